@@ -1,0 +1,52 @@
+# One file, two images: `control` (api, master, concatenator) and `agent` (one per node, runs the user's code).
+ARG BASE_IMAGE=python:3.12-slim-bookworm
+
+FROM ${BASE_IMAGE} AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+WORKDIR /src
+# An own environment, since the Python of some base images is managed by their distribution.
+RUN python3 -m venv /opt/venv && python3 -m venv /opt/build
+# Before the sources, so that a change of code leaves these layers alone.
+COPY requirements/build.txt requirements/runtime.txt requirements/
+RUN /opt/venv/bin/python -m pip install --require-hashes -r requirements/runtime.txt \
+    && /opt/build/bin/python -m pip install --require-hashes -r requirements/build.txt
+COPY LICENSE pyproject.toml ./
+COPY shared shared
+COPY services services
+COPY client client
+RUN /opt/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+    && /opt/venv/bin/python -m pip install --no-deps --no-index /wheels/*.whl
+
+FROM ${BASE_IMAGE} AS base
+# A named volume takes owner and mode from the folder it is first mounted on.
+RUN groupadd --gid 10001 parallelrun \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin parallelrun \
+    && mkdir /data \
+    && chown 10001:10001 /data \
+    && chmod 0750 /data
+# Libraries that keep caches in the home folder need one that is writable under a read-only root.
+ENV HOME=/tmp \
+    PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+STOPSIGNAL SIGTERM
+
+FROM base AS control
+COPY --from=build /opt/venv /opt/venv
+WORKDIR /data
+USER 10001:10001
+CMD ["parallelrun-api"]
+
+FROM build AS agent-environment
+# A file below requirements/ with what entry scripts import; empty leaves the libraries of ParallelRun itself.
+ARG AGENT_REQUIREMENTS=
+COPY requirements requirements
+RUN if [ -n "${AGENT_REQUIREMENTS}" ]; then \
+        /opt/venv/bin/python -m pip install -r "requirements/${AGENT_REQUIREMENTS}"; \
+    fi
+
+FROM base AS agent
+COPY --from=agent-environment /opt/venv /opt/venv
+WORKDIR /data
+USER 10001:10001
+CMD ["parallelrun-agent"]

@@ -1,0 +1,120 @@
+# Every target calls its tools directly, so the same commands serve people, hooks and CI.
+
+PYTHON ?= python3
+AGENTS ?= 2
+SEEDS ?= 30
+B ?=
+T ?= tests
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+SETUP_LOG := $(VENV)/setup.log
+
+# An environment holds absolute paths: in a moved or copied checkout it would silently run the old one's code.
+ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
+.PHONY: $(READY)
+endif
+
+LOCK_VENV := .venv-lock
+UV_COMPILE = UV_SYSTEM_CERTS=1 $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
+	--fork-strategy fewest --generate-hashes --no-annotate --no-header --no-config
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: $(READY) ## Make the environment in .venv (PYTHON=python3.12 to choose the interpreter)
+	@:
+
+# pip compiles on one core and includes the test suites of every library: half of the time a set-up took.
+$(READY): requirements/dev.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "make setup: '$(PYTHON)' not found; name a Python 3.11 or newer, as in: make setup PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "make setup: ParallelRun needs Python 3.11 or newer, '$(PYTHON)' is $$($(PYTHON) --version 2>&1); name another, as in: make setup PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "make setup: '$(PYTHON)' lacks the venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "Setting up $(VENV) (about half a minute the first time)"
+	@rm -f $(READY)
+	@mkdir -p $(VENV)
+	@{ $(PYTHON) -m venv $(VENV) && \
+		$(BIN)/python -m pip install --disable-pip-version-check --no-compile --require-hashes -r requirements/dev.txt && \
+		$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation --editable . && \
+		{ $(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib || true; } ; \
+	} >$(SETUP_LOG) 2>&1 || { tail -n 30 $(SETUP_LOG); echo "make setup: failed; the whole log is in $(SETUP_LOG)"; exit 1; } >&2
+	@echo "$(CURDIR)" >$(READY)
+
+.PHONY: run
+run: setup ## Run the main job on real input: handwritten digits
+	@$(BIN)/python examples/digits/main.py
+
+.PHONY: test
+test: setup ## Run all tests (T=tests/unit for a part)
+	@$(BIN)/python -m pytest -rs --durations=5 $(T)
+
+.PHONY: check
+check: setup ## All that CI runs: lint, types, contracts, test
+	@for phase in lint types contracts test; do \
+		start=$$(date +%s); \
+		$(MAKE) --no-print-directory $$phase || exit 1; \
+		echo "check: $$phase passed in $$(( $$(date +%s) - start )) s"; \
+	done
+
+.PHONY: lint
+lint: setup ## Check style and layout of the code
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+.PHONY: fmt
+fmt: setup ## Format the code and mend what can be mended safely
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+.PHONY: types
+types: setup ## Check the types
+	@$(BIN)/mypy
+
+.PHONY: contracts
+contracts: setup ## Check which package may import which
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: bench
+bench: setup ## Measure on this machine (B=noop for one benchmark)
+	@$(BIN)/python -m benchmarks $(B)
+
+.PHONY: bench-full
+bench-full: setup ## Measure everything, at full size
+	@$(BIN)/python -m benchmarks --full $(B)
+
+.PHONY: chaos
+chaos: setup ## Kill, pause and cut things at random (SEEDS=30)
+	@$(BIN)/python -m tests.chaos --seeds $(SEEDS)
+
+.PHONY: up
+up: ## Start the services in containers (AGENTS=2 nodes)
+	@docker compose up -d --build --scale agent=$(AGENTS)
+
+.PHONY: down
+down: ## Stop the containers; the data stays
+	@docker compose down
+
+.PHONY: lock
+lock: ## Choose the newest versions that fit together, and write requirements/
+	@$(PYTHON) -m venv $(LOCK_VENV)
+	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
+	@mkdir -p requirements
+	@# The largest set is solved first, and the others take their versions from it.
+	@$(UV_COMPILE) --upgrade --extra dev --extra examples pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
+
+.PHONY: clean
+clean: ## Remove the environment, caches and build products
+	@rm -rf $(VENV) $(LOCK_VENV) build dist htmlcov .coverage .coverage.* \
+		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,110 @@
+"""What the images and the compose file promise about safety, read from the files themselves."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+LOCKED = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
+
+each_service = pytest.mark.parametrize("name", sorted(SERVICES))
+
+
+@each_service
+def test_a_service_can_gain_nothing_beyond_its_user(name: str) -> None:
+    service = SERVICES[name]
+
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in service["security_opt"]
+    assert service["read_only"] is True
+    assert service["pids_limit"] > 0
+    assert "privileged" not in service
+    assert default_of(service["user"]).partition(":")[0] not in {"", "0", "root"}
+
+
+@each_service
+def test_a_service_is_watched_and_stopped_in_order(name: str) -> None:
+    service = SERVICES[name]
+
+    assert service["healthcheck"]["test"]
+    assert service["init"] is True
+    assert service["restart"] == "unless-stopped"
+    assert service["stop_grace_period"]
+
+
+@each_service
+def test_no_service_sees_the_host(name: str) -> None:
+    """The socket of the engine is as good as root on the host."""
+    service = SERVICES[name]
+
+    assert "docker.sock" not in str(service)
+    for shared in ("network_mode", "pid", "ipc", "devices"):
+        assert shared not in service
+    bound = [volume for volume in service["volumes"] if isinstance(volume, dict)]
+    assert all(volume["read_only"] for volume in bound)
+
+
+def test_only_the_api_is_published_and_only_on_this_machine() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+
+    assert list(published) == ["api"]
+    assert all(port.startswith("127.0.0.1:") for port in published["api"])
+
+
+def test_redis_keeps_what_it_acknowledged() -> None:
+    command = SERVICES["redis"]["command"]
+    options = dict(zip(command[1::2], command[2::2], strict=True))
+
+    assert options["--appendonly"] == "yes"
+    assert options["--appendfsync"] == "everysec"
+    assert options["--maxmemory-policy"] == "noeviction"
+
+
+def test_agents_can_be_scaled() -> None:
+    assert not {"container_name", "ports", "hostname"} & set(SERVICES["agent"])
+
+
+def test_our_images_are_never_looked_up_in_a_registry() -> None:
+    for name, service in SERVICES.items():
+        if name != "redis":
+            assert service["build"]["target"] in {"agent", "control"}
+            assert service["pull_policy"] == "build"
+
+
+def test_the_images_build_with_any_builder_and_run_as_nobody() -> None:
+    assert "# syntax" not in DOCKERFILE
+    assert "--mount" not in DOCKERFILE
+    for target in ("agent", "control"):
+        stage = re.split(r"^FROM ", DOCKERFILE.partition(f" AS {target}\n")[2], flags=re.MULTILINE)[0]
+        assert "USER 10001:10001" in stage
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_what_is_installed_is_locked_by_hash_and_names_no_host(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    logical_lines = text.replace("\\\n", " ").splitlines()
+
+    assert "://" not in text
+    assert all(re.match(r"[a-z0-9-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line) for line in logical_lines)
+
+
+def test_the_locked_files_agree() -> None:
+    pinned: dict[str, set[str]] = {}
+    for name in LOCKED:
+        for package, version in re.findall(
+            r"^([a-z0-9-]+)==(\S+)", (ROOT / "requirements" / name).read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            pinned.setdefault(package, set()).add(version)
+
+    assert {package: versions for package, versions in pinned.items() if len(versions) > 1} == {}
+
+
+def default_of(value: str) -> str:
+    """What compose makes of `${NAME:-default}` when nothing is set."""
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)

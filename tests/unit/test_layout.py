@@ -1,0 +1,109 @@
+"""The layout rules that no linter can express."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {
+    "client": {"parallelrun"},
+    "services/agent": {"parallelrun_agent", "parallelrun_worker"},
+    "services/api": {"parallelrun_api"},
+    "services/concatenator": {"parallelrun_concatenator"},
+    "services/master": {"parallelrun_master"},
+    "shared": {"parallelrun_core"},
+}
+WORKER = ROOT / "services" / "agent" / "parallelrun_worker"
+FROM_THE_USERS_ENVIRONMENT = {"numpy", "pandas", "pyarrow"}
+
+IMPORT_ALL_OF = """
+import importlib, json, pkgutil, sys
+before = set(sys.modules)
+package = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if not module.name.endswith(".__main__"):
+        importlib.import_module(module.name)
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
+"""
+
+
+@pytest.mark.parametrize("folder", sorted(PACKAGES))
+def test_an_import_root_holds_its_packages_and_no_other_code(folder: str) -> None:
+    """Each root is on the import path, so a stray module here would be importable under its bare name."""
+    entries = [entry for entry in (ROOT / folder).iterdir() if entry.name != "__pycache__"]
+
+    assert {entry.name for entry in entries if entry.is_dir()} == PACKAGES[folder]
+    assert [entry.name for entry in entries if entry.suffix in {".py", ".pyi", ".so"}] == []
+
+
+def test_services_is_a_folder_and_no_package() -> None:
+    assert {f"services/{entry.name}" for entry in (ROOT / "services").iterdir() if entry.is_dir()} == {
+        folder for folder in PACKAGES if folder.startswith("services/")
+    }
+    assert list((ROOT / "services").glob("*.py")) == []
+
+
+@pytest.mark.parametrize("folder, package", [(f, p) for f in sorted(PACKAGES) for p in sorted(PACKAGES[f])])
+def test_every_package_is_complete(folder: str, package: str) -> None:
+    assert (ROOT / folder / package / "__init__.py").is_file()
+    assert (ROOT / folder / package / "py.typed").is_file()
+
+
+def test_the_worker_starts_with_the_standard_library_alone() -> None:
+    """The user's own `redis.py` or `utils.py` can only win if nothing of ours loaded another one before."""
+    loaded = modules_loaded_by("parallelrun_worker")
+
+    assert loaded - sys.stdlib_module_names - {"parallelrun_worker"} == set()
+
+
+def test_the_core_starts_without_the_heavy_libraries() -> None:
+    """Every service of every node pays for what the core imports."""
+    assert modules_loaded_by("parallelrun_core") & FROM_THE_USERS_ENVIRONMENT == set()
+
+
+@pytest.mark.parametrize("source", sorted(str(path.relative_to(WORKER)) for path in WORKER.rglob("*.py")))
+def test_the_worker_names_only_what_the_users_environment_has(source: str) -> None:
+    at_start, later = imported_names(ast.parse((WORKER / source).read_text(encoding="utf-8")))
+
+    assert at_start - sys.stdlib_module_names - {"parallelrun_worker"} == set()
+    assert later - sys.stdlib_module_names - {"parallelrun_worker"} <= FROM_THE_USERS_ENVIRONMENT
+
+
+def modules_loaded_by(package: str) -> set[str]:
+    """The top-level names that a fresh interpreter has loaded after it imported all modules of `package`."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", IMPORT_ALL_OF, package], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+def imported_names(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """The top-level names imported when the module is loaded, and those imported by a function call only."""
+    lazy = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_type_checkers(node)
+        for child in ast.walk(node)
+    }
+    at_start: set[str] = set()
+    later: set[str] = set()
+    for node in ast.walk(tree):
+        (later if id(node) in lazy else at_start).update(names_of(node))
+    return at_start, later
+
+
+def is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+
+
+def names_of(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        yield node.module.partition(".")[0]
