@@ -1,0 +1,202 @@
+"""The agent's loop: one thread that waits for workers and talks to Redis.
+
+Everything else hangs on it: `NodeJob` decides what to do for one job, the loop decides for whom, and when to speak.
+While Redis is away the workers go on; what they return is kept, and told when it is back, unless the lease has
+run out by then.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+
+from redis import Redis
+
+from parallelrun_agent.node_job import NodeJob, Watch
+from parallelrun_agent.plans import fresh_folder
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.errors import NotFound
+from parallelrun_core.ids import new_session
+from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.states import JobState
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id
+from parallelrun_core.store.registry import NodeInfo, Registry
+from parallelrun_core.telemetry import logger
+
+log = logger()
+
+_RETRY_S = (0.05, 0.1, 0.2, 0.5, 1.0)
+_MAX_POLL_S = 0.1
+
+
+class Agent:
+    """One node. `run()` returns after `stop()`, once everything was finished or returned."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self._settings = settings
+        self._redis: Redis = connect(settings.redis_url)
+        self._registry = Registry(self._redis)
+        self._selector = selectors.DefaultSelector()
+        self._watch = Watch(self._add, self._remove)
+        self._jobs: dict[str, NodeJob] = {}
+        self._id = new_session(settings.node)
+        self._started = time.time()
+        self._draining = False
+        self._failures = 0
+        self._retry_at = 0.0
+        self._beat_at = 0.0
+        self._look_at = 0.0
+        self._wake, self._wake_end = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(self._wake_end, False)
+        self._add(self._wake, lambda: os.read(self._wake, 64))
+        fresh_folder(settings.local_folder)
+
+    def _add(self, fd: int, callback: Callable[[], object]) -> None:
+        self._selector.register(fd, selectors.EVENT_READ, callback)
+
+    def _remove(self, fd: int) -> None:
+        self._selector.unregister(fd)
+
+    def stop(self, *_: object) -> None:
+        """Finish what runs, return the rest, leave. Safe to call from a signal handler."""
+        self._draining = True
+        os.write(self._wake_end, b"\1")
+
+    @property
+    def connected(self) -> bool:
+        return self._failures == 0
+
+    def run(self) -> None:
+        """Work until stopped."""
+        signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        drain_by = float("inf")
+        while True:
+            for key, _ in self._selector.select(self._pause()):
+                if key.fd in self._selector.get_map():  # an earlier callback may have closed it
+                    key.data()
+            now = time.monotonic()
+            if self._draining and drain_by == float("inf"):
+                drain_by = now + self._settings.grace_seconds + 5
+                log.info("draining", jobs=len(self._jobs))
+                self._beat_at = 0.0
+                for job in self._jobs.values():
+                    job.drain(self._settings.grace_seconds, now)
+            for job in self._jobs.values():
+                job.check_time(now)
+            if now >= self._retry_at:
+                self._talk(now)
+            if self._draining and (not self._jobs or now > drain_by):
+                break
+        self._leave()
+
+    def _pause(self) -> float:
+        if self._draining or any(job.workers for job in self._jobs.values()):
+            return min(self._settings.poll_seconds, 0.02)
+        return min(self._settings.poll_seconds, _MAX_POLL_S)
+
+    def _talk(self, now: float) -> None:
+        try:
+            if self._failures:
+                self._come_back()
+            if now >= self._beat_at:
+                self._beat()
+                self._beat_at = now + self._settings.lease_seconds / 4
+            for job in list(self._jobs.values()):
+                if job.turn_due(now):
+                    job.turn(now)
+                if job.left or job.state is None:
+                    self._forget(job)
+            if now >= self._look_at and not self._draining:
+                self._look_for_work(now)
+                self._look_at = now + self._settings.poll_seconds
+        except CONNECTION_ERRORS as error:
+            if not self._failures:
+                log.warning("redis_away", error=str(error))
+            self._retry_at = now + _RETRY_S[min(self._failures, len(_RETRY_S) - 1)]
+            self._failures += 1
+
+    def _come_back(self) -> None:
+        log.info("redis_back", run_id=server_run_id(self._redis), failures=self._failures)
+        for job in self._jobs.values():
+            job.reassert()
+        self._failures = 0
+        self._beat_at = 0.0
+
+    def _beat(self) -> None:
+        settings = self._settings
+        self._registry.beat(
+            NodeInfo(
+                node=settings.node,
+                session=self._id,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                slots=settings.slots,
+                busy=sum(len(job.workers) for job in self._jobs.values()),
+                state="draining" if self._draining else "ready",
+                version=version("parallelrun"),
+                started=self._started,
+                jobs=sorted(self._jobs),
+            ),
+            lease_ms=settings.lease_ms,
+        )
+
+    def _look_for_work(self, now: float) -> None:
+        """Give free slots to the oldest job that has something ready."""
+        free = self._settings.slots - sum(len(job.workers) for job in self._jobs.values())
+        for job_id, state, ready in self._registry.peek():
+            job = self._jobs.get(job_id)
+            if job is not None:
+                if state is JobState.PROCESSING:
+                    job.ready = max(job.ready, ready) if ready else 0
+                elif job.state is JobState.PROCESSING:
+                    job.look_again()
+            elif state is JobState.PROCESSING and ready:
+                job = self._join(job_id, now)
+            if job is None or not ready:
+                continue
+            wanted = job.wanted_workers(now)
+            while wanted > 0 and (free > 0 or self._make_room(job)):
+                if free <= 0:
+                    break  # the slot is free once that worker has ended
+                job.spawn()
+                free -= 1
+                wanted -= 1
+
+    def _join(self, job_id: str, now: float) -> NodeJob | None:
+        try:
+            job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._watch)
+        except NotFound:
+            log.warning("job_folder_missing", job_id=job_id, root=str(self._settings.root))
+            return None
+        self._jobs[job_id] = job
+        job.turn(now)
+        return job
+
+    def _make_room(self, for_job: NodeJob) -> bool:
+        """End an idle worker of another job; its slot is free a moment later."""
+        for job in self._jobs.values():
+            worker = job.idle_worker() if job is not for_job else None
+            if worker is not None:
+                worker.end()
+                return True
+        return False
+
+    def _forget(self, job: NodeJob) -> None:
+        del self._jobs[job.job_id]
+        job.close()
+        self._beat_at = 0.0
+
+    def _leave(self) -> None:
+        for job in list(self._jobs.values()):
+            self._forget(job)
+        try:
+            self._registry.remove_node(self._settings.node)
+        except CONNECTION_ERRORS as error:
+            log.warning("redis_away", error=str(error))
+        log.info("stopped")

@@ -1,0 +1,101 @@
+"""Makes results durable, group by group, in a thread of its own: rows first, then the journal.
+
+While one group is being synced the next one gathers, so the cost of syncing is shared by as many mini-batches as
+the disk is slow, and no worker ever waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from parallelrun_core import failpoints
+from parallelrun_core.outcome import Outcome, encode, encode_list
+from parallelrun_core.recordlog import RecordWriter
+from parallelrun_core.telemetry import logger
+
+log = logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An outcome that is not durable yet, and the part file that its rows are in (-1: none)."""
+
+    outcome: Outcome
+    encoded: bytes
+    part_fd: int
+
+
+class Committer:
+    """Syncs the candidates of one job session. `durable` is filled, and `wake` written to, as groups get durable."""
+
+    def __init__(self, journal: Path, *, sync: bool, wake: int) -> None:
+        self.durable: deque[Candidate] = deque()
+        self.failed: deque[Candidate] = deque()
+        """What could not be made durable: it must run again, somewhere else."""
+        self._journal_path = journal
+        self._sync = sync
+        self._wake = wake
+        self._waiting: deque[Candidate] = deque()
+        self._closing: deque[int] = deque()
+        self._stopped = False
+        self._news = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="committer", daemon=True)
+        self._thread.start()
+
+    def add(self, outcome: Outcome, part_fd: int) -> None:
+        """Make this outcome durable soon."""
+        with self._news:
+            self._waiting.append(Candidate(outcome, encode(outcome), part_fd))
+            self._news.notify()
+
+    def close_part(self, part_fd: int) -> None:
+        """Close a dead worker's part file, once what is in it is durable."""
+        with self._news:
+            self._closing.append(part_fd)
+            self._news.notify()
+
+    def stop(self) -> None:
+        """Finish what was added, then end."""
+        with self._news:
+            self._stopped = True
+            self._news.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        journal: RecordWriter | None = None
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._waiting or self._closing or self._stopped)
+                group, self._waiting = list(self._waiting), deque()
+                closing, self._closing = list(self._closing), deque()
+            if group:
+                try:
+                    journal = journal or RecordWriter(self._journal_path)
+                    self._make_durable(group, journal)
+                    self.durable.extend(group)
+                except OSError as error:
+                    log.error("commit_failed", error=str(error), mini_batches=len(group))
+                    self.failed.extend(group)
+                os.write(self._wake, b"\1")
+            for fd in closing:
+                os.close(fd)
+            if self._stopped and not group and not self._waiting:
+                if journal is not None:
+                    journal.close()
+                return
+
+    def _make_durable(self, group: list[Candidate], journal: RecordWriter) -> None:
+        failpoints.reach("commit.before_sync")
+        if self._sync:
+            for fd in {candidate.part_fd for candidate in group if candidate.outcome.length}:
+                os.fdatasync(fd)
+        journal.append(encode_list([candidate.encoded for candidate in group]))
+        if self._sync:
+            journal.sync()
+        else:
+            journal.flush()
+        failpoints.reach("commit.after_journal")

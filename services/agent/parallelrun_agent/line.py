@@ -1,0 +1,80 @@
+"""What one worker has in hand: its mini-batches, first in first out. Pure bookkeeping, no I/O.
+
+Only the head of the line runs. So when a worker dies, the head is what it died of, and the rest goes on
+elsewhere without having used up a try.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from parallelrun_core.store.agent_queue import Delivery
+
+
+@dataclass(slots=True)
+class InHand:
+    """One delivery on its way through a worker."""
+
+    delivery: Delivery
+    items: int
+    handed_over: float
+    """Wall clock, for the record."""
+
+
+@dataclass(slots=True)
+class Line:
+    """The deliveries that a worker was given and has not answered."""
+
+    _waiting: deque[InHand] = field(default_factory=deque)
+    head_since: float = 0.0
+    """Monotonic time from which the head can have been running."""
+    closed: bool = False
+    """Something is in it that must have nothing behind it."""
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def running_s(self, now: float) -> float:
+        """How long the head has been running; 0 for an empty line."""
+        return now - self.head_since if self._waiting else 0.0
+
+    def room(self, depth: int) -> int:
+        """How many more it takes when `depth` may be in flight."""
+        return 0 if self.closed else max(0, depth - len(self._waiting))
+
+    def push(self, entry: InHand, now: float) -> None:
+        """Put one at the end."""
+        if not self._waiting:
+            self.head_since = now
+        self.closed = self.closed or entry.delivery.is_suspect
+        self._waiting.append(entry)
+
+    def answered(self, mini_batch: int, now: float) -> InHand:
+        """The worker has answered for its head; the next one runs from now on.
+
+        Raises:
+            LookupError: it answered for something else, so it can't be trusted any more.
+        """
+        if not self._waiting or self._waiting[0].delivery.mini_batch != mini_batch:
+            raise LookupError(f"the worker answered for mini-batch {mini_batch}, which is not at the head of its line")
+        self.head_since = now
+        entry = self._waiting.popleft()
+        if not self._waiting:
+            self.closed = False
+        return entry
+
+    def take_back(self, mini_batches: Iterable[int]) -> list[InHand]:
+        """These were taken back unread; they leave the line, in order."""
+        wanted = set(mini_batches)
+        taken = [entry for entry in self._waiting if entry.delivery.mini_batch in wanted]
+        self._waiting = deque(entry for entry in self._waiting if entry.delivery.mini_batch not in wanted)
+        return taken
+
+    def died(self, *, running: bool) -> tuple[InHand | None, list[InHand]]:
+        """The worker is dead: what it died of, if it was past init(), and what it hadn't begun."""
+        entries = list(self._waiting)
+        self._waiting.clear()
+        self.closed = False
+        return (entries[0], entries[1:]) if running and entries else (None, entries)

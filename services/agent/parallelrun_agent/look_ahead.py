@@ -1,0 +1,38 @@
+"""How many mini-batches to hand to a worker at once. Pure policy, no I/O.
+
+Short mini-batches cost more in hand-overs than in work, so a worker gets several ahead: as many as it will finish
+within a blink. As soon as they are long, it gets one at a time, and every node has its fair share.
+"""
+
+from __future__ import annotations
+
+HORIZON_S = 0.02
+"""How much work may wait behind the one that runs."""
+MAX_DEPTH = 256
+SLOW_HEAD_S = 0.05
+"""A head that runs longer than this has surprised us: what waits behind it is taken back."""
+
+_RISE, _FALL = 0.5, 0.1
+
+
+class LookAhead:
+    """Learns from each finished run() how deep a worker's line may be."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._enabled = enabled
+        self._run_s: float | None = None
+
+    def observe(self, run_s: float) -> None:
+        """Take note of one run(). Long ones are believed quickly, short ones slowly."""
+        if self._run_s is None:
+            self._run_s = run_s
+        else:
+            weight = _RISE if run_s > self._run_s else _FALL
+            self._run_s += weight * (run_s - self._run_s)
+
+    @property
+    def depth(self) -> int:
+        """How many a worker may have in hand, the running one included."""
+        if not self._enabled or self._run_s is None:
+            return 1
+        return max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))

@@ -1,0 +1,35 @@
+"""The command `parallelrun-agent`."""
+
+from __future__ import annotations
+
+import signal
+
+from parallelrun_agent.agent import Agent
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_core import telemetry
+from parallelrun_core.health import serve_health
+from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.store.connection import without_password
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run one agent until SIGTERM or SIGINT."""
+    settings = AgentSettings.from_command_line(argv)
+    die_with_parent_if_told()
+    telemetry.configure("agent", log_format=settings.log_format)
+    agent = Agent(settings)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, agent.stop)
+    serve_health(settings.health_port, ready=lambda: agent.connected)
+    telemetry.logger().info(
+        "started",
+        node=settings.node,
+        slots=settings.slots,
+        redis=without_password(settings.redis_url),
+        root=str(settings.root),
+    )
+    agent.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Where a worker lives: process names, folders, environment, log files. One for each job on a node."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.worker_process import WorkerPlan
+from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.spec import JobSpec
+
+_HIDDEN = ("PARALLELRUN_", "REDIS_")
+_MAX_ERROR_BYTES = 16 << 20
+
+
+class PlanMaker:
+    """Makes the plan of each next worker, and keeps the files about errors that its user reads."""
+
+    def __init__(self, folder: JobFolder, record: JobRecord, spec: JobSpec, settings: AgentSettings) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._node = settings.node
+        self._code = folder.code(record)
+        self._local = settings.local_folder / folder.job_id
+        self._argv = [spec.entry_script, *spec.argv()]
+        self._environment = self._make_environment()
+        self._next_process = 0
+
+    def _make_environment(self) -> dict[str, str]:
+        """The agent's own environment without our settings, which hold the password of Redis (reference §3.7)."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN)}
+        return {
+            **inherited,
+            "AZUREML_RUN_ID": self._folder.job_id,
+            "AZUREML_BI_OUTPUT_PATH": str(self._folder.output_file(self._spec).parent),
+            **self._spec.environment_variables,
+        }
+
+    def next_plan(self, session: str) -> WorkerPlan:
+        """The plan of the next worker; its name is never used again on this node for this job."""
+        process = f"process{self._next_process:03d}"
+        self._next_process += 1
+        user_logs = self._folder.logs / "user"
+        return WorkerPlan(
+            process=process,
+            code=self._code,
+            entry_script=self._spec.entry_script,
+            argv=self._argv,
+            job_id=self._folder.job_id,
+            logging_level=self._spec.logging_level,
+            environment=self._environment,
+            working_folder=self._local / process,
+            part=self._folder.parts / f"{session}.{process}" if self._spec.writes_rows else None,
+            stdout=user_logs / "stdout" / self._node / f"{process}.stdout.txt",
+            stderr=user_logs / "stderr" / self._node / f"{process}.stderr.txt",
+        )
+
+    def note_error(self, process: str, outcome: Outcome) -> None:
+        """Keep the whole error of a try in logs/user/error/<node>/<process>.txt."""
+        failure = outcome.failure
+        if failure is not None:
+            what = f"mini-batch {outcome.mini_batch}, try {outcome.tries}: {failure.category}"
+            self._append_error(process, what, failure)
+
+    def note_init_failure(self, process: str, failure: Failure) -> None:
+        """Keep the error of an init() in the same file."""
+        self._append_error(process, failure.category, failure)
+
+    def _append_error(self, process: str, what: str, failure: Failure) -> None:
+        path = self._folder.logs / "user" / "error" / self._node / f"{process}.txt"
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", errors="surrogateescape") as file:
+                if file.tell() < _MAX_ERROR_BYTES:
+                    file.write(f"{now} {what}\n{failure.message}\n{failure.traceback}\n")
+        except OSError:
+            pass  # the same error is in the decision log; a full disk must not turn it into another one
+
+    def clean(self, process: str) -> None:
+        """Remove a dead worker's working folder."""
+        shutil.rmtree(self._local / process, ignore_errors=True)
+
+    def close(self) -> None:
+        shutil.rmtree(self._local, ignore_errors=True)
+
+
+def fresh_folder(path: Path) -> None:
+    """Make the agent's own local folder, private and empty.
+
+    Raises:
+        OSError: it belongs to somebody else.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.is_symlink() or path.stat().st_uid != os.getuid():
+        raise OSError(f"{path} belongs to somebody else")
+    for leftover in path.iterdir():
+        shutil.rmtree(leftover, ignore_errors=True)

@@ -1,0 +1,43 @@
+"""Settings of an agent."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from parallelrun_core.ids import checked_node
+from parallelrun_core.settings import ServiceSettings
+
+
+def _default_node() -> str:
+    return socket.gethostname().split(".")[0] or "node"
+
+
+class AgentSettings(ServiceSettings):
+    """What one agent needs to know."""
+
+    node: str = Field(default_factory=_default_node)
+    """Name of this node; unique in the cluster."""
+    slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=4096)
+    """Workers that run at the same time; as many as there are CPUs when not set."""
+    work_dir: Path | None = None
+    """Local folder for the workers' working folders; emptied at start."""
+    sync: bool = True
+    """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
+    grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
+    """How long running mini-batches may go on after SIGTERM."""
+    poll_seconds: float = Field(default=0.05, gt=0, le=10)
+    """How often a node with free slots looks for work."""
+
+    @field_validator("node")
+    @classmethod
+    def _safe_node(cls, value: str) -> str:
+        return checked_node(value)
+
+    @property
+    def local_folder(self) -> Path:
+        return self.work_dir or Path(tempfile.gettempdir()) / f"parallelrun-{os.getuid()}-{self.node}"

@@ -1,0 +1,23 @@
+"""How long an agent may believe that its lease still holds. Pure arithmetic on the monotonic clock.
+
+Redis ends a lease by its own clock, `lease` after the renewal *arrived*. The agent counts from the moment it *sent*
+the renewal and stops a margin earlier, so it has ended its workers before anybody else may start theirs, whatever
+the wall clocks say.
+"""
+
+from __future__ import annotations
+
+
+class Trust:
+    """The trust window of one session."""
+
+    def __init__(self, lease_s: float) -> None:
+        self._window = lease_s - min(1.0, lease_s * 0.2)
+        self._until = float("-inf")
+
+    def renewed(self, sent_at: float) -> None:
+        """A renewal that was sent at this monotonic time has been confirmed."""
+        self._until = max(self._until, sent_at + self._window)
+
+    def holds(self, now: float) -> bool:
+        return now < self._until

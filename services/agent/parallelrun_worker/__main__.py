@@ -1,0 +1,61 @@
+"""`python -P -m parallelrun_worker CONTROL RESULTS PART CONFIG AGENT`: how an agent starts a worker.
+
+CONTROL, RESULTS, PART: file descriptors (see frames.py); PART is -1 when no rows are kept. CONFIG: path of a JSON
+file with code, entry_script, argv, job_id, logging_level. AGENT: the agent's process id.
+"""
+
+import os
+import sys
+
+
+def main() -> int:
+    """Make the process fit for the user's code, then run it."""
+    control, results, part = map(int, sys.argv[1:4])
+    config_path, agent = sys.argv[4], int(sys.argv[5])
+    for fd in (control, results, part):
+        if fd >= 0:
+            os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
+    _die_with_the_agent(agent)
+    _prefer_me_when_memory_runs_out()
+    import faulthandler
+    import json
+    import logging
+
+    with open(config_path) as file:
+        config = json.load(file)
+
+    faulthandler.enable()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    logging.basicConfig(level=config["logging_level"], stream=sys.stdout)
+
+    from parallelrun_worker.runner import Runner
+
+    return Runner(control, results, part).main(config)
+
+
+def _die_with_the_agent(agent: int) -> None:
+    """An agent that was killed can't end its workers: the kernel does."""
+    import ctypes
+    import signal
+
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    if os.getppid() != agent:  # it died before the kernel knew of our wish
+        os._exit(1)
+
+
+def _prefer_me_when_memory_runs_out() -> None:
+    """The kernel should end the worker that uses the memory, not the agent that reports it."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads that the user left running, and exit handlers that hang, must not keep the node waiting.
+    os._exit(code)

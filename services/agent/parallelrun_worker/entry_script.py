@@ -1,0 +1,56 @@
+"""Loads the user's entry script and finds its functions (reference §3.1)."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+class Context:
+    """The optional second argument of run(): what this mini-batch is."""
+
+    def __init__(self, mini_batch: int, job_id: str) -> None:
+        self.minibatch_index = mini_batch
+        self.partition_key_value: dict[str, Any] = {}
+        self.dataset = None
+        self.idempotency_key = f"{job_id}:{mini_batch}"
+        """The same for every try of this mini-batch: for scripts that write somewhere themselves."""
+
+
+class EntryScript:
+    """The user's module. Constructing it imports the module and so runs the user's code.
+
+    Raises:
+        whatever the user's code raises; AttributeError when it has no run().
+    """
+
+    def __init__(self, code: str, entry_script: str, job_id: str) -> None:
+        import importlib
+
+        path = os.path.join(code, entry_script)
+        # The code's root and the script's own folder: both are where scripts expect to import from.
+        for folder in (code, os.path.dirname(path)):
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+        module = importlib.import_module(os.path.splitext(os.path.basename(path))[0])
+        self._job_id = job_id
+        self._run: Callable[..., object] = module.run
+        self._takes_context = _positional_parameters(module.run) >= 2
+        self.init: Callable[[], object] | None = getattr(module, "init", None)
+        self.shutdown: Callable[[], object] | None = getattr(module, "shutdown", None)
+
+    def run(self, mini_batch: int, items: list[str]) -> object:
+        """Call the user's run() with or without the context, as its parameters ask for."""
+        if self._takes_context:
+            return self._run(items, Context(mini_batch, self._job_id))
+        return self._run(items)
+
+
+def _positional_parameters(function: Callable[..., object]) -> int:
+    code = getattr(function, "__code__", None)
+    if code is not None and not hasattr(function, "__wrapped__") and not hasattr(function, "__self__"):
+        return int(code.co_argcount)
+    import inspect
+
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(parameter.kind in kinds for parameter in inspect.signature(function).parameters.values())

@@ -1,0 +1,36 @@
+"""What agent and worker say to each other. The agent imports this module, and nothing else of the worker.
+
+Agent → worker: a SOCK_SEQPACKET socket, one packet for each frame, so that the agent can take packets back which
+the worker has not read yet. End of file asks for an orderly end: `shutdown()`, then exit.
+
+    delivery     kind (1 byte), mini-batch (8), payload: the paths, NUL between them (PATHS),
+                 or the path of a file that holds them (PATHS_IN_FILE) when they don't fit in a packet
+
+Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each written at once and unbuffered.
+
+    READY        payload: seconds that import and init() took (8 bytes, double)
+    INIT_FAILED  payload: JSON {message, traceback}
+    DONE         payload: the struct below
+    FAILED       payload: the struct below, then JSON {category, message, traceback}
+    STOPPED      payload: JSON {message, traceback} when shutdown() raised, else empty
+
+All numbers are little-endian.
+"""
+
+import struct
+
+PATHS = 1
+PATHS_IN_FILE = 2
+DELIVERY = struct.Struct("<BQ")
+MAX_PACKET = 65_000
+"""Larger packets would need a larger buffer for every read, and some kernels refuse them."""
+
+READY = 1
+INIT_FAILED = 2
+DONE = 3
+FAILED = 4
+STOPPED = 5
+HEAD = struct.Struct("<BI")
+RESULT = struct.Struct("<QQQIIdd")
+"""mini-batch, offset and length of its rows in the part file, crc32, rows returned, seconds in run(), CPU seconds."""
+SECONDS = struct.Struct("<d")

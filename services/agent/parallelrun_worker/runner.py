@@ -1,0 +1,116 @@
+"""The worker's life: configuration, init(), mini-batches first in first out, shutdown()."""
+
+import os
+import sys
+import time
+import zlib
+from typing import Any
+
+from parallelrun_worker import frames
+from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.rows import BadReturn, render
+
+
+class Runner:
+    """Serves one agent over two file descriptors, and writes rows to a third."""
+
+    def __init__(self, control: int, results: int, part: int) -> None:
+        self._control = control
+        self._results = results
+        self._part = part
+        self._offset = 0
+
+    def main(self, config: dict[str, Any]) -> int:
+        """Work until the agent asks for the end; returns the exit code."""
+        sys.argv = config["argv"]
+        began = time.perf_counter()
+        try:
+            script = EntryScript(config["code"], config["entry_script"], config["job_id"])
+            if script.init is not None:
+                script.init()
+        except BaseException as error:  # sys.exit() in the user's module is a failure, too
+            self._send(frames.INIT_FAILED, _describe(error))
+            return 1
+        self._send(frames.READY, frames.SECONDS.pack(time.perf_counter() - began))
+        while packet := os.read(self._control, frames.MAX_PACKET + 64):
+            self._run(script, packet)
+        return self._shut_down(script)
+
+    def _run(self, script: EntryScript, packet: bytes) -> None:
+        kind, mini_batch = frames.DELIVERY.unpack_from(packet)
+        payload = packet[frames.DELIVERY.size :]
+        began, cpu_began = time.perf_counter(), time.process_time()
+        try:
+            if kind == frames.PATHS_IN_FILE:
+                payload = _read_and_remove(payload)
+            items = payload.decode(sys.getfilesystemencoding(), "surrogateescape").split("\0")
+            returned = script.run(mini_batch, items)
+            run_s = time.perf_counter() - began
+            data, rows = render(returned)
+        except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
+            result = frames.RESULT.pack(
+                mini_batch, 0, 0, 0, 0, time.perf_counter() - began, time.process_time() - cpu_began
+            )
+            self._send(frames.FAILED, result + _describe(error))
+            return
+        crc = zlib.crc32(data)
+        offset = self._offset
+        if self._part < 0:
+            data, crc = b"", 0
+        self._write_rows(data)
+        cpu_s = time.process_time() - cpu_began
+        self._send(frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, rows, run_s, cpu_s))
+
+    def _write_rows(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            written = os.write(self._part, view)
+            self._offset += written
+            view = view[written:]
+
+    def _shut_down(self, script: EntryScript) -> int:
+        problem = b""
+        try:
+            if script.shutdown is not None:
+                script.shutdown()
+        except BaseException as error:
+            problem = _describe(error)
+        self._send(frames.STOPPED, problem)
+        return 0
+
+    def _send(self, kind: int, payload: bytes) -> None:
+        view = memoryview(frames.HEAD.pack(kind, len(payload)) + payload)
+        while view:
+            view = view[os.write(self._results, view) :]
+
+
+def _describe(error: BaseException) -> bytes:
+    """The error as JSON, with the traceback from the user's first line on."""
+    import json
+    import traceback
+
+    ours = os.path.dirname(__file__)
+    frame = error.__traceback__
+    while frame is not None and os.path.dirname(frame.tb_frame.f_code.co_filename) in (ours, ""):
+        frame = frame.tb_next
+    while frame is not None and frame.tb_frame.f_globals.get("__name__", "").startswith("importlib"):
+        frame = frame.tb_next
+    while frame is not None and frame.tb_frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.tb_next
+    try:
+        message = f"{type(error).__name__}: {error}"
+    except Exception:  # the user's own __str__ may be broken
+        message = type(error).__name__
+    text = "".join(traceback.format_exception(type(error), error, frame)) if frame else message
+    category = "BAD_RETURN" if isinstance(error, BadReturn) else "RUN_EXCEPTION"
+    if isinstance(error, BadReturn):
+        message = str(error)
+    limit = 16_000
+    return json.dumps({"category": category, "message": message[:2000], "traceback": text[-limit:]}).encode()
+
+
+def _read_and_remove(path: bytes) -> bytes:
+    with open(path, "rb") as file:
+        payload = file.read()
+    os.unlink(path)
+    return payload

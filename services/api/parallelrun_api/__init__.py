@@ -1,0 +1,1 @@
+"""The REST front door: submit, follow, fetch."""

@@ -1,0 +1,62 @@
+"""What an entry on RQ's queue `concatenate` runs: put one job's output together, and tell its leader."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import msgspec
+
+from parallelrun_concatenator.merge import merge
+from parallelrun_concatenator.segments import SegmentTable
+from parallelrun_concatenator.settings import ConcatenatorSettings
+from parallelrun_core.errors import NotFound, ParallelRunError
+from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.states import JobState
+from parallelrun_core.store.connection import connect
+from parallelrun_core.store.leader_queue import Concatenated, LeaderQueue, report_concatenated
+from parallelrun_core.store.registry import Registry
+from parallelrun_core.telemetry import logger
+
+SETTINGS = "_PARALLELRUN_CONCATENATOR_SETTINGS"
+"""Variable in which the supervisor leaves its settings for the processes that RQ forks."""
+_SHOW_EVERY_S = 0.5
+
+
+def concatenate(job_id: str) -> None:
+    """Put the output of a job together, if it is finalizing. Safe to run twice, also at the same time."""
+    die_with_parent_if_told()
+    settings = ConcatenatorSettings.model_validate_json(os.environ[SETTINGS])
+    redis = connect(settings.redis_url)
+    registry = Registry(redis)
+    queue = LeaderQueue(redis, job_id)
+    log = logger(job_id=job_id)
+    if registry.state(job_id) is not JobState.FINALIZING:
+        log.info("nothing_to_concatenate")
+        return
+    folder = JobFolder(settings.root, job_id)
+    progress = registry.status(job_id).progress
+    shown_at = 0.0
+
+    def show(length: int) -> None:
+        nonlocal shown_at
+        now = time.monotonic()
+        if now >= shown_at + _SHOW_EVERY_S:
+            shown_at = now
+            progress.bytes_concatenated = length
+            text = msgspec.json.encode(progress)
+            queue.show({"progress": text}, event=("progress", text))
+
+    began = time.monotonic()
+    try:
+        target = folder.output_file(folder.record().job_spec())
+        table = SegmentTable(folder.path)
+        progress.bytes_to_concatenate = table.bytes
+        merged = merge(table.in_order(), folder.parts, target, show)
+        made = Concatenated(str(target), merged.length, merged.sha256)
+        log.info("concatenated", segments=len(table), bytes=merged.length, seconds=round(time.monotonic() - began, 3))
+    except (OSError, ParallelRunError, NotFound) as error:
+        log.error("concatenation_failed", error=str(error))
+        made = Concatenated("", 0, "", problem=f"The output can't be put together: {error}")
+    report_concatenated(redis, job_id, made)

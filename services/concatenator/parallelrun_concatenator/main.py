@@ -1,0 +1,51 @@
+"""The command `parallelrun-concatenator`: supervises RQ workers that put outputs together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from parallelrun_concatenator import concatenate as _preloaded  # noqa: F401 - so that forked processes start at once
+from parallelrun_concatenator.concatenate import SETTINGS
+from parallelrun_concatenator.settings import ConcatenatorSettings
+from parallelrun_core import telemetry
+from parallelrun_core.health import serve_health
+from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
+from parallelrun_core.store.registry import CONCATENATE_QUEUE
+from parallelrun_core.store.rqworkers import RqWorkers
+
+_LOOK_S = 1.0
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run one concatenator until SIGTERM or SIGINT."""
+    settings = ConcatenatorSettings.from_command_line(argv)
+    die_with_parent_if_told()
+    telemetry.configure("concatenator", log_format=settings.log_format)
+    log = telemetry.logger()
+    os.environ[SETTINGS] = settings.model_dump_json()
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    workers = RqWorkers(settings.redis_url, CONCATENATE_QUEUE, settings.concatenators)
+    redis = connect(settings.redis_url)
+    connected = False
+    serve_health(settings.health_port, ready=lambda: connected)
+    log.info("started", redis=without_password(settings.redis_url), root=str(settings.root))
+    while not stopping.is_set():
+        try:
+            redis.ping()
+            workers.keep_running()
+            connected = True
+        except CONNECTION_ERRORS as error:
+            connected = False
+            log.warning("redis_away", error=str(error))
+        stopping.wait(_LOOK_S)
+    workers.stop()
+    log.info("stopped")
+
+
+if __name__ == "__main__":
+    main()

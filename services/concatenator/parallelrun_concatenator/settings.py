@@ -1,0 +1,14 @@
+"""Settings of a concatenator."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from parallelrun_core.settings import ServiceSettings
+
+
+class ConcatenatorSettings(ServiceSettings):
+    """What one concatenator needs to know."""
+
+    concatenators: int = Field(default=2, ge=1, le=64)
+    """Jobs whose output it puts together at the same time."""

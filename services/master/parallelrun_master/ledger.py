@@ -1,0 +1,82 @@
+"""The leader's books: outcomes from the stream into the decision log, and what they add up to.
+
+An outcome exists once it is in the decision log. So the order is: append, sync, and only then let Redis forget.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parallelrun_core import failpoints
+from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.outcome import Outcome
+from parallelrun_core.progress import Progress
+from parallelrun_core.store.leader_queue import LeaderQueue, News
+from parallelrun_master.verdict import Errors, Signature
+
+_SYNC_EVERY_S = 0.02
+
+
+class Ledger:
+    """What is decided in one job.
+
+    Raises:
+        FileExistsError: this term has a decision log already.
+    """
+
+    def __init__(self, folder: Path, queue: LeaderQueue, term: int) -> None:
+        self.progress = Progress()
+        self.errors = Errors()
+        self._queue = queue
+        self._last_seen = b"0-0"
+        self._forgettable = b""
+        self._synced_at = 0.0
+        for outcome in read_decisions(folder):
+            self.progress.count(outcome)
+            self.errors.add(outcome)
+        self._log = DecisionWriter(folder, term)
+        self.decided = self._log.decided
+
+    def read(self, *, block_ms: int | None) -> list[News]:
+        """What has come in since the last call; waits for something when `block_ms` is given."""
+        news = self._queue.news(self._last_seen, block_ms=block_ms)
+        if news:
+            self._last_seen = news[-1].entry_id
+        return news
+
+    def start_over(self) -> None:
+        """Redis was restarted and may have forgotten: read its stream from the beginning. Repeats are dropped."""
+        self._last_seen = b"0-0"
+
+    def enter(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[Signature]]:
+        """Record decisions and count tries; returns the decisions that are new, and errors not seen before."""
+        signatures = []
+        retried = 0
+        decisions = []
+        for outcome in outcomes:
+            if outcome.failure is not None and (found := self.errors.add(outcome)) is not None:
+                signatures.append(found)
+            if outcome.status == "retry":
+                retried += 1
+            else:
+                decisions.append(outcome)
+        accepted = self._log.add(decisions)
+        for outcome in accepted:
+            self.progress.count(outcome)
+        self.progress.retried += retried
+        return accepted, signatures
+
+    def settle(self, now: float, *, at_once: bool = False) -> None:
+        """Sync what was entered, then let Redis forget it; at most so often, unless it must be at once."""
+        if self._last_seen in (self._forgettable, b"0-0") or (not at_once and now - self._synced_at < _SYNC_EVERY_S):
+            return
+        failpoints.reach("decide.before_sync")
+        self._log.sync()
+        self._synced_at = now
+        failpoints.reach("decide.after_sync")
+        self._queue.forget(self._last_seen)
+        self._forgettable = self._last_seen
+
+    def close(self) -> None:
+        self._log.sync()
+        self._log.close()

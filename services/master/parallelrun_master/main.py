@@ -1,0 +1,94 @@
+"""The command `parallelrun-master`: supervises RQ workers, and sees to it that no job is without a leader.
+
+Each RQ worker leads one job at a time, in a process that it forks for it. RQ itself would notice an orphaned job
+only after minutes; this supervisor looks every second.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from parallelrun_core import telemetry
+from parallelrun_core.errors import NotFound
+from parallelrun_core.health import serve_health
+from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.store.coarse import ask_for_leader
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
+from parallelrun_core.store.registry import LEADER_QUEUE, Registry
+from parallelrun_core.store.rqworkers import RqWorkers
+from parallelrun_master import leader as _preloaded  # noqa: F401 - so that forked processes start at once
+from parallelrun_master.lead import SETTINGS
+from parallelrun_master.settings import MasterSettings
+
+_SWEEP_S = 1.0
+
+
+class Master:
+    """The supervisor. `run()` returns after `stop()`."""
+
+    def __init__(self, settings: MasterSettings) -> None:
+        self._settings = settings
+        self._stopping = threading.Event()
+        self._log = telemetry.logger()
+        self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders)
+        self._swept_folders = False
+        self.connected = False
+
+    def stop(self, *_: object) -> None:
+        """Let the leaders resign and end. Safe to call from a signal handler."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Keep the workers running, and every job led."""
+        redis = connect(self._settings.redis_url)
+        registry = Registry(redis)
+        while not self._stopping.is_set():
+            try:
+                redis.ping()
+                self._workers.keep_running()
+                if not self._swept_folders:
+                    self._adopt_folders(registry)
+                for job_id in registry.active_jobs():
+                    if not registry.has_leader(job_id):
+                        ask_for_leader(redis, job_id, attempt=str(registry.status(job_id).term))
+                self.connected = True
+            except NotFound:
+                pass  # the job ended between two questions
+            except CONNECTION_ERRORS as error:
+                self.connected = False
+                self._log.warning("redis_away", error=str(error))
+            self._stopping.wait(_SWEEP_S)
+        self._workers.stop()
+        self._log.info("stopped")
+
+    def _adopt_folders(self, registry: Registry) -> None:
+        """Jobs that have a folder and no result, and of which Redis knows nothing: accepted, then forgotten by it."""
+        for path in sorted((self._settings.root / "jobs").glob("job_*/job.json")):
+            folder = JobFolder(self._settings.root, path.parent.name)
+            if folder.result() is None and registry.state(folder.job_id) is None:
+                self._log.warning("job_adopted", job_id=folder.job_id)
+                registry.add_job(folder.job_id, submitted=folder.record().submitted)
+        self._swept_folders = True
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run one master until SIGTERM or SIGINT."""
+    settings = MasterSettings.from_command_line(argv)
+    die_with_parent_if_told()
+    telemetry.configure("master", log_format=settings.log_format)
+    os.environ[SETTINGS] = settings.model_dump_json()
+    master = Master(settings)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, master.stop)
+    telemetry.logger().info(
+        "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)
+    )
+    serve_health(settings.health_port, ready=lambda: master.connected)
+    master.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The leader's eye on the nodes: ends the sessions of lost ones, and picks those that may work for the job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.registry import Registry
+from parallelrun_core.telemetry import logger
+
+if TYPE_CHECKING:
+    from parallelrun_master.settings import MasterSettings
+
+log = logger()
+
+
+class NodeWatch:
+    """Looks at the nodes a few times a second."""
+
+    def __init__(self, registry: Registry, queue: LeaderQueue, spec: JobSpec, settings: MasterSettings) -> None:
+        self._registry = registry
+        self._queue = queue
+        self._spec = spec
+        self._settings = settings
+        self._assigned: list[str] | None = None
+        self.alive = 0
+        self.slots = 1
+        """Workers that the job could have now; 1 at least, so that limits made of it make sense."""
+
+    def look(self) -> int:
+        """End what is lost; returns how many deliveries were lost with it.
+
+        Raises:
+            Fenced: another turn has begun.
+        """
+        nodes = [info for info, alive in self._registry.nodes() if alive]
+        ready = [info for info in nodes if info.state == "ready"]
+        self.alive = len(nodes)
+        most = self._spec.max_concurrency_per_instance
+        self.slots = max(1, sum(min(info.slots, most or info.slots) for info in ready))
+        if self._spec.instance_count is not None:
+            self._assign([info.node for info in ready], self._spec.instance_count)
+        reaped = self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)
+        if reaped.sessions:
+            log.warning("sessions_lost", sessions=reaped.sessions, returned=reaped.returned, given_up=reaped.given_up)
+        return reaped.returned + reaped.given_up
+
+    def _assign(self, ready: list[str], count: int) -> None:
+        """Keep the nodes that the job has, replace those that are gone, up to the number that it asks for."""
+        kept = [node for node in self._assigned or [] if node in ready]
+        chosen = (kept + [node for node in ready if node not in kept])[:count]
+        if chosen != self._assigned:
+            self._queue.assign(chosen or ["-"])
+            self._assigned = chosen
+            self.alive = min(self.alive, len(chosen))

@@ -1,0 +1,151 @@
+"""From the input to the queue: list and cut into the manifest at disk speed, publish from it, bounded.
+
+The two halves don't wait for each other. The manifest runs ahead to its end, so the total is known early;
+publishing stops when enough lies on Redis, so a job of twenty million files needs no more memory than a small one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from parallelrun_core.decisions import Decided
+from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing, read_manifest
+from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference, groups_of
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue
+from parallelrun_master.cutting import Cut, cut, without_known
+from parallelrun_master.listing import Chunk, Listing
+
+MAX_OUTSTANDING = 20_000
+MAX_OUTSTANDING_BYTES = 64 << 20
+_CALL_BYTES = 4 << 20
+
+
+class Scheduler:
+    """Lists the inputs and writes the manifest, a slice of time at a time.
+
+    Raises:
+        FileExistsError: this term has a manifest already.
+    """
+
+    def __init__(self, folder: Path, spec: JobSpec, term: int) -> None:
+        self.closing: Closing | None = read_closing(folder)
+        self.current_input = ""
+        self._sorted = True
+        self._writer: ManifestWriter | None = None
+        if self.closing is None:
+            self._writer = ManifestWriter(folder, term)
+            known = _names_in(folder) if self._writer.mini_batches else {}
+            self._cuts = self._cut_inputs(spec, known)
+
+    @property
+    def mini_batches(self) -> int:
+        """How many are in the manifest."""
+        return self.closing.mini_batches if self.closing else self._writer.mini_batches if self._writer else 0
+
+    @property
+    def items(self) -> int:
+        return self.closing.items if self.closing else self._writer.items if self._writer else 0
+
+    def _cut_inputs(self, spec: JobSpec, known: dict[bytes, set[bytes]]) -> Iterator[Cut]:
+        for path in spec.data_paths():
+            self.current_input = path
+            listing = Listing(path)
+            chunks: Iterator[Chunk] = iter(listing)
+            yield from cut(without_known(chunks, known) if known else chunks, spec.mini_batch_size)
+            self._sorted = self._sorted and listing.is_sorted
+
+    def step(self, budget_s: float) -> bool:
+        """Schedule for about so long; whether there is more to do. What was scheduled is durable on return.
+
+        Raises:
+            OSError: an input can't be read.
+        """
+        writer = self._writer
+        if writer is None:
+            return False
+        until = time.perf_counter() + budget_s
+        for raw, items in self._cuts:
+            writer.add(raw, items)
+            if time.perf_counter() >= until:
+                writer.sync()
+                return True
+        self.closing = writer.close(order="sorted" if self._sorted else "listing")
+        self._writer = None
+        return False
+
+
+class Publisher:
+    """Puts the manifest's mini-batches on Redis, in order, as far ahead as the bounds allow."""
+
+    def __init__(self, folder: Path, queue: LeaderQueue, decided: Decided) -> None:
+        self._folder = folder
+        self._queue = queue
+        self._decided = decided
+        self._cursor: ManifestCursor | None = None
+        self.next_id = 0
+        self.outstanding = 0
+        self._message_bytes = 0
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Go on from where Redis says that publishing has got to: it may have forgotten the last moment."""
+        if self._cursor is not None:
+            self._cursor.close()
+        self._cursor = None
+        self.next_id = self._queue.checkpoint()
+        self.outstanding = self._queue.publish(self.next_id, []).outstanding
+
+    def decided(self, count: int) -> None:
+        """So many of what was outstanding are decided."""
+        self.outstanding = max(0, self.outstanding - count)
+
+    def step(self, scheduled: int) -> bool:
+        """Publish what may be published now of `scheduled` durable mini-batches; whether anything was."""
+        room = MAX_OUTSTANDING - self.outstanding
+        if self.outstanding:
+            room = min(room, MAX_OUTSTANDING_BYTES // max(1, self._message_bytes) - self.outstanding)
+        count = min(room, scheduled - self.next_id, MAX_MESSAGES)
+        if count <= 0 or (count < MAX_MESSAGES // 4 and self.outstanding > MAX_OUTSTANDING // 2):
+            return False
+        messages = self._messages(count)
+        if not messages:
+            return False
+        published = self._queue.publish(self.next_id, messages)
+        if published.next_id != self.next_id + len(messages):
+            self.rewind()
+            return True
+        self.next_id = published.next_id
+        self.outstanding = published.outstanding
+        self._message_bytes = sum(map(len, messages)) // len(messages)
+        return True
+
+    def _messages(self, count: int) -> list[bytes]:
+        cursor = self._cursor = self._cursor or ManifestCursor(self._folder, first=self.next_id)
+        messages: list[bytes] = []
+        size = 0
+        while len(messages) < count and size < _CALL_BYTES:
+            entry = cursor.read()
+            if entry is None:
+                break
+            message = b"" if entry.mini_batch in self._decided else _for_redis(entry)
+            messages.append(message)
+            size += len(message)
+        return messages
+
+
+def _for_redis(entry: Entry) -> bytes:
+    """The message itself, or a reference to it in the manifest when it is too long for Redis."""
+    if len(entry.raw) <= MAX_MESSAGE_BYTES:
+        return entry.raw
+    return encode_reference(decode(entry.raw).items, entry.term, entry.offset)
+
+
+def _names_in(folder: Path) -> dict[bytes, set[bytes]]:
+    known: dict[bytes, set[bytes]] = {}
+    for entry in read_manifest(folder):
+        for where, names in groups_of(decode(entry.raw)):
+            known.setdefault(where, set()).update(names)
+    return known

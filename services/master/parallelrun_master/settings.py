@@ -1,0 +1,14 @@
+"""Settings of a master."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from parallelrun_core.settings import ServiceSettings
+
+
+class MasterSettings(ServiceSettings):
+    """What one master needs to know."""
+
+    leaders: int = Field(default=8, ge=1, le=256)
+    """Jobs that this master can lead at the same time."""

@@ -1,0 +1,156 @@
+"""When a job must fail. Pure: counts and times in, a verdict out (architecture: thresholds, stalls, init failures)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from parallelrun_core.outcome import Outcome
+from parallelrun_core.progress import Progress
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.leader_queue import InitFailure
+from parallelrun_core.store.registry import JobFailure
+
+_ERROR_LOG = "logs/user/error"
+_MAX_SAMPLES = 3
+_MAX_SIGNATURES = 1000
+
+
+@dataclass
+class Signature:
+    """Failures that look alike."""
+
+    category: str
+    message: str
+    traceback: str
+    count: int = 0
+    mini_batches: list[int] = field(default_factory=list)
+
+
+class Errors:
+    """The failures of a job by what they look like, and the first one."""
+
+    def __init__(self) -> None:
+        self._by_text: dict[tuple[str, str], Signature] = {}
+        self.first: Signature | None = None
+
+    def add(self, outcome: Outcome) -> Signature | None:
+        """Count one failed try; returns its signature when it is new."""
+        failure = outcome.failure
+        if failure is None:
+            return None
+        key = (failure.category, failure.message.partition("\n")[0][:200])
+        found = self._by_text.get(key)
+        is_new = found is None and len(self._by_text) < _MAX_SIGNATURES
+        if found is None:
+            found = Signature(failure.category, failure.message, failure.traceback)
+            if is_new:
+                self._by_text[key] = found
+        found.count += 1
+        if len(found.mini_batches) < _MAX_SAMPLES and outcome.mini_batch not in found.mini_batches:
+            found.mini_batches.append(outcome.mini_batch)
+        self.first = self.first or found
+        return found if is_new else None
+
+    def most_common(self, count: int) -> list[Signature]:
+        return sorted(self._by_text.values(), key=lambda signature: -signature.count)[:count]
+
+
+def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFailure | None:
+    """The failure of a job of which too much has failed: *more than* a threshold, -1 meaning never (reference §1.1)."""
+    summary = ""
+    decided_all = progress.listing_done and progress.scheduled > 0
+    if 0 <= spec.error_threshold < progress.items_failed:
+        summary = f"{progress.items_failed:,} items failed, more than error_threshold ({spec.error_threshold:,})."
+    elif 0 <= spec.mini_batch_error_threshold < progress.failed:
+        limit = spec.mini_batch_error_threshold
+        summary = f"{progress.failed:,} mini-batches failed, more than mini_batch_error_threshold ({limit:,})."
+    elif decided_all and 100 * progress.failed > spec.allowed_failed_percent * progress.scheduled:
+        percent = 100 * progress.failed / progress.scheduled
+        summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
+    return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary), errors) if summary else None
+
+
+def nothing_returned(errors: Errors) -> JobFailure:
+    """An append_row job without one row fails, whatever the thresholds say (reference §3.5)."""
+    summary = "No mini-batch item succeeded: run() returned no row at all."
+    hint = "run() must return one row for each item that it processed; for no output, use output_action: summary_only"
+    return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
+
+
+def with_cause(failure: JobFailure, errors: Errors) -> JobFailure:
+    """The same failure with the first error that a user should look at."""
+    first = errors.first
+    if first is None:
+        return failure
+    return JobFailure(
+        code=failure.code,
+        summary=failure.summary,
+        first_cause=f"{first.category}: {first.message}",
+        traceback=first.traceback,
+        sample_mini_batches=first.mini_batches,
+        log=_ERROR_LOG,
+        hint=failure.hint,
+    )
+
+
+class InitWatch:
+    """Decides when a job whose workers don't get through init() is hopeless (reference §3.7, but at once)."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self._spec = spec
+        self._raised = 0
+        self._died = 0
+
+    def ran(self) -> None:
+        """A mini-batch was run: some worker got through."""
+        self._raised = self._died = 0
+
+    def failed(self, failure: InitFailure, slots: int) -> JobFailure | None:
+        """Count one; the job's failure when it is one too many for a cluster with so many slots."""
+        raised = failure.failure.category == "INIT_EXCEPTION"
+        self._raised += raised
+        self._died += not raised
+        if self._raised <= 2 * slots and self._died <= max(2 * slots, self._spec.lost_leases):
+            return None
+        count = self._raised or self._died
+        return JobFailure(
+            code="INIT_FAILED",
+            summary=f"No worker gets through init(): it failed {count} times in a row.",
+            first_cause=f"{failure.failure.category}: {failure.failure.message}",
+            traceback=failure.failure.traceback,
+            log=f"{_ERROR_LOG}/{failure.node}/{failure.process}.txt",
+            hint="init() and the script's own imports run once in each worker; try them on one machine first",
+        )
+
+
+class StallWatch:
+    """Decides when a job that makes no progress has waited long enough."""
+
+    def __init__(self, spec: JobSpec, now: float) -> None:
+        self._first_s = spec.first_task_creation_timeout
+        self._update_s = spec.progress_update_timeout or 3 * spec.run_invocation_timeout * spec.run_max_try + 600
+        self._spec = spec
+        self._last = now
+        self._moved = False
+
+    def moved(self, now: float) -> None:
+        """Something was scheduled, tried or decided."""
+        self._last = now
+
+    def first_mini_batch(self) -> None:
+        self._moved = True
+
+    def stalled(self, now: float, *, nodes: int, running: int) -> JobFailure | None:
+        """The failure of a job that has stood still for too long, with what it seems to wait for."""
+        limit = self._update_s if self._moved else self._first_s
+        if now - self._last <= limit:
+            return None
+        wanted = self._spec.instance_count
+        if not nodes:
+            waits = "no node is alive"
+        elif wanted and nodes < wanted:
+            waits = f"have {nodes} of {wanted} nodes"
+        else:
+            waits = f"{nodes} nodes are alive, {running} mini-batches are with a worker"
+        name = "progress_update_timeout" if self._moved else "first_task_creation_timeout"
+        return JobFailure(code="NO_PROGRESS", summary=f"No progress for {limit:g} s ({name}): {waits}.")

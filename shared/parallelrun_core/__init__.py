@@ -1,0 +1,1 @@
+"""What all services speak: job spec, mini-batch message, outcome, queue, job folder, errors."""

@@ -1,0 +1,172 @@
+"""Snapshots of the users' code: taken from a folder or a zip, kept by the hash of their content.
+
+A zip comes from outside, so it is unpacked member by member into a private folder with limits on everything,
+and only moved into place when all of it was good.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from parallelrun_core.errors import InvalidInput, UnsafePath
+from parallelrun_core.paths import relative_parts
+
+MAX_FILES: Final = 10_000
+MAX_BYTES: Final = 512 << 20
+MAX_RATIO: Final = 200
+MAX_DEPTH: Final = 32
+_SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_checkpoints"})
+_COPY_BYTES: Final = 1 << 20
+
+
+def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None) -> str:
+    """Copy a code folder into the store; returns the snapshot's name. Links are followed only within the folder.
+
+    A folder below it may be left out: the one that the services share, which holds this very store.
+
+    Raises:
+        InvalidInput: the folder is missing or over a limit.
+    """
+    if not folder.is_dir():
+        raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
+    return _store(_files_of(folder, leave_out), store)
+
+
+def snapshot_zip(archive: IO[bytes], store: Path) -> str:
+    """Unpack a zip into the store; returns the snapshot's name.
+
+    Raises:
+        UnsafePath: a member would land outside, is a link or a device, or comes twice.
+        InvalidInput: not a zip, or over a limit.
+    """
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            return _store(_members_of(opened), store)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise InvalidInput.at("/code", f"the code is not a readable zip: {error}") from error
+
+
+def check_entry_script(snapshot: Path, entry_script: str) -> None:
+    """See to it that the entry script is there, can be parsed, and defines `run`.
+
+    Raises:
+        InvalidInput: with the line of a syntax error.
+    """
+    where = "/entry_script"
+    try:
+        path = snapshot.joinpath(*relative_parts(entry_script))
+        source = path.read_bytes()
+    except (UnsafePath, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        there = ", ".join(sorted(found.name for found in snapshot.glob("*.py"))[:10]) or "no .py file"
+        raise InvalidInput.at(
+            where, f"there is no file {entry_script!r} in the code", f"at its top: {there}"
+        ) from error
+    try:
+        tree = ast.parse(source, filename=entry_script)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise InvalidInput.at(where, f"{entry_script}: {error}", f"line {line}" if line else "") from error
+    names = set(_names_bound_in(tree))
+    if "run" not in names and "*" not in names:
+        raise InvalidInput.at(where, f"{entry_script} defines no run()", "it needs `def run(mini_batch):`")
+
+
+def _names_bound_in(tree: ast.Module) -> Iterator[str]:
+    """Every name that some statement of the module binds, in whatever branch; '*' for a star import."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.alias(name=name, asname=asname):
+                yield asname or name
+
+
+def _files_of(folder: Path, leave_out: Path | None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
+    root = folder.resolve()
+    left_out = leave_out.resolve() if leave_out else None
+    for current, subfolders, names in os.walk(folder):
+        subfolders[:] = sorted(
+            name for name in subfolders if name not in _SKIPPED_FOLDERS and (Path(current) / name).resolve() != left_out
+        )
+        for name in sorted(names):
+            path = Path(current) / name
+            parts = path.relative_to(folder).parts
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                raise UnsafePath.at("/code", f"{'/'.join(parts)} is a link to outside the code folder")
+            if path.is_file():
+                with path.open("rb") as file:
+                    yield parts, path.stat().st_mode, file
+
+
+def _members_of(archive: zipfile.ZipFile) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
+    members = archive.infolist()
+    if len(members) > MAX_FILES:
+        raise InvalidInput.at("/code", f"the zip has {len(members):,} members, more than {MAX_FILES:,}")
+    for member in members:
+        parts = relative_parts(member.filename.removesuffix("/") or "/")
+        mode = member.external_attr >> 16
+        if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise UnsafePath.at("/code", f"{member.filename!r} in the zip is neither a file nor a folder")
+        if member.is_dir() or _SKIPPED_FOLDERS.intersection(parts):
+            continue
+        if member.file_size > max(MAX_RATIO * member.compress_size, _COPY_BYTES):
+            raise InvalidInput.at("/code", f"{member.filename!r} in the zip is compressed more than {MAX_RATIO}:1")
+        with archive.open(member) as file:
+            yield parts, mode, file
+
+
+def _store(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: Path) -> str:
+    store.mkdir(parents=True, exist_ok=True)
+    beside = store / f".new-{secrets.token_hex(8)}"
+    beside.mkdir(mode=0o700)
+    try:
+        name = _fill(beside, files)
+        beside.chmod(0o755)
+        try:
+            beside.rename(store / name)
+        except OSError:
+            if not (store / name).is_dir():
+                raise
+        return name
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]]) -> str:
+    digests: dict[tuple[str, ...], str] = {}
+    folded: set[tuple[str, ...]] = set()
+    left = MAX_BYTES
+    for parts, mode, source in files:
+        key = tuple(part.casefold() for part in parts)
+        if key in folded or len(parts) > MAX_DEPTH:
+            raise UnsafePath.at("/code", f"{'/'.join(parts)!r} comes twice (letter case aside) or lies too deep")
+        folded.add(key)
+        if len(folded) > MAX_FILES:
+            raise InvalidInput.at("/code", f"the code has more than {MAX_FILES:,} files")
+        target = folder.joinpath(*parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256()
+        with target.open("xb") as copy:
+            while chunk := source.read(_COPY_BYTES):
+                left -= len(chunk)
+                if left < 0:
+                    raise InvalidInput.at("/code", f"the code has more than {MAX_BYTES >> 20} MiB")
+                digest.update(chunk)
+                copy.write(chunk)
+        target.chmod(0o755 if mode & 0o100 else 0o644)
+        digests[parts] = digest.hexdigest() + ("x" if mode & 0o100 else "")
+    total = hashlib.sha256()
+    for parts, text in sorted(digests.items()):
+        total.update(f"{'/'.join(parts)}\0{text}\n".encode(errors="surrogateescape"))
+    return total.hexdigest()

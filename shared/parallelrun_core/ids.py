@@ -1,0 +1,54 @@
+"""Names and ids: short, sortable by time where that helps, and safe in a path, a key and a URL."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+
+from parallelrun_core.errors import InvalidInput, NotFound
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter looks like a digit
+_JOB_ID = re.compile(r"job_[0-9a-z]{20}")
+_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+def _base32(number: int, digits: int) -> str:
+    return "".join(_ALPHABET[(number >> (5 * shift)) & 31] for shift in reversed(range(digits)))
+
+
+def new_job_id() -> str:
+    """A fresh job id; later ones sort behind earlier ones."""
+    return f"job_{_base32(time.time_ns() // 1_000_000, 10)}{_base32(secrets.randbits(50), 10)}"
+
+
+def checked_job_id(text: str) -> str:
+    """The id, if it has the form of one.
+
+    Raises:
+        NotFound: it doesn't, so there is no such job.
+    """
+    if not _JOB_ID.fullmatch(text):
+        raise NotFound(f"There is no job {text[:80]!r}.")
+    return text
+
+
+def checked_node(text: str) -> str:
+    """The node's name, if it may stand in a file name and a key.
+
+    Raises:
+        InvalidInput: it may not.
+    """
+    if not _NODE.fullmatch(text):
+        raise InvalidInput.at("node", f"{text[:80]!r} is not a node name", "letters, digits, '.', '_', '-', at most 63")
+    return text
+
+
+def new_session(node: str) -> str:
+    """The id of one run of a node's agent."""
+    return f"{node}-{secrets.token_hex(4)}"
+
+
+def new_nonce() -> str:
+    """64 random bits that make the tokens of one lease call unlike all others."""
+    return secrets.token_hex(8)

@@ -1,0 +1,164 @@
+"""The job folder: all the truth about one job, on the volume that every node shares.
+
+jobs/<job id>/
+    job.json                 what was submitted; written once
+    manifest.<term>          the items of every mini-batch                (manifest.py)
+    decisions.<term>         the one outcome of every mini-batch          (decisions.py)
+    journals/<session>       an agent's candidates, before the fence      (recordlog.py)
+    parts/<session>.<process>    rows, as the worker wrote them
+    outputs/<file>           the result, whole or not there at all
+    logs/…                   for people; the names are the reference's
+    result.json              how it ended; written once
+code/<sha256>/               snapshots of the users' code, shared between jobs
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from parallelrun_core.errors import NotFound
+from parallelrun_core.ids import checked_job_id
+from parallelrun_core.progress import Progress
+from parallelrun_core.recordlog import sync_folder
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.states import JobState
+from parallelrun_core.store.registry import JobFailure
+
+
+class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
+    """`job.json`: what was submitted."""
+
+    schema: int = 1
+    job_id: str
+    submitted: float
+    code: str
+    """Name of the snapshot below `code/`: its sha256."""
+    spec: dict[str, Any]
+
+    def job_spec(self) -> JobSpec:
+        return JobSpec.model_validate(self.spec)
+
+
+class JobResult(msgspec.Struct, kw_only=True, frozen=True):
+    """`result.json`: how it ended."""
+
+    schema: int = 1
+    job_id: str
+    state: JobState
+    started: float | None
+    ended: float
+    progress: Progress
+    output: str = ""
+    """Path of the output file; empty when there is none."""
+    output_bytes: int = 0
+    output_sha256: str = ""
+    order: str = ""
+    """`sorted`, or `listing` when a folder was too large to be sorted."""
+    failure: JobFailure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFolder:
+    """Where everything of one job lies."""
+
+    root: Path
+    job_id: str
+
+    @property
+    def path(self) -> Path:
+        return self.root / "jobs" / self.job_id
+
+    @property
+    def parts(self) -> Path:
+        return self.path / "parts"
+
+    @property
+    def journals(self) -> Path:
+        return self.path / "journals"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def outputs(self) -> Path:
+        return self.path / "outputs"
+
+    def output_file(self, spec: JobSpec) -> Path:
+        """Where the rows of an append_row job are published."""
+        return (Path(spec.output) if spec.output else self.outputs) / spec.append_row_file_name
+
+    def code(self, record: JobRecord) -> Path:
+        return code_store(self.root) / record.code
+
+    def create(self, record: JobRecord) -> None:
+        """Make the folder and its `job.json`, durably.
+
+        Raises:
+            FileExistsError: the job is there already.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        for folder in (self.parts, self.journals, self.outputs, self.logs):
+            folder.mkdir(exist_ok=True)
+        _write_once(self.path / "job.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
+        sync_folder(self.path.parent)
+
+    def record(self) -> JobRecord:
+        """What was submitted.
+
+        Raises:
+            NotFound: there is no such job.
+        """
+        try:
+            return msgspec.json.decode((self.path / "job.json").read_bytes(), type=JobRecord)
+        except FileNotFoundError as error:
+            raise NotFound(f"There is no job {self.job_id!r}.") from error
+
+    def result(self) -> JobResult | None:
+        """How the job ended, or None while it hasn't."""
+        try:
+            return msgspec.json.decode((self.path / "result.json").read_bytes(), type=JobResult)
+        except FileNotFoundError:
+            return None
+
+    def conclude(self, result: JobResult) -> JobResult:
+        """Record how the job ended, durably; returns the first result if it was recorded before."""
+        try:
+            _write_once(self.path / "result.json", msgspec.json.format(msgspec.json.encode(result), indent=2))
+        except FileExistsError:
+            return self.result() or result
+        return result
+
+
+def job_folder(root: Path, job_id: str) -> JobFolder:
+    """The folder of a job whose id came from outside.
+
+    Raises:
+        NotFound: this can't be a job's id.
+    """
+    return JobFolder(root, checked_job_id(job_id))
+
+
+def code_store(root: Path) -> Path:
+    """Where the snapshots of the users' code are."""
+    return root / "code"
+
+
+def _write_once(path: Path, data: bytes) -> None:
+    """Create a file with all its content at once, durably; the first writer wins."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(beside, path)
+        sync_folder(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,136 @@
+"""The manifest: which items each mini-batch holds, written once by the leader, never changed.
+
+A term log (see `termlog`) of full messages; a mini-batch's id is its index. The last record closes it
+with a count and a hash, after which the job's total is known and no id can be added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from parallelrun_core import message
+from parallelrun_core.recordlog import RecordReader, read_records
+from parallelrun_core.termlog import file_of, open_term, read_term_log, spans
+
+NAME = "manifest"
+_CLOSING_MARK = b"\xc1closed"  # 0xc1 never begins a MessagePack value, so no message looks like this
+
+
+class Closing(msgspec.Struct, frozen=True, kw_only=True):
+    """The last record: what the whole manifest holds."""
+
+    mini_batches: int
+    items: int
+    sha256: str
+    order: str
+    """`sorted` when every folder was listed by name, `listing` when one was too large for that."""
+
+
+class Entry(NamedTuple):
+    """One mini-batch in the manifest and where it stands."""
+
+    mini_batch: int
+    term: int
+    offset: int
+    raw: bytes
+
+
+class ManifestWriter:
+    """Adds mini-batches behind those that earlier terms wrote.
+
+    Raises:
+        FileExistsError: this term has a manifest already.
+    """
+
+    def __init__(self, folder: Path, term: int) -> None:
+        self.mini_batches = 0
+        self.items = 0
+        self._hash = hashlib.sha256()
+        self.term = term
+        for entry in read_manifest(folder):
+            self._count(entry.raw, message.decode(entry.raw).items)
+        self._log = open_term(folder, NAME, term)
+
+    def _count(self, raw: bytes, items: int) -> None:
+        self._hash.update(raw)
+        self.mini_batches += 1
+        self.items += items
+
+    def add(self, raw: bytes, items: int) -> int:
+        """Append one full message; returns its mini-batch id."""
+        self._log.append(raw)
+        self._count(raw, items)
+        return self.mini_batches - 1
+
+    def sync(self) -> None:
+        self._log.sync()
+
+    def close(self, *, order: str) -> Closing:
+        """Say that nothing follows; durable when this returns."""
+        closing = Closing(mini_batches=self.mini_batches, items=self.items, sha256=self._hash.hexdigest(), order=order)
+        self._log.append(_CLOSING_MARK + msgspec.json.encode(closing))
+        self._log.sync()
+        self._log.close()
+        return closing
+
+
+def read_manifest(folder: Path, *, first: int = 0) -> Iterator[Entry]:
+    """Yield the mini-batches from id `first` on, in order, as far as they are written."""
+    for mini_batch, (term, offset, raw) in enumerate(read_term_log(folder, NAME)):
+        if mini_batch >= first and not raw.startswith(_CLOSING_MARK):
+            yield Entry(mini_batch, term, offset, raw)
+
+
+def read_closing(folder: Path) -> Closing | None:
+    """The closing record, or None while the manifest still grows."""
+    last = b""
+    for _, _, raw in read_term_log(folder, NAME):
+        last = raw
+    return msgspec.json.decode(last[len(_CLOSING_MARK) :], type=Closing) if last.startswith(_CLOSING_MARK) else None
+
+
+def resolve(folder: Path, found: message.Message) -> message.Message:
+    """The full message: what was given, or what its reference points to in the manifest."""
+    if found.kind != message.REFERENCE:
+        return found
+    reference = message.reference_of(found)
+    _, raw = next(read_records(file_of(folder, NAME, reference.term), start=reference.offset))
+    return message.decode(raw)
+
+
+class ManifestCursor:
+    """Reads on in a growing manifest, from one mini-batch to the next, without holding more than a few."""
+
+    def __init__(self, folder: Path, *, first: int = 0) -> None:
+        self._folder = folder
+        self._next = 0
+        self._spans = spans(folder, NAME)
+        self._reader = self._open()
+        while self._next < first and self.read() is not None:
+            pass
+
+    def _open(self) -> RecordReader:
+        span = self._spans[0]
+        return RecordReader(file_of(self._folder, NAME, span.term), start=span.start, end=span.end)
+
+    def read(self) -> Entry | None:
+        """The next mini-batch, or None when the writer has not flushed one yet."""
+        while True:
+            offset = self._reader.at
+            raw = self._reader.read()
+            if raw is not None and not raw.startswith(_CLOSING_MARK):
+                self._next += 1
+                return Entry(self._next - 1, self._spans[0].term, offset, raw)
+            if raw is not None or len(self._spans) == 1:
+                return None
+            self._reader.close()
+            self._spans.pop(0)
+            self._reader = self._open()
+
+    def close(self) -> None:
+        self._reader.close()

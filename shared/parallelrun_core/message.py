@@ -1,0 +1,124 @@
+"""The mini-batch message: what lies on Redis, in the manifest, and is handed to an agent.
+
+A message is a MessagePack array `[kind, items, payload]`:
+
+    kind 0, FILES        payload = groups of files (below)
+    kind 1, FILES_ZSTD   the same, compressed with Zstandard
+    kind 2, REFERENCE    payload = MessagePack array [term, offset] of the full message in the manifest
+
+A group is a folder's path, NUL, then the names in it, NUL between them; groups are parted by two NULs.
+So a folder's path is there once, no name is ever quoted, and a whole group turns into paths by one
+`bytes.replace`. Names are bytes: whatever the operating system allows comes back unchanged.
+
+A message on Redis has at most `MAX_MESSAGE_BYTES`; one that is longer is carried by REFERENCE. In the
+manifest every message is in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+import zstandard
+
+from parallelrun_core.errors import CorruptLog
+
+MAX_MESSAGE_BYTES: Final = 65_536
+
+FILES: Final = 0
+FILES_ZSTD: Final = 1
+REFERENCE: Final = 2
+
+# Below this, Zstandard's own header costs more than it saves.
+_COMPRESS_FROM_BYTES: Final = 512
+# A mini-batch may hold any number of paths, but a decoder must not be talked into filling the memory.
+_MAX_DECODED_BYTES: Final = 1 << 31
+
+_compressor = zstandard.ZstdCompressor(level=3)
+_decompressor = zstandard.ZstdDecompressor()
+
+
+class Message(msgspec.Struct, array_like=True, frozen=True):
+    """One mini-batch as it is stored and sent."""
+
+    kind: int
+    items: int
+    payload: bytes
+
+
+class Reference(msgspec.Struct, array_like=True, frozen=True):
+    """Where in the manifest the full message is."""
+
+    term: int
+    offset: int
+
+
+_encoder = msgspec.msgpack.Encoder()
+_message_decoder = msgspec.msgpack.Decoder(Message)
+_reference_decoder = msgspec.msgpack.Decoder(Reference)
+
+
+def encode_files(groups: Iterable[tuple[bytes, list[bytes]]], items: int) -> bytes:
+    """The full message for files given as `(folder, names)` groups; `items` is the number of names."""
+    payload = b"\0\0".join([folder + b"\0" + b"\0".join(names) for folder, names in groups])
+    if len(payload) < _COMPRESS_FROM_BYTES:
+        return _encoder.encode(Message(FILES, items, payload))
+    return _encoder.encode(Message(FILES_ZSTD, items, _compressor.compress(payload)))
+
+
+def encode_reference(items: int, term: int, offset: int) -> bytes:
+    """The message that stands on Redis for one that is too long for it."""
+    return _encoder.encode(Message(REFERENCE, items, _encoder.encode(Reference(term, offset))))
+
+
+def decode(raw: bytes) -> Message:
+    """Read a message.
+
+    Raises:
+        CorruptLog: these bytes are not a message.
+    """
+    try:
+        return _message_decoder.decode(raw)
+    except msgspec.DecodeError as error:
+        raise CorruptLog(f"not a mini-batch message: {error}") from error
+
+
+def reference_of(message: Message) -> Reference:
+    """Where a REFERENCE message points to."""
+    return _reference_decoder.decode(message.payload)
+
+
+def paths_of(message: Message) -> bytes:
+    """All paths of a FILES message, NUL between them: the form in which a worker receives them.
+
+    Raises:
+        CorruptLog: the message holds no files, or its payload can't be read.
+    """
+    match message.kind:
+        case 0:
+            payload = message.payload
+        case 1:
+            try:
+                payload = _decompressor.decompress(message.payload, max_output_size=_MAX_DECODED_BYTES)
+            except zstandard.ZstdError as error:
+                raise CorruptLog(f"mini-batch message: {error}") from error
+        case kind:
+            raise CorruptLog(f"a message of kind {kind} holds no paths")
+    return b"\0".join([_paths_of_group(group) for group in payload.split(b"\0\0")])
+
+
+def groups_of(message: Message) -> list[tuple[bytes, list[bytes]]]:
+    """The `(folder, names)` groups of a FILES message: `encode_files`, backwards."""
+    payload = message.payload if message.kind == FILES else _decompressor.decompress(message.payload)
+    groups = []
+    for group in payload.split(b"\0\0"):
+        folder, *names = group.split(b"\0")
+        groups.append((folder, names))
+    return groups
+
+
+def _paths_of_group(group: bytes) -> bytes:
+    folder, _, names = group.partition(b"\0")
+    prefix = folder if folder.endswith(b"/") else folder + b"/"
+    return prefix + names.replace(b"\0", b"\0" + prefix)

@@ -1,0 +1,83 @@
+"""How one try of a mini-batch ended: the record that goes, unchanged, from agent to decision log.
+
+The agent encodes it once; the same bytes are journaled as a *candidate*, committed on Redis, and
+copied by the leader into the decision log as the *decision*. It is a JSON array, in field order.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+Status = Literal["done", "failed", "retry"]
+
+ErrorCategory = Literal[
+    "RUN_EXCEPTION",
+    "RUN_TIMEOUT",
+    "BAD_RETURN",
+    "SIGNAL",
+    "OOM_KILLED",
+    "EXITED",
+    "INIT_EXCEPTION",
+    "INIT_DIED",
+    "NODE_LOST",
+    "INPUT_UNREADABLE",
+]
+
+
+class Failure(msgspec.Struct, array_like=True, frozen=True):
+    """Why a try failed, in words for the user."""
+
+    category: ErrorCategory
+    message: str
+    traceback: str = ""
+
+
+class Outcome(msgspec.Struct, array_like=True, frozen=True):
+    """The end of one try: `done` and `failed` are decisions; `retry` says that another try follows."""
+
+    mini_batch: int
+    generation: int
+    status: Status
+    token: str
+    tries: int
+    """How many tries the mini-batch has had, this one included (its dequeue count)."""
+    node: str
+    process: str
+    part: str
+    """Name of the part file below `parts/`; empty when no rows were written."""
+    offset: int
+    length: int
+    crc: int
+    items: int
+    rows: int
+    """How many rows `run()` returned: the items that succeeded."""
+    started: float
+    """When the agent handed it over, seconds since the epoch on the node's clock."""
+    elapsed_s: float
+    run_s: float
+    process_s: float
+    failure: Failure | None = None
+
+    @property
+    def failed_items(self) -> int:
+        """A failed mini-batch fails all its items; a short return fails what is missing (reference §3.5)."""
+        return self.items if self.status == "failed" else max(0, self.items - self.rows)
+
+
+_encoder: Final = msgspec.json.Encoder()
+_list_decoder: Final = msgspec.json.Decoder(list[Outcome])
+
+
+def encode(outcome: Outcome) -> bytes:
+    return _encoder.encode(outcome)
+
+
+def encode_list(encoded: list[bytes]) -> bytes:
+    """One JSON array of outcomes that are encoded already."""
+    return b"[" + b",".join(encoded) + b"]"
+
+
+def decode_list(raw: bytes) -> list[Outcome]:
+    return _list_decoder.decode(raw)

@@ -1,0 +1,59 @@
+"""The one way to turn a path that somebody else chose into a file of ours.
+
+User code writes into the job folder, so a name in it may be a link to anywhere. `open_beneath` therefore walks
+the path folder by folder without following a link; every route that serves a file uses it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+
+from parallelrun_core.errors import NotFound, UnsafePath
+
+_NAME_MAX = 255
+
+
+def relative_parts(text: str) -> tuple[str, ...]:
+    """The parts of a relative path that stays below its root.
+
+    Raises:
+        UnsafePath: absolute, with `..`, a backslash, a NUL or a control character, or too long a name.
+    """
+    bad = (
+        text.startswith("/")
+        or "\\" in text
+        or any(ord(char) < 32 or ord(char) == 127 for char in text)
+        or any(part == ".." or len(part.encode(errors="surrogateescape")) > _NAME_MAX for part in text.split("/"))
+    )
+    parts = PurePosixPath(text).parts
+    if bad or not parts:
+        raise UnsafePath.at("path", f"{text[:200]!r} is not a path below its folder", "no '..', no leading '/'")
+    return parts
+
+
+def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY) -> int:
+    """Open a file below `root` without following any link on the way; returns the file descriptor.
+
+    Raises:
+        UnsafePath: the path leaves its root.
+        NotFound: there is no such file, or a link stands in the way.
+    """
+    *folders, name = relative_parts(relative)
+    at = os.open(root, os.O_PATH | os.O_DIRECTORY)
+    try:
+        for folder in folders:
+            below = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = below
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+    except OSError as error:
+        raise NotFound(f"There is no file {relative!r}.") from error
+    finally:
+        os.close(at)
+
+
+def within(path: Path, roots: list[Path]) -> bool:
+    """Whether a path, with every link followed, is one of the roots or below one."""
+    real = path.resolve()
+    return any(real.is_relative_to(root.resolve()) for root in roots)

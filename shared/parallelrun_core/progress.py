@@ -1,0 +1,51 @@
+"""The numbers that say how far a job is: kept by its leader, shown by everybody else."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import msgspec
+
+from parallelrun_core.outcome import Outcome
+
+
+class Progress(msgspec.Struct, kw_only=True):
+    """Counts of one job. Mini-batches, unless the name says items."""
+
+    scheduled: int = 0
+    """In the manifest. Grows while the input is listed."""
+    listing_done: bool = False
+    """True when `scheduled` is the job's total."""
+    published: int = 0
+    running: int = 0
+    """Handed to an agent and not yet decided."""
+    done: int = 0
+    failed: int = 0
+    retried: int = 0
+    """Tries that failed and were followed by another."""
+    lost: int = 0
+    """Deliveries that ended because their node was lost."""
+    items_scheduled: int = 0
+    items_done: int = 0
+    items_failed: int = 0
+    rows: int = 0
+    bytes_concatenated: int = 0
+    bytes_to_concatenate: int = 0
+
+    @property
+    def decided(self) -> int:
+        return self.done + self.failed
+
+    def count(self, outcome: Outcome) -> None:
+        """Add one decision."""
+        failed_items = outcome.failed_items
+        if outcome.status == "done":
+            self.done += 1
+            self.rows += outcome.rows
+        else:
+            self.failed += 1
+        self.items_failed += failed_items
+        self.items_done += outcome.items - failed_items
+
+    def copy(self) -> Self:
+        return msgspec.structs.replace(self)

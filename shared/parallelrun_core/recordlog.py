@@ -1,0 +1,120 @@
+"""An append-only file of records that a crash can only shorten, never garble.
+
+A file is a run of frames: 4 bytes length, 4 bytes crc32 of the payload (both little-endian), the
+payload. Whoever reads stops at the first frame that is short or whose crc is wrong: that is where
+a writer died, and nothing behind it was ever acknowledged. Manifest, decision log and journals are
+all such files; one file has one writer for its whole life.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+FRAME = struct.Struct("<II")
+_READ_AHEAD = 1 << 18
+
+
+class RecordWriter:
+    """Appends frames to a file that it creates and owns. Nothing is durable before `sync()`.
+
+    Raises:
+        FileExistsError: the file is there already: somebody else's turn.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = open(path, "xb", buffering=1 << 16)  # noqa: SIM115 - it lives as long as the writer
+        self.size = 0
+        sync_folder(path.parent)
+
+    def append(self, payload: bytes) -> int:
+        """Append one record; returns the offset of its frame."""
+        at = self.size
+        self._file.write(FRAME.pack(len(payload), zlib.crc32(payload)))
+        self._file.write(payload)
+        self.size = at + FRAME.size + len(payload)
+        return at
+
+    def flush(self) -> None:
+        """Hand all that was appended to the operating system, so that other readers see it."""
+        self._file.flush()
+
+    def sync(self) -> None:
+        """Return once all that was appended would survive a power cut."""
+        self._file.flush()
+        os.fdatasync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class RecordReader:
+    """Reads the frames of a file that may still grow, each once, never more than a little ahead.
+
+    A file that is missing has no records. `at` is the offset of the frame that `read()` looks for next.
+    """
+
+    def __init__(self, path: Path, *, start: int = 0, end: int | None = None) -> None:
+        self.at = start
+        self._end = end
+        self._buffer = b""
+        self._buffer_at = start
+        try:
+            self._fd = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            self._fd = -1
+
+    def read(self) -> bytes | None:
+        """The next record, or None when there is no further whole one (yet)."""
+        if self._end is not None and self.at >= self._end:
+            return None
+        begin = self.at - self._buffer_at + FRAME.size
+        if len(self._buffer) < begin and not self._fill(FRAME.size):
+            return None
+        begin = self.at - self._buffer_at + FRAME.size
+        length, crc = FRAME.unpack_from(self._buffer, begin - FRAME.size)
+        if len(self._buffer) < begin + length:
+            if not self._fill(FRAME.size + length):
+                return None
+            begin = FRAME.size
+        payload = self._buffer[begin : begin + length]
+        if zlib.crc32(payload) != crc:
+            return None
+        self.at += FRAME.size + length
+        return payload
+
+    def _fill(self, wanted: int) -> bool:
+        """Make the buffer begin at `at`; whether it then holds as many bytes as are wanted."""
+        if self._fd < 0:
+            return False
+        self._buffer = os.pread(self._fd, max(wanted, _READ_AHEAD), self.at)
+        self._buffer_at = self.at
+        return len(self._buffer) >= wanted
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def read_records(path: Path, *, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield `(offset of the next frame, payload)` for each whole record in `[start, end)` of a file."""
+    reader = RecordReader(path, start=start, end=end)
+    try:
+        while (payload := reader.read()) is not None:
+            yield reader.at, payload
+    finally:
+        reader.close()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable: a synced file whose name is lost is lost, too."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,61 @@
+"""Settings that all services share: read once at the edge, from flags or `PARALLELRUN_*` variables, then passed down.
+
+Each service has a subclass in its own `settings.py`. `--lease-seconds` and `PARALLELRUN_LEASE_SECONDS` are the same
+setting.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class ServiceSettings(BaseSettings):
+    """What every service needs to know."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PARALLELRUN_",
+        cli_kebab_case=True,
+        cli_implicit_flags=True,
+        frozen=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
+    )
+
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    """Where Redis (6.2 or later) or Valkey is."""
+    root: Path = Path("parallelrun-data")
+    """The folder that all services share: jobs, code, outputs."""
+    lease_seconds: float = Field(default=8.0, gt=0.05, le=3600)
+    """How long a silent agent keeps its mini-batches."""
+    leader_seconds: float = Field(default=5.0, gt=0.05, le=3600)
+    """How long a silent master keeps leading a job."""
+    health_port: int = Field(default=0, ge=0, le=65535)
+    """Port of /livez, /readyz and /metrics on the loopback interface; 0: none."""
+    log_format: str = Field(default="json", pattern="^(json|text)$")
+    """How this service logs to stderr."""
+
+    @field_validator("root")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return value.absolute()
+
+    @property
+    def lease_ms(self) -> int:
+        return round(self.lease_seconds * 1000)
+
+    @property
+    def leader_ms(self) -> int:
+        return round(self.leader_seconds * 1000)
+
+    @classmethod
+    def from_command_line(cls, argv: list[str] | None = None) -> Self:
+        """Read flags and environment; prints what is wrong and exits with 2 when something is."""
+        try:
+            return cls(_cli_parse_args=argv if argv is not None else True)  # type: ignore[call-arg]
+        except ValidationError as error:
+            lines = [f"--{'.'.join(map(str, item['loc'])).replace('_', '-')}: {item['msg']}" for item in error.errors()]
+            raise SystemExit("\n".join(lines)) from error

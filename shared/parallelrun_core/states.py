@@ -1,0 +1,45 @@
+"""The life of a job: its states and the moves between them.
+
+    queued ──► processing ──► finalizing ──► completed
+      │            │              │
+      ├────────────┼──────────────┴────────► failed
+      └────────────┴───────────────────────► canceled
+
+Each move is one compare-and-set (`lua/transition.lua`), so of two that race one wins and the other is told.
+A cancel wins before `finalizing` and is refused after it. Nothing leaves a terminal state.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class JobState(StrEnum):
+    """Where a job is in its life."""
+
+    QUEUED = "queued"
+    """Accepted and durable; no master leads it yet."""
+    PROCESSING = "processing"
+    """A master leads it: listing, publishing and running overlap."""
+    FINALIZING = "finalizing"
+    """Everything is decided; workers shut down and the output is put together."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self in TERMINAL
+
+
+TERMINAL = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELED})
+
+ALLOWED_FROM: dict[JobState, frozenset[JobState]] = {
+    JobState.QUEUED: frozenset(),
+    JobState.PROCESSING: frozenset({JobState.QUEUED}),
+    JobState.FINALIZING: frozenset({JobState.PROCESSING}),
+    JobState.COMPLETED: frozenset({JobState.FINALIZING}),
+    JobState.FAILED: frozenset({JobState.QUEUED, JobState.PROCESSING, JobState.FINALIZING}),
+    JobState.CANCELED: frozenset({JobState.QUEUED, JobState.PROCESSING}),
+}
+"""Target state → the states it may be entered from."""

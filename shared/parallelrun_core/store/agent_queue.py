@@ -1,0 +1,122 @@
+"""The agent's side of a job's queue: one call per turn reports, renews and leases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from parallelrun_core.ids import new_nonce
+from parallelrun_core.states import JobState
+from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.scripts import script
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+MAX_REPORTS = 1000
+"""Reports of one kind that fit in a turn: Lua can't unpack much more in one command."""
+
+Mode = Literal["join", "stay", "leave"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One mini-batch handed to this agent, under one token."""
+
+    mini_batch: int
+    token: str
+    tries: int
+    """Tries that failed before this delivery."""
+    lost: int
+    """Earlier deliveries that were lost with their node."""
+    message: bytes
+
+    @property
+    def is_suspect(self) -> bool:
+        """It may have killed a worker or a node before, so it had better run with nothing queued behind it."""
+        return self.tries > 0 or self.lost > 0
+
+
+@dataclass(slots=True)
+class Reports:
+    """What an agent has to say in its next turn: encoded outcomes by id and token."""
+
+    decided: list[tuple[int, str, bytes]] = field(default_factory=list)
+    retries: list[tuple[int, str, bytes]] = field(default_factory=list)
+    returns: list[tuple[int, str]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.decided) + len(self.retries) + len(self.returns)
+
+    def tokens(self) -> list[str]:
+        """The deliveries that these reports end."""
+        return [report[1] for report in (*self.decided, *self.retries)] + [token for _, token in self.returns]
+
+    def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
+        """What fits in one turn, and the rest."""
+        now = Reports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
+        return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a turn brought."""
+
+    state: JobState | None
+    """The job's state; None when Redis knows no such job."""
+    lost: bool = False
+    """This session has been given up; nothing that it holds is its own any more."""
+    ready: int = 0
+    """Mini-batches that are still there to lease."""
+    refused: int = 0
+    """Reports that came too late: their lease had passed to somebody else, or the job had ended."""
+    deliveries: tuple[Delivery, ...] = ()
+
+
+class AgentQueue:
+    """One job's queue, as one agent session sees it. Not thread-safe. Raises redis-py's errors."""
+
+    def __init__(self, redis: Redis, job_id: str, *, session: str, node: str, lease_ms: int) -> None:
+        self.job_id = job_id
+        self._session = session
+        self._node = node
+        self._lease_ms = lease_ms
+        keys = JobKeys(job_id)
+        self._turn = script(redis, "turn")
+        self._turn_keys = [
+            keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.nodes,
+            keys.outcomes,
+        ]  # fmt: skip
+        self._reassert = script(redis, "reassert")
+        self._reassert_keys = [keys.ready, keys.leases]
+
+    def turn(self, mode: Mode, reports: Reports, want: int) -> Turn:
+        """Report, renew the session's lease, and lease up to `want` mini-batches.
+
+        Running it twice with the same reports, as after a lost answer, does no harm: the second time they are refused.
+        """
+        args: list[Any] = [
+            self._session, self._node, self._lease_ms, mode, want, new_nonce(),
+            len(reports.decided), len(reports.retries), len(reports.returns),
+        ]  # fmt: skip
+        for report in reports.decided:
+            args += report
+        for report in reports.retries:
+            args += report
+        for returned in reports.returns:
+            args += returned
+        answer: list[Any] = self._turn(keys=self._turn_keys, args=args)
+        if answer[0] == b"gone":
+            return Turn(None)
+        if answer[0] == b"lost":
+            return Turn(None, lost=True)
+        deliveries = tuple(
+            Delivery(answer[i], answer[i + 1].decode(), answer[i + 2], answer[i + 3], answer[i + 4])
+            for i in range(3, len(answer), 5)
+        )
+        return Turn(JobState(answer[0].decode()), False, answer[1], answer[2], deliveries)
+
+    def reassert(self, tokens: Iterable[str]) -> int:
+        """Say what this session holds, so that what Redis believes beyond that goes back; returns how many did."""
+        return int(self._reassert(keys=self._reassert_keys, args=[self._session, *tokens]))

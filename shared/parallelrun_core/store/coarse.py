@@ -1,0 +1,59 @@
+"""The two coarse, idempotent steps that go through RQ: lead a job, put its output together.
+
+RQ's defaults would hurt here: pickle on the wire, a job timeout of 180 s that kills masters. So both sides get their
+queue from here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rq import Queue
+from rq.job import JobStatus
+from rq.serializers import JSONSerializer
+
+from parallelrun_core.store.registry import (
+    CONCATENATE_FUNCTION,
+    CONCATENATE_QUEUE,
+    LEAD_FUNCTION,
+    LEADER_QUEUE,
+)
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+_NO_TIMEOUT = -1
+_KEEP_FAILED_S = 3600
+
+
+def queue(redis: Redis, name: str) -> Queue:
+    """An RQ queue that never pickles."""
+    return Queue(name, connection=redis, serializer=JSONSerializer)
+
+
+def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
+    """Let a master lead the job. Several askings make at most one leader."""
+    _enqueue(redis, LEADER_QUEUE, LEAD_FUNCTION, job_id, f"lead-{job_id}-{attempt}")
+
+
+def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
+    """Let a concatenator put the job's output together. Running it twice gives the same bytes."""
+    _enqueue(redis, CONCATENATE_QUEUE, CONCATENATE_FUNCTION, job_id, f"concatenate-{job_id}-{attempt}")
+
+
+def _enqueue(redis: Redis, name: str, function: str, job_id: str, rq_id: str) -> None:
+    target = queue(redis, name)
+    earlier = target.fetch_job(rq_id)
+    if earlier is not None:
+        if earlier.get_status() == JobStatus.QUEUED:
+            return
+        earlier.delete()  # whoever ran it has died, or it wouldn't be asked for again
+    target.enqueue(
+        function,
+        job_id,
+        job_id=rq_id,
+        job_timeout=_NO_TIMEOUT,
+        result_ttl=0,
+        failure_ttl=_KEEP_FAILED_S,
+        description=f"{function} {job_id}",
+    )

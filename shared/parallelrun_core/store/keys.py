@@ -1,0 +1,97 @@
+"""Every Redis key, in one place. `docs/protocol.md` says who writes which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+PREFIX: Final = "parallelrun:"
+
+ACTIVE_JOBS: Final = PREFIX + "jobs:active"
+"""zset: job id → time of submission. Jobs that may still need a leader or agents, oldest first."""
+
+ALL_JOBS: Final = PREFIX + "jobs:all"
+"""zset: job id → time of submission. What `GET /v1/jobs` lists."""
+
+NODES: Final = PREFIX + "nodes"
+"""hash: node → JSON of what its agent last said of itself."""
+
+NODES_ALIVE: Final = PREFIX + "nodes:alive"
+"""zset: node → when it counts as lost, ms of Redis' clock."""
+
+
+def idempotency(key: str) -> str:
+    """string: what was submitted under this idempotency key, as `sha256 of the request:job id`."""
+    return f"{PREFIX}idempotency:{key}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobKeys:
+    """The keys of one job; the braces make Redis Cluster keep them on one shard."""
+
+    job_id: str
+
+    def _key(self, name: str) -> str:
+        return f"{PREFIX}{{{self.job_id}}}:{name}"
+
+    @property
+    def job(self) -> str:
+        """hash: state, generation, term, published, instance_count, failure, version, progress…"""
+        return self._key("job")
+
+    @property
+    def leader(self) -> str:
+        """string with a time to live: the token of the process that leads the job."""
+        return self._key("leader")
+
+    @property
+    def ready(self) -> str:
+        """list: ids of published mini-batches that nobody holds; the next one is on the left."""
+        return self._key("ready")
+
+    @property
+    def messages(self) -> str:
+        """hash: id → message, of mini-batches that are ready or leased."""
+        return self._key("messages")
+
+    @property
+    def leases(self) -> str:
+        """hash: id → token of the delivery that holds it. A token begins with its session and '/'."""
+        return self._key("leases")
+
+    @property
+    def tries(self) -> str:
+        """hash: id → tries that failed. Only of those that had one."""
+        return self._key("tries")
+
+    @property
+    def lost(self) -> str:
+        """hash: id → deliveries that ended with the loss of their session. Only of those that had one."""
+        return self._key("lost")
+
+    @property
+    def sessions(self) -> str:
+        """zset: agent session → when its lease ends, ms of Redis' clock."""
+        return self._key("sessions")
+
+    @property
+    def nodes(self) -> str:
+        """set: the nodes that may work for the job; not there when every node may."""
+        return self._key("nodes")
+
+    @property
+    def outcomes(self) -> str:
+        """stream: what the leader must take note of. The leader trims it once it is in the decision log."""
+        return self._key("outcomes")
+
+    @property
+    def events(self) -> str:
+        """stream, capped: what happened, for those who watch."""
+        return self._key("events")
+
+    def all(self) -> list[str]:
+        """Every key of the job, for when it is deleted."""
+        return [
+            self.job, self.leader, self.ready, self.messages, self.leases, self.tries, self.lost,
+            self.sessions, self.nodes, self.outcomes, self.events,
+        ]  # fmt: skip

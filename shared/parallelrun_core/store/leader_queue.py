@@ -1,0 +1,217 @@
+"""The leader's side of a job's queue: lead, publish, take note of outcomes, reap lost sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from parallelrun_core import message
+from parallelrun_core.errors import Fenced
+from parallelrun_core.outcome import Failure, Outcome, decode_list
+from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.scripts import script
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+MAX_MESSAGES = 1000
+"""Messages in one publishing call: Lua can't unpack much more in one command."""
+
+
+class InitFailure(msgspec.Struct, array_like=True, frozen=True):
+    """A worker that died or raised before its first mini-batch."""
+
+    node: str
+    process: str
+    failure: Failure
+
+
+class Concatenated(msgspec.Struct, array_like=True, frozen=True):
+    """What the concatenator made, or why it could not."""
+
+    path: str
+    length: int
+    sha256: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What stands on Redis after a publishing call."""
+
+    next_id: int
+    """The checkpoint: id of the mini-batch to publish next."""
+    outstanding: int
+    """Published and not decided."""
+    ready: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """What the end of sessions brought."""
+
+    sessions: int
+    returned: int
+    given_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One entry of the outcome stream, decoded: only what it carries is set."""
+
+    entry_id: bytes
+    outcomes: tuple[Outcome, ...] = ()
+    init_failure: InitFailure | None = None
+    concatenated: Concatenated | None = None
+    """Other entries only wake the leader: a state that changed, a session that left."""
+
+
+class LeaderQueue:
+    """One job's queue, as its leader sees it. Raises redis-py's errors, and `Fenced` when another leads."""
+
+    def __init__(self, redis: Redis, job_id: str) -> None:
+        self._redis = redis
+        self._keys = keys = JobKeys(job_id)
+        self.term = 0
+        self._lead = script(redis, "lead")
+        self._lead_keys = [keys.job, keys.leader]
+        self._publish = script(redis, "publish")
+        self._publish_keys = [keys.job, keys.ready, keys.messages]
+        self._reap = script(redis, "reap")
+        self._reap_keys = [
+            keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.outcomes,
+        ]  # fmt: skip
+
+    def acquire(self, token: str, *, ttl_ms: int, folder_term: int) -> int:
+        """Begin a turn as leader; returns its term, or 0 while another process leads."""
+        self.term = int(self._lead(keys=self._lead_keys, args=["acquire", token, ttl_ms, folder_term]))
+        return self.term
+
+    def renew(self, token: str, *, ttl_ms: int) -> None:
+        """Go on leading.
+
+        Raises:
+            Fenced: another turn has begun.
+        """
+        if not self._lead(keys=self._lead_keys, args=["renew", token, ttl_ms, self.term]):
+            raise Fenced(f"term {self.term} is over")
+
+    def resign(self, token: str) -> None:
+        """Let another process lead at once."""
+        self._lead(keys=self._lead_keys, args=["resign", token, 0, self.term])
+
+    def checkpoint(self) -> int:
+        """Id of the mini-batch that is to be published next."""
+        return int(self._redis.hget(self._keys.job, "published") or 0)
+
+    def publish(self, first: int, messages: list[bytes]) -> Published:
+        """Put messages of consecutive ids up for leasing. With none, just look.
+
+        Raises:
+            Fenced: another turn has begun, or the job isn't processing any more.
+        """
+        done, *rest = self._publish(keys=self._publish_keys, args=[self.term, first, *messages])
+        if rest[0] == b"fenced":
+            raise Fenced(f"term {self.term} may not publish")
+        if not done:
+            return Published(int(rest[0]), 0, 0)
+        return Published(first + len(messages), int(rest[0]), int(rest[1]))
+
+    def news(self, after: bytes, *, block_ms: int | None, count: int = 200) -> list[News]:
+        """Entries of the outcome stream behind `after`; waits for the first when `block_ms` is given."""
+        answer: Any = self._redis.xread({self._keys.outcomes: after}, count=count, block=block_ms)
+        return [self._decode(entry_id, fields) for _, entries in answer or () for entry_id, fields in entries]
+
+    def _decode(self, entry_id: bytes, fields: dict[bytes, bytes]) -> News:
+        if records := fields.get(b"r"):
+            return News(entry_id, outcomes=tuple(decode_list(records)))
+        if mini_batch := fields.get(b"given_up"):
+            return News(entry_id, outcomes=(_given_up(int(mini_batch), fields),))
+        if failure := fields.get(b"init_failed"):
+            return News(entry_id, init_failure=msgspec.json.decode(failure, type=InitFailure))
+        if concatenated := fields.get(b"concatenated"):
+            return News(entry_id, concatenated=msgspec.json.decode(concatenated, type=Concatenated))
+        return News(entry_id)
+
+    def forget(self, up_to: bytes) -> None:
+        """Drop the entries up to this one: they are in the decision log."""
+        stamp, _, sequence = up_to.partition(b"-")
+        self._redis.xtrim(self._keys.outcomes, minid=f"{int(stamp)}-{int(sequence) + 1}", approximate=False)
+
+    def reap(self, *, max_lost: int, max_lease_ms: int) -> Reaped:
+        """End the sessions whose lease has run out.
+
+        Raises:
+            Fenced: another turn has begun.
+        """
+        answer = self._reap(keys=self._reap_keys, args=[self.term, max_lost, max_lease_ms])
+        if answer[0] == b"fenced":
+            raise Fenced(f"term {self.term} may not reap")
+        return Reaped(*map(int, answer))
+
+    def sessions(self) -> Iterator[str]:
+        """The agent sessions that work for the job."""
+        return (raw.decode() for raw in self._redis.zrange(self._keys.sessions, 0, -1))  # type: ignore[union-attr]
+
+    def leased(self) -> int:
+        """How many mini-batches agents hold."""
+        return int(self._redis.hlen(self._keys.leases))
+
+    def assign(self, nodes: list[str]) -> None:
+        """Let only these nodes work for the job."""
+        with self._redis.pipeline(transaction=True) as pipe:
+            pipe.delete(self._keys.nodes)
+            if nodes:
+                pipe.sadd(self._keys.nodes, *nodes)
+            pipe.execute()
+
+    def count_crash(self) -> int:
+        """Count one more leader that failed; returns how many did."""
+        return int(self._redis.hincrby(self._keys.job, "crashes", 1))
+
+    def show(self, fields: dict[str, str | bytes | int], *, event: tuple[str, bytes] | None = None) -> None:
+        """Write what others may read of the job, and tell those who watch."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.hset(self._keys.job, mapping=fields)  # type: ignore[arg-type]
+            if event is not None:
+                name, data = event
+                pipe.hincrby(self._keys.job, "version", 1)
+                pipe.xadd(self._keys.events, {"event": name, "data": data}, maxlen=10_000, approximate=True)
+            pipe.execute()
+
+
+def report_init_failure(redis: Redis, job_id: str, failure: InitFailure) -> None:
+    """An agent tells the leader that a worker didn't get through `init()`."""
+    redis.xadd(JobKeys(job_id).outcomes, {"init_failed": msgspec.json.encode(failure)})
+
+
+def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated) -> None:
+    """The concatenator tells the leader what it made."""
+    redis.xadd(JobKeys(job_id).outcomes, {"concatenated": msgspec.json.encode(concatenated)})
+
+
+def _given_up(mini_batch: int, fields: dict[bytes, bytes]) -> Outcome:
+    raw = fields[b"message"]
+    return Outcome(
+        mini_batch=mini_batch,
+        generation=0,
+        status="failed",
+        token="",
+        tries=int(fields[b"tries"]),
+        node="",
+        process="",
+        part="",
+        offset=0,
+        length=0,
+        crc=0,
+        items=message.decode(raw).items if raw else 0,
+        rows=0,
+        started=0.0,
+        elapsed_s=0.0,
+        run_s=0.0,
+        process_s=0.0,
+        failure=Failure("NODE_LOST", "Given up: the nodes that held it were lost too often (see lost_leases)."),
+    )

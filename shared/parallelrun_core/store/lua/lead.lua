@@ -1,0 +1,24 @@
+-- Leadership of one job: at most one process holds it, and its term says whose turn it is.
+--
+-- KEYS  1 job  2 leader
+-- ARGV  1 acquire | renew | resign  2 token  3 time to live, ms  4 acquire: highest term in the folder; else: own term
+-- Answer: acquire → the term, or 0 while another leads; renew, resign → 1, or 0 when it is lost.
+
+local action, token = ARGV[1], ARGV[2]
+local leader = redis.call('GET', KEYS[2])
+local term = tonumber(redis.call('HGET', KEYS[1], 'term') or 0)
+if action == 'acquire' then
+  if leader then return 0 end
+  term = math.max(term, tonumber(ARGV[4])) + 1
+  redis.call('HSET', KEYS[1], 'term', term)
+  redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
+  return term
+end
+-- A key that ran out while its owner was slow may be taken back as long as no other turn has begun.
+if term ~= tonumber(ARGV[4]) or (leader and leader ~= token) then return 0 end
+if action == 'renew' then
+  redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
+elseif leader then
+  redis.call('DEL', KEYS[2])
+end
+return 1

@@ -1,0 +1,44 @@
+-- The leader ends the sessions whose lease has run out: what they held goes back, on the account of the
+-- infrastructure and not of the user's tries. What was lost too often is given up, as an entry for the leader.
+--
+-- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 outcomes
+-- ARGV  1 term  2 lost deliveries that a mini-batch may have  3 longest lease, ms
+-- Answer {lost sessions, mini-batches that went back, given up}, or {'fenced'}.
+
+if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return {'fenced'} end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+-- A clock that was set back would keep sessions alive for as long as it jumped.
+for _, session in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '(' .. (now + 2 * ARGV[3]), '+inf')) do
+  redis.call('ZADD', KEYS[7], now + ARGV[3], session)
+end
+
+local expired = redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', now)
+if #expired == 0 then return {0, 0, 0} end
+local gone = {}
+for _, session in ipairs(expired) do
+  gone[session] = true
+  redis.call('ZREM', KEYS[7], session)
+end
+
+local back, given_up = 0, 0
+local leases = redis.call('HGETALL', KEYS[4])
+for i = 1, #leases, 2 do
+  local id = leases[i]
+  if gone[leases[i + 1]:match('^[^/]*')] then
+    redis.call('HDEL', KEYS[4], id)
+    if redis.call('HINCRBY', KEYS[6], id, 1) > tonumber(ARGV[2]) then
+      redis.call('XADD', KEYS[8], '*', 'given_up', id, 'message', redis.call('HGET', KEYS[3], id) or '',
+        'tries', redis.call('HGET', KEYS[5], id) or 0)
+      redis.call('HDEL', KEYS[3], id)
+      redis.call('HDEL', KEYS[5], id)
+      redis.call('HDEL', KEYS[6], id)
+      given_up = given_up + 1
+    else
+      redis.call('LPUSH', KEYS[2], id)
+      back = back + 1
+    end
+  end
+end
+return {#expired, back, given_up}

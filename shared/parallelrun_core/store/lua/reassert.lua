@@ -1,0 +1,21 @@
+-- After a restart of Redis, which may have forgotten the last moments: an agent says what it holds, and
+-- everything that Redis believes it to hold beyond that goes back, uncharged.
+--
+-- KEYS  1 ready  2 leases
+-- ARGV  1 session, then every token that the agent holds
+-- Answer: how many went back.
+
+local mine = {}
+for i = 2, #ARGV do mine[ARGV[i]] = true end
+local prefix = ARGV[1] .. '/'
+local leases = redis.call('HGETALL', KEYS[2])
+local back = 0
+for i = 1, #leases, 2 do
+  local token = leases[i + 1]
+  if token:sub(1, #prefix) == prefix and not mine[token] then
+    redis.call('HDEL', KEYS[2], leases[i])
+    redis.call('LPUSH', KEYS[1], leases[i])
+    back = back + 1
+  end
+end
+return back

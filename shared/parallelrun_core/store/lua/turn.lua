@@ -1,0 +1,104 @@
+-- One turn of an agent for one job: report what ended, renew the session, lease what comes next.
+--
+-- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes
+-- ARGV  1 session  2 node  3 lease, ms  4 mode: join | stay | leave  5 how many to lease  6 nonce
+--       7 number of decided  8 number of retries  9 number of returns, then
+--         decided: id, token, record      the mini-batch is done or has failed for good
+--         retries: id, token, record      the try failed, another shall follow: charged
+--         returns: id, token              never started: goes back uncharged
+-- Answer {state, ready left, refused reports, [id, token, tries, lost, message]...}, or {'lost'} when the session
+-- has been given up: its mini-batches belong to others now, and nothing of this turn was done.
+
+local session, node, mode = ARGV[1], ARGV[2], ARGV[4]
+local state = redis.call('HGET', KEYS[1], 'state')
+if not state then return {'gone'} end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if mode ~= 'join' and not redis.call('ZSCORE', KEYS[7], session) then return {'lost'} end
+redis.call('ZADD', KEYS[7], now + ARGV[3], session)
+
+local at = 10
+local refused = 0
+
+-- Takes `count` reports of `width` arguments; answers those whose lease is still theirs, and gives these leases up.
+local function take(count, width)
+  local ids, reports = {}, {}
+  if count == 0 then return ids, reports end
+  for i = 0, count - 1 do ids[#ids + 1] = ARGV[at + i * width] end
+  local tokens = redis.call('HMGET', KEYS[4], unpack(ids))
+  local mine = {}
+  for i, held in ipairs(tokens) do
+    local base = at + (i - 1) * width
+    local token = ARGV[base + 1]
+    if state == 'processing' and held == token then
+      mine[#mine + 1] = ARGV[base]
+      reports[#reports + 1] = ARGV[base + 2]
+    else
+      refused = refused + 1
+    end
+  end
+  at = at + count * width
+  if #mine > 0 then redis.call('HDEL', KEYS[4], unpack(mine)) end
+  return mine, reports
+end
+
+local function report(records)
+  if #records > 0 then
+    redis.call('XADD', KEYS[9], '*', 'r', '[' .. table.concat(records, ',') .. ']')
+  end
+end
+
+local decided, records = take(tonumber(ARGV[7]), 3)
+if #decided > 0 then
+  redis.call('HDEL', KEYS[3], unpack(decided))
+  if redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
+    redis.call('HDEL', KEYS[5], unpack(decided))
+    redis.call('HDEL', KEYS[6], unpack(decided))
+  end
+  report(records)
+end
+
+local retries
+retries, records = take(tonumber(ARGV[8]), 3)
+for _, id in ipairs(retries) do
+  redis.call('HINCRBY', KEYS[5], id, 1)
+  redis.call('LPUSH', KEYS[2], id)
+end
+report(records)
+
+local returns = take(tonumber(ARGV[9]), 2)
+for i = #returns, 1, -1 do redis.call('LPUSH', KEYS[2], returns[i]) end
+
+local answer = {state, 0, refused}
+if mode == 'leave' then
+  redis.call('ZREM', KEYS[7], session)
+  if state == 'finalizing' then redis.call('XADD', KEYS[9], '*', 'left', session) end -- the leader waits for it
+  return answer
+end
+
+local want = tonumber(ARGV[5])
+local welcome = redis.call('EXISTS', KEYS[8]) == 0 or redis.call('SISMEMBER', KEYS[8], node) == 1
+if state == 'processing' and welcome then
+  local ids = want > 0 and redis.call('LPOP', KEYS[2], want) or nil
+  if ids then
+    local messages = redis.call('HMGET', KEYS[3], unpack(ids))
+    local charged = redis.call('EXISTS', KEYS[5], KEYS[6]) > 0
+    local leases = {}
+    for i, id in ipairs(ids) do
+      if messages[i] then
+        local token = session .. '/' .. ARGV[6] .. '.' .. i
+        leases[#leases + 1] = id
+        leases[#leases + 1] = token
+        answer[#answer + 1] = tonumber(id)
+        answer[#answer + 1] = token
+        answer[#answer + 1] = charged and tonumber(redis.call('HGET', KEYS[5], id) or 0) or 0
+        answer[#answer + 1] = charged and tonumber(redis.call('HGET', KEYS[6], id) or 0) or 0
+        answer[#answer + 1] = messages[i]
+      end
+    end
+    if #leases > 0 then redis.call('HSET', KEYS[4], unpack(leases)) end
+  end
+  answer[2] = redis.call('LLEN', KEYS[2])
+end
+return answer

@@ -1,0 +1,240 @@
+"""The jobs and nodes that Redis knows of, and the moves of a job from state to state."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import ALLOWED_FROM, JobState
+from parallelrun_core.store import keys
+from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.scripts import script
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+LEADER_QUEUE = "jobs"
+"""RQ queue: one entry starts one leader."""
+CONCATENATE_QUEUE = "concatenate"
+"""RQ queue: one entry puts one job's output together."""
+
+LEAD_FUNCTION = "parallelrun_master.lead.lead"
+_REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
+
+CONCATENATE_FUNCTION = "parallelrun_concatenator.concatenate.concatenate"
+
+
+class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
+    """Why a job failed: first cause, and where to look."""
+
+    code: str
+    summary: str
+    first_cause: str = ""
+    traceback: str = ""
+    sample_mini_batches: list[int] = []
+    log: str = ""
+    hint: str = ""
+
+
+class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
+    """What an agent says of its node."""
+
+    node: str
+    session: str
+    host: str
+    pid: int
+    slots: int
+    busy: int
+    state: str
+    """`ready`, or `draining` once it was told to stop."""
+    version: str
+    started: float
+    jobs: list[str] = []
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobStatus:
+    """What Redis knows of a job: its state and how far it is."""
+
+    job_id: str
+    state: JobState
+    version: int
+    """Grows with every change that a watcher may want to see."""
+    term: int
+    leader: str
+    progress: Progress
+    failure: JobFailure | None
+    started: float | None
+    ended: float | None
+
+
+class Registry:
+    """All jobs and nodes. Raises redis-py's errors when the server is away."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._transition = script(redis, "transition")
+        self._beat = script(redis, "beat")
+
+    # Jobs
+
+    def add_job(self, job_id: str, *, submitted: float) -> None:
+        """Make a job known that has its folder already. Doing it twice changes nothing."""
+        with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
+            pipe.zadd(keys.ALL_JOBS, {job_id: submitted})
+            pipe.zadd(keys.ACTIVE_JOBS, {job_id: submitted})
+            pipe.execute()
+
+    def active_jobs(self) -> list[str]:
+        """Jobs that may need a leader or agents, oldest first."""
+        return [raw.decode() for raw in self._redis.zrange(keys.ACTIVE_JOBS, 0, -1)]  # type: ignore[union-attr]
+
+    def peek(self) -> list[tuple[str, JobState | None, int]]:
+        """The active jobs, oldest first, each with its state and how many mini-batches are ready."""
+        jobs = self.active_jobs()
+        if not jobs:
+            return []
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in jobs:
+                pipe.hget(JobKeys(job_id).job, "state")
+                pipe.llen(JobKeys(job_id).ready)
+            found = pipe.execute()
+        return [
+            (job_id, JobState(state.decode()) if state else None, ready)
+            for job_id, state, ready in zip(jobs, found[::2], found[1::2], strict=True)
+        ]
+
+    def retire(self, job_id: str) -> None:
+        """Take a job whose end is recorded off the list of active ones, and free what only running needs."""
+        job = JobKeys(job_id)
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.zrem(keys.ACTIVE_JOBS, job_id)
+            pipe.delete(job.ready, job.messages, job.leases, job.tries, job.lost, job.sessions, job.nodes, job.outcomes)
+            pipe.expire(job.job, _REMEMBER_S)
+            pipe.expire(job.events, _REMEMBER_S)
+            pipe.execute()
+
+    def job_ids(self, *, limit: int, before: tuple[float, str] | None = None) -> list[tuple[str, float]]:
+        """The newest jobs with their times of submission, or those older than `before` (a job of an earlier page)."""
+        highest = "+inf" if before is None else repr(before[0])
+        found: Any = self._redis.zrange(
+            keys.ALL_JOBS, highest, "-inf", desc=True, byscore=True, withscores=True, offset=0, num=limit + 64
+        )
+        rows = [(raw.decode(), float(score)) for raw, score in found]
+        if before is not None:
+            rows = [row for row in rows if (row[1], row[0]) < before]
+        return rows[:limit]
+
+    def status(self, job_id: str) -> JobStatus:
+        """What Redis knows of a job.
+
+        Raises:
+            NotFound: nothing.
+        """
+        found: Any = self._redis.hgetall(JobKeys(job_id).job)
+        if b"state" not in found:
+            raise NotFound(f"There is no job {job_id!r}.")
+        return JobStatus(
+            job_id=job_id,
+            state=JobState(found[b"state"].decode()),
+            version=int(found.get(b"version", 0)),
+            term=int(found.get(b"term", 0)),
+            leader=found.get(b"leader", b"").decode(),
+            progress=msgspec.json.decode(found.get(b"progress", b"{}"), type=Progress),
+            failure=msgspec.json.decode(found[b"failure"], type=JobFailure) if b"failure" in found else None,
+            started=float(found[b"started"]) if b"started" in found else None,
+            ended=float(found[b"ended"]) if b"ended" in found else None,
+        )
+
+    def state(self, job_id: str) -> JobState | None:
+        """A job's state, or None when Redis knows no such job."""
+        raw: Any = self._redis.hget(JobKeys(job_id).job, "state")
+        return JobState(raw.decode()) if raw else None
+
+    def move(self, job_id: str, to: JobState, failure: JobFailure | None = None) -> None:
+        """Move a job to another state.
+
+        Raises:
+            NotFound: there is no such job.
+            Conflict: it can't get there from where it is.
+        """
+        job = JobKeys(job_id)
+        text = msgspec.json.encode(failure) if failure else b""
+        done, present = self._transition(
+            keys=[job.job, job.outcomes, job.events], args=[to, text, *sorted(ALLOWED_FROM[to])]
+        )
+        if not present:
+            raise NotFound(f"There is no job {job_id!r}.")
+        if not done:
+            raise Conflict(f"Job {job_id} is {present.decode()}: it can't become {to}.")
+
+    def has_leader(self, job_id: str) -> bool:
+        return bool(self._redis.exists(JobKeys(job_id).leader))
+
+    def events(self, job_id: str, after: str, *, block_ms: int | None, count: int = 500) -> list[tuple[str, str, str]]:
+        """`(id, event, data)` of what happened after the event with this id; '0' is the beginning, '$' is now."""
+        answer: Any = self._redis.xread({JobKeys(job_id).events: after}, count=count, block=block_ms)
+        return [
+            (entry_id.decode(), fields[b"event"].decode(), fields[b"data"].decode())
+            for _, entries in answer or ()
+            for entry_id, fields in entries
+        ]
+
+    # Idempotent submit
+
+    def claim_key(self, key: str, request_sha256: str, job_id: str) -> str:
+        """Bind an idempotency key to a job for a day; returns the job's id, an earlier one if the key was used.
+
+        Raises:
+            Conflict: the key was used for a different request.
+        """
+        value = f"{request_sha256}:{job_id}"
+        held: Any = self._redis.set(keys.idempotency(key), value, nx=True, get=True, ex=86_400)
+        if held is None:
+            return job_id
+        sha256, _, earlier = held.decode().partition(":")
+        if sha256 != request_sha256:
+            raise Conflict("This Idempotency-Key was used for a different request.")
+        return str(earlier)
+
+    def release_key(self, key: str) -> None:
+        """Free a key whose submission failed."""
+        self._redis.delete(keys.idempotency(key))
+
+    # Nodes
+
+    def beat(self, info: NodeInfo, *, lease_ms: int) -> None:
+        """A node is alive."""
+        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[info.node, msgspec.json.encode(info), lease_ms])
+
+    def remove_node(self, node: str) -> None:
+        """A node has gone in order."""
+        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[node, "", 0])
+
+    def nodes(self) -> list[tuple[NodeInfo, bool]]:
+        """Every node that is known, by name, and whether it is alive."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.time()
+            pipe.hgetall(keys.NODES)
+            pipe.zrange(keys.NODES_ALIVE, 0, -1, withscores=True)
+            (seconds, micros), described, expiries = pipe.execute()
+        now_ms = seconds * 1000 + micros // 1000
+        alive = {raw for raw, expires in expiries if expires > now_ms}
+        return [(msgspec.json.decode(text, type=NodeInfo), raw in alive) for raw, text in sorted(described.items())]
+
+    def now(self) -> float:
+        """Redis' clock, in seconds since the epoch."""
+        seconds, micros = self._redis.time()
+        return float(seconds) + float(micros) / 1e6
+
+    def ping(self) -> float:
+        """How long a round trip takes, in seconds."""
+        began = time.perf_counter()
+        self._redis.ping()
+        return time.perf_counter() - began

@@ -1,0 +1,84 @@
+"""A service's RQ workers: as many processes as wanted, restarted when they die, ended in order.
+
+They are forked from a process that has imported everything, so a worker, and the process that it forks in turn for
+each entry, starts within milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+import psutil
+from rq import Worker
+from rq.serializers import JSONSerializer
+
+from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.store.coarse import queue
+from parallelrun_core.store.connection import connect
+from parallelrun_core.telemetry import logger
+
+log = logger()
+
+_STOP_S = 10.0
+
+
+class RqWorkers:
+    """Keeps `count` RQ workers on one queue (RQ protects a popped entry only for workers of a single queue)."""
+
+    def __init__(self, redis_url: str, queue_name: str, count: int) -> None:
+        self._redis_url = redis_url
+        self._queue_name = queue_name
+        self._count = count
+        self._pids: set[int] = set()
+
+    def keep_running(self) -> None:
+        """Start the workers that are missing."""
+        for pid in list(self._pids):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                self._pids.discard(pid)
+                log.warning("rq_worker_ended", pid=pid, exit_code=os.waitstatus_to_exitcode(status))
+        while len(self._pids) < self._count:
+            self._pids.add(self._fork())
+
+    def _fork(self) -> int:
+        pid = os.fork()
+        if pid:
+            return pid
+        code = 1
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            die_with_parent_if_told()
+            redis = connect(self._redis_url, timeout_s=30)
+            worker = Worker([queue(redis, self._queue_name)], connection=redis, serializer=JSONSerializer)
+            worker.log.setLevel("ERROR")
+            worker.work(logging_level="ERROR", with_scheduler=False)
+            code = 0
+        except Exception as error:
+            log.error("rq_worker_failed", error=f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(code)
+
+    def stop(self) -> None:
+        """Ask the processes that run an entry to end, then the workers; kill what is left after a while."""
+        mine = [psutil.Process(pid) for pid in self._pids if psutil.pid_exists(pid)]
+        entries = [child for process in mine for child in process.children()]
+        for process in (*entries, *mine):
+            _signal(process, signal.SIGTERM)
+        until = time.monotonic() + _STOP_S
+        while self._pids and time.monotonic() < until:
+            for pid in list(self._pids):
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    self._pids.discard(pid)
+            time.sleep(0.02)  # children end one by one; there is no single event to wait for
+        for process in (*entries, *mine):
+            _signal(process, signal.SIGKILL)
+
+
+def _signal(process: psutil.Process, number: int) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(number)

@@ -1,0 +1,49 @@
+"""Structured logs: one JSON object a line, each with a stable `action` that tests and tools may rely on."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+
+def configure(service: str, *, log_format: str = "json", level: int = logging.INFO) -> None:
+    """Set up logging for a process; call once, before anything is logged."""
+    text = log_format == "text"
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.dev.ConsoleRenderer(colors=False, event_key="action") if text else _json_renderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    structlog.contextvars.bind_contextvars(service=service)
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s", force=True
+    )
+
+
+def logger(**context: Any) -> FilteringBoundLogger:
+    """A logger; call it as `log.info("lease_lost", job_id=…)`: the first argument is the action."""
+    bound: FilteringBoundLogger = structlog.get_logger(**context)
+    return bound
+
+
+def _json_renderer() -> Any:
+    rename = structlog.processors.EventRenamer("action")
+    render = structlog.processors.JSONRenderer()
+
+    def render_action(log: Any, method: str, event: Any) -> Any:
+        return render(log, method, rename(log, method, event))
+
+    return render_action

@@ -1,0 +1,98 @@
+"""A record log that is fenced by term: `<name>.1`, `<name>.2`, … one file per leader's turn.
+
+Two processes may believe for a moment that they lead a job: one was paused, and another took over.
+So a leader never appends to a file that it did not create. It creates `<name>.<term>` exclusively and
+writes into that file's header how much of each predecessor it accepts. A reader follows the newest
+file's header, so whatever a paused leader writes after that moment is not there for anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.recordlog import RecordWriter, read_records
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """First record of each file of a term log."""
+
+    schema: int = 1
+    term: int
+    accepted: dict[str, int]
+    """How many bytes of each earlier term's file count: term (as text) → length."""
+
+
+class Span(msgspec.Struct, frozen=True):
+    """The part of one term's file that counts; `end` is None for the file that still grows."""
+
+    term: int
+    start: int
+    end: int | None
+
+
+def file_of(folder: Path, name: str, term: int) -> Path:
+    return folder / f"{name}.{term}"
+
+
+def terms(folder: Path, name: str) -> list[int]:
+    """The terms that have a file, ascending."""
+    found = (path.name.rpartition(".")[2] for path in folder.glob(f"{name}.*"))
+    return sorted(int(text) for text in found if text.isdecimal())
+
+
+def open_term(folder: Path, name: str, term: int) -> RecordWriter:
+    """Begin this leader's file, accepting from each predecessor what can be read of it now.
+
+    Raises:
+        FileExistsError: this term is taken.
+    """
+    accepted = {str(span.term): span.end if span.end is not None else _readable(folder, name, span)
+                for span in spans(folder, name)}  # fmt: skip
+    writer = RecordWriter(file_of(folder, name, term))
+    writer.append(msgspec.json.encode(Header(term=term, accepted=accepted)))
+    writer.sync()
+    return writer
+
+
+def spans(folder: Path, name: str) -> list[Span]:
+    """What counts of each file, oldest term first.
+
+    Raises:
+        CorruptLog: the header of a file can't be read.
+    """
+    for term in reversed(terms(folder, name)):
+        first = next(read_records(file_of(folder, name, term)), None)
+        if first is None:
+            continue  # its leader died before the header was durable, so it decided nothing
+        start, payload = first
+        try:
+            header = msgspec.json.decode(payload, type=Header)
+        except msgspec.DecodeError as error:
+            raise CorruptLog(f"{file_of(folder, name, term)}: unreadable header: {error}") from error
+        earlier = [Span(int(t), _first_record(folder, name, int(t)), end) for t, end in header.accepted.items()]
+        return [*sorted(earlier, key=lambda span: span.term), Span(term, start, None)]
+    return []
+
+
+def read_term_log(folder: Path, name: str) -> Iterator[tuple[int, int, bytes]]:
+    """Yield `(term, offset of the record's frame, payload)` for every record that counts, in order."""
+    for span in spans(folder, name):
+        at = span.start
+        for following, payload in read_records(file_of(folder, name, span.term), start=span.start, end=span.end):
+            yield span.term, at, payload
+            at = following
+
+
+def _first_record(folder: Path, name: str, term: int) -> int:
+    return next(read_records(file_of(folder, name, term)), (0, b""))[0]
+
+
+def _readable(folder: Path, name: str, span: Span) -> int:
+    end = span.start
+    for following, _ in read_records(file_of(folder, name, span.term), start=span.start):
+        end = following
+    return end
