@@ -7,12 +7,16 @@ and only moved into place when all of it was good.
 from __future__ import annotations
 
 import ast
+import errno
 import hashlib
+import lzma
 import os
 import secrets
 import shutil
 import stat
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
@@ -26,6 +30,12 @@ MAX_RATIO: Final = 200
 MAX_DEPTH: Final = 32
 _SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_checkpoints"})
 _COPY_BYTES: Final = 1 << 20
+# What the standard library raises when the bytes of a zip are damaged; bzip2 adds an OSError without a number.
+_DAMAGED: Final = (
+    zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError,
+    zlib.error, lzma.LZMAError, struct.error,
+)  # fmt: skip
+_NAME_CLASH: Final = frozenset({errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOTDIR})
 
 
 def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None) -> str:
@@ -51,7 +61,9 @@ def snapshot_zip(archive: IO[bytes], store: Path) -> str:
     try:
         with zipfile.ZipFile(archive) as opened:
             return _store(_members_of(opened), store)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (*_DAMAGED, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         raise InvalidInput.at("/code", f"the code is not a readable zip: {error}") from error
 
 
@@ -75,6 +87,8 @@ def check_entry_script(snapshot: Path, entry_script: str) -> None:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise InvalidInput.at(where, f"{entry_script}: {error}", f"line {line}" if line else "") from error
+    except (RecursionError, MemoryError) as error:
+        raise InvalidInput.at(where, f"{entry_script} is nested too deeply to be parsed") from error
     names = set(_names_bound_in(tree))
     if "run" not in names and "*" not in names:
         raise InvalidInput.at(where, f"{entry_script} defines no run()", "it needs `def run(mini_batch):`")
@@ -155,9 +169,8 @@ def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]])
         if len(folded) > MAX_FILES:
             raise InvalidInput.at("/code", f"the code has more than {MAX_FILES:,} files")
         target = folder.joinpath(*parts)
-        target.parent.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256()
-        with target.open("xb") as copy:
+        with _created(target) as copy:
             while chunk := source.read(_COPY_BYTES):
                 left -= len(chunk)
                 if left < 0:
@@ -166,6 +179,20 @@ def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]])
                 copy.write(chunk)
         target.chmod(0o755 if mode & 0o100 else 0o644)
         digests[parts] = digest.hexdigest() + ("x" if mode & 0o100 else "")
+    return _digest_of(digests)
+
+
+def _created(target: Path) -> IO[bytes]:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target.open("xb")
+    except OSError as error:
+        if error.errno not in _NAME_CLASH:
+            raise
+        raise UnsafePath.at("/code", f"{target.name[:100]!r} can't be unpacked: {error.strerror}") from error
+
+
+def _digest_of(digests: dict[tuple[str, ...], str]) -> str:
     total = hashlib.sha256()
     for parts, text in sorted(digests.items()):
         total.update(f"{'/'.join(parts)}\0{text}\n".encode(errors="surrogateescape"))

@@ -253,6 +253,6 @@ def _problem(model: type[BaseModel], details: Any) -> Problem:
         return Problem(pointer=pointer, message="this field is required")
     message = str(details["msg"]).removeprefix("Value error, ")
     given = details.get("input")
-    if isinstance(given, str | int | float | bool) and where:
+    if isinstance(given, str | int | float | bool) and where and where[0] != "environment_variables":
         message += f", not {given!r}"
     return Problem(pointer=pointer, message=message[0].lower() + message[1:])

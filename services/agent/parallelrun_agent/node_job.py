@@ -133,11 +133,15 @@ class NodeJob:
         mode: Mode = "stay" if self._joined and fenced else "join"
         if self._is_done():
             mode = "leave"
+            if not self._joined:
+                self.left = True
+                return
         sending, rest = self._reports.split()
         failpoints.reach("turn.before")
         answer = self._queue.turn(mode, sending, 0 if mode == "leave" else self._wants())
         failpoints.reach("turn.after")
         if answer.lost:
+            self.state = answer.state
             self.abandon("session_lost")
             return
         self._joined = True
@@ -234,6 +238,10 @@ class NodeJob:
     def _return(self, entries: list[InHand]) -> None:
         self._reports.returns += [(entry.delivery.mini_batch, entry.delivery.token) for entry in entries]
 
+    def _return_backlog(self) -> None:
+        self._return(list(self._backlog))
+        self._backlog.clear()
+
     # Workers
 
     def wanted_workers(self, now: float) -> int:
@@ -304,6 +312,8 @@ class NodeJob:
             self._return([*([head] if head else []), *rest])
             return
         self._backlog.extendleft(reversed(rest))
+        if not any(other.ready and not other.ending for other in self.workers):
+            self._return_backlog()  # nobody is left here to run it
         if head is not None:
             elapsed_s = time.monotonic() - worker.line.head_since
             failure = cause_of_death(
@@ -325,7 +335,7 @@ class NodeJob:
 
     def _note_init_failure(self, worker: WorkerProcess, failure: Failure) -> None:
         worker.ending = True
-        self._init_failed += 1
+        self._init_failed += failure.category == "INIT_EXCEPTION"
         self._spawn_after = time.monotonic() + min(2.0, 0.05 * 2**self._init_failed)
         self._init_failures.append(InitFailure(self._settings.node, worker.process, failure))
         self._plans.note_init_failure(worker.process, failure)
@@ -349,8 +359,7 @@ class NodeJob:
             elif running_s > SLOW_HEAD_S and len(worker.line) > 1:
                 self._backlog.extendleft(reversed(worker.line.take_back(worker.take_back())))
                 self._feed(now)
-                self._return(list(self._backlog))  # nobody here has room: somebody elsewhere may
-                self._backlog.clear()
+                self._return_backlog()  # nobody here has room: somebody elsewhere may
         if now > self._end_by:
             for worker in self.workers:
                 worker.kill("drained")
@@ -361,8 +370,7 @@ class NodeJob:
         """Finish what runs, return the rest, then leave."""
         self._draining = True
         self._end_by = now + grace_s
-        self._return(list(self._backlog))
-        self._backlog.clear()
+        self._return_backlog()
         for worker in list(self.workers):
             self._return(worker.line.take_back(worker.take_back()))
             if not worker.ready:

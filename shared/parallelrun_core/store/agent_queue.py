@@ -110,7 +110,7 @@ class AgentQueue:
         if answer[0] == b"gone":
             return Turn(None)
         if answer[0] == b"lost":
-            return Turn(None, lost=True)
+            return Turn(JobState(answer[1].decode()), lost=True)
         deliveries = tuple(
             Delivery(answer[i], answer[i + 1].decode(), answer[i + 2], answer[i + 3], answer[i + 4])
             for i in range(3, len(answer), 5)

@@ -195,9 +195,12 @@ class Registry:
             Conflict: the key was used for a different request.
         """
         value = f"{request_sha256}:{job_id}"
-        held: Any = self._redis.set(keys.idempotency(key), value, nx=True, get=True, ex=86_400)
-        if held is None:
-            return job_id
+        held: Any = None
+        # In two commands, since Redis 6.2 can't do SET with NX and GET in one; the key may run out in between.
+        while held is None:
+            if self._redis.set(keys.idempotency(key), value, nx=True, ex=86_400):
+                return job_id
+            held = self._redis.get(keys.idempotency(key))
         sha256, _, earlier = held.decode().partition(":")
         if sha256 != request_sha256:
             raise Conflict("This Idempotency-Key was used for a different request.")

@@ -6,7 +6,7 @@
 --         decided: id, token, record      the mini-batch is done or has failed for good
 --         retries: id, token, record      the try failed, another shall follow: charged
 --         returns: id, token              never started: goes back uncharged
--- Answer {state, ready left, refused reports, [id, token, tries, lost, message]...}, or {'lost'} when the session
+-- Answer {state, ready left, refused reports, [id, token, tries, lost, message]...}, or {'lost', state} when the session
 -- has been given up: its mini-batches belong to others now, and nothing of this turn was done.
 
 local session, node, mode = ARGV[1], ARGV[2], ARGV[4]
@@ -15,7 +15,7 @@ if not state then return {'gone'} end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if mode ~= 'join' and not redis.call('ZSCORE', KEYS[7], session) then return {'lost'} end
+if mode ~= 'join' and not redis.call('ZSCORE', KEYS[7], session) then return {'lost', state} end
 redis.call('ZADD', KEYS[7], now + ARGV[3], session)
 
 local at = 10

@@ -1,0 +1,100 @@
+"""Breaks a running cluster at random, by a seed that makes the choices repeatable."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from tests.cluster import Cluster
+
+_EVERY_S = 0.120
+
+
+class Saboteur:
+    """Kills workers and agents every 0 to 120 ms, and Redis at set moments, in a thread, until it is left."""
+
+    def __init__(
+        self, cluster: Cluster, *, seed: int, marks: Path, past_init: bool = True, agents: bool = True,
+        redis_restarts: int = 0, pauses: bool = False,
+    ) -> None:  # fmt: skip
+        self._cluster = cluster
+        self._random = random.Random(seed)
+        self._marks = marks
+        self._past_init = past_init
+        self._agents = agents
+        self._pauses = pauses
+        self._redis_restarts = redis_restarts
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="saboteur", daemon=True)
+        self.count: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        began = time.monotonic()
+        while not self._done.wait(self._random.uniform(0, _EVERY_S)):
+            if self._redis_restarts and time.monotonic() - began > 1.5:
+                self._restart_redis()
+                began = time.monotonic()
+            elif self._agents and self._random.random() < 0.05:
+                self._kill_agent()
+            elif self._pauses and self._random.random() < 0.05:
+                self._pause_agent()
+            else:
+                self._kill_worker()
+
+    def _restart_redis(self) -> None:
+        """Down for longer than a lease: every agent's session has ended when it is back."""
+        self._redis_restarts -= 1
+        self._cluster.redis_server.kill()
+        self._done.wait(0.6)
+        self._cluster.redis_server.start()
+        self.count["redis_restarts"] += 1
+
+    def _kill_agent(self) -> None:
+        node = self._random.choice(self._cluster.nodes)
+        self._cluster.kill(node)
+        self._cluster.start(node)
+        self.count["kills"] += 1
+
+    def _pause_agent(self) -> None:
+        process = self._cluster.processes[self._random.choice(self._cluster.nodes)]
+        process.send_signal(signal.SIGSTOP)
+        self._done.wait(self._random.uniform(0.1, 1.2))
+        process.send_signal(signal.SIGCONT)
+        self.count["pauses"] += 1
+
+    def _kill_worker(self) -> None:
+        marked = {int(mark.name) for mark in self._marks.iterdir()}
+        workers = [pid for pid in self._workers() if (pid in marked) == self._past_init]
+        if workers:
+            try:
+                os.kill(self._random.choice(workers), signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            self.count["kills"] += 1
+
+    def _workers(self) -> list[int]:
+        found = []
+        for node in self._cluster.nodes:
+            try:
+                for child in psutil.Process(self._cluster.processes[node].pid).children():
+                    if "parallelrun_worker" in child.cmdline():
+                        found.append(child.pid)
+            except psutil.Error:
+                continue
+        return sorted(found)

@@ -1,0 +1,80 @@
+"""Says whether a job kept the one promise, from nothing but its output, its manifest and its decision log."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from parallelrun_core import message
+from parallelrun_core.decisions import read_decisions
+from parallelrun_core.jobfolder import JobFolder, JobResult
+from parallelrun_core.manifest import read_manifest
+
+ENTRY_SCRIPT = """
+import os, random, time, zlib
+def init():
+    time.sleep(float(os.environ.get("INIT_S", "0")))
+    open(os.path.join(os.environ["MARKS"], str(os.getpid())), "w").close()
+def run(mini_batch):
+    time.sleep(random.uniform(0.001, 0.010))
+    names = [os.path.basename(path) for path in mini_batch]
+    return [f"{name} {zlib.crc32(name.encode())}" for name in names]
+"""
+"""Takes 1 to 10 ms for a mini-batch; each row carries a checksum of itself. MARKS: a folder of those past init()."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an oracle found; the job kept its promise when all of these are zero."""
+
+    missing: int
+    doubled: int
+    strange: int
+    """Rows that are torn or that no item asked for."""
+    out_of_order: int
+    miscounted: int
+    """Differences between the reported counts and a recount."""
+
+    @property
+    def is_clean(self) -> bool:
+        return not any((self.missing, self.doubled, self.strange, self.out_of_order, self.miscounted))
+
+
+def examine(folder: JobFolder, result: JobResult) -> Finding:
+    """Compare the output of an ENTRY_SCRIPT job with what its manifest and decisions ask for."""
+    decisions = {outcome.mini_batch: outcome for outcome in read_decisions(folder.path)}
+    expected: list[str] = []
+    items = 0
+    for entry in read_manifest(folder.path):
+        names = [
+            os.fsdecode(os.path.basename(path))
+            for path in message.paths_of(message.decode(entry.raw)).split(b"\0")
+        ]  # fmt: skip
+        items += len(names)
+        outcome = decisions.get(entry.mini_batch)
+        if outcome is None or outcome.status == "done":
+            expected += names
+    rows = Path(result.output).read_text().splitlines()
+    names = [row.partition(" ")[0] for row in rows]
+    counts = Counter(names)
+    wanted = set(expected)
+    strange = sum(
+        row != f"{name} {zlib.crc32(name.encode())}" or name not in wanted
+        for row, name in zip(rows, names, strict=True)
+    )
+    position = {name: number for number, name in enumerate(expected)}
+    places = [position[name] for name in names if name in position]
+    progress = result.progress
+    return Finding(
+        missing=sum(name not in counts for name in expected),
+        doubled=sum(count - 1 for count in counts.values()),
+        strange=strange,
+        out_of_order=sum(after < before for before, after in itertools.pairwise(places)),
+        miscounted=abs(progress.items_scheduled - items)
+        + abs(progress.done + progress.failed - len(decisions))
+        + abs(progress.items_done + progress.items_failed - items),
+    )

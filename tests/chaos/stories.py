@@ -1,0 +1,71 @@
+"""Whole jobs under fire, told once and used by the tests and by the long run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from parallelrun_core.decisions import read_decisions
+from parallelrun_core.states import JobState
+from tests.chaos.faults import Saboteur
+from tests.chaos.oracle import ENTRY_SCRIPT, Finding, examine
+from tests.cluster import Cluster
+
+MINI_BATCHES = 1500
+ITEMS = 4
+LEASE_S = 0.4
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened in one job under fire."""
+
+    finding: Finding
+    faults: Counter[str]
+    retried: int
+    lost: int
+
+
+def kills(*, seed: int, failpoints: str = "", mini_batches: int = MINI_BATCHES, pauses: bool = False) -> Story:
+    """Workers past init() and agents are killed, Redis is killed twice, for as long as the job runs."""
+    with Cluster(nodes=2, slots=2, lease_s=LEASE_S, failpoints=failpoints) as cluster:
+        marks = cluster.home / "marks"
+        marks.mkdir()
+        inputs = cluster.files(mini_batches * ITEMS)
+        job = cluster.submit(
+            ENTRY_SCRIPT,
+            inputs=inputs,
+            mini_batch_size=ITEMS,
+            run_max_try=1000,
+            lost_leases=1000,
+            environment_variables={"MARKS": str(marks)},
+        )
+        with Saboteur(cluster, seed=seed, marks=marks, redis_restarts=2, pauses=pauses) as saboteur:
+            result = cluster.result(job, timeout_s=110)
+        assert result.state is JobState.COMPLETED, result.failure
+        return Story(
+            examine(cluster.folder(job), result), saboteur.count, result.progress.retried, result.progress.lost
+        )
+
+
+def kills_in_init(*, seed: int) -> Story:
+    """Workers are killed before they are through init()."""
+    with Cluster(nodes=2, slots=2, lease_s=LEASE_S) as cluster:
+        marks = cluster.home / "marks"
+        marks.mkdir()
+        job = cluster.submit(
+            ENTRY_SCRIPT,
+            inputs=cluster.files(200 * ITEMS),
+            mini_batch_size=ITEMS,
+            run_max_try=3,
+            lost_leases=1000,
+            environment_variables={"MARKS": str(marks), "INIT_S": "0.1"},
+        )
+        with Saboteur(cluster, seed=seed, marks=marks, past_init=False, agents=False) as saboteur:
+            result = cluster.result(job, timeout_s=110)
+        assert result.state is JobState.COMPLETED, result.failure
+        tries = {outcome.tries for outcome in read_decisions(cluster.folder(job).path)}
+        assert tries == {1}, "a death in init() was charged to a mini-batch"
+        return Story(
+            examine(cluster.folder(job), result), saboteur.count, result.progress.retried, result.progress.lost
+        )

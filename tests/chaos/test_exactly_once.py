@@ -1,0 +1,50 @@
+"""Every row exactly once, in manifest order, whatever is killed; and proof that these tests could fail."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from parallelrun_core.decisions import read_decisions
+from parallelrun_core.states import JobState
+from tests.chaos import stories
+from tests.cluster import Cluster
+
+pytestmark = pytest.mark.chaos
+
+
+def test_every_row_once_while_workers_agents_and_redis_are_killed() -> None:
+    story = stories.kills(seed=1)
+    assert story.finding.is_clean, story
+    assert story.faults["kills"] >= 10, "the test hardly killed anything"
+    assert story.faults["redis_restarts"] == 2
+
+
+def test_without_the_fence_the_same_test_finds_a_duplicate() -> None:
+    story = stories.kills(seed=1, failpoints="commit.fence=off")
+    assert story.finding.doubled > 0, story
+
+
+def test_kills_in_init_lose_nothing_and_charge_nobody() -> None:
+    story = stories.kills_in_init(seed=2)
+    assert story.finding.is_clean, story
+    assert story.faults["kills"] >= 3
+
+
+def test_look_ahead_burns_no_innocents_tries() -> None:
+    script = textwrap.dedent("""
+        import os
+        def run(mini_batch):
+            if int(mini_batch[0][-11:-4]) % 100 == 50:
+                os.abort()
+            return [os.path.basename(path) for path in mini_batch]
+    """)
+    with Cluster(nodes=2, slots=2) as cluster:
+        job = cluster.submit(script, inputs=cluster.files(1000), mini_batch_size=1, run_max_try=3)
+        result = cluster.result(job)
+        assert result.state is JobState.COMPLETED
+        decisions = list(read_decisions(cluster.folder(job).path))
+        guilty = {outcome.mini_batch: outcome.tries for outcome in decisions if outcome.status == "failed"}
+        assert guilty == dict.fromkeys(range(50, 1000, 100), 3)
+        assert {outcome.tries for outcome in decisions if outcome.status == "done"} == {1}

@@ -1,0 +1,167 @@
+"""A whole cluster without the API, as real processes that a test can kill, pause and start again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from parallelrun_core import codestore
+from parallelrun_core.ids import new_job_id
+from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, code_store
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.coarse import ask_for_leader
+from parallelrun_core.store.connection import connect
+from parallelrun_core.store.registry import Registry
+from tests.redis_server import RedisServer
+
+AOF = ("--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction")
+
+
+class Cluster:
+    """Redis, a master, a concatenator and some agents. `with` it."""
+
+    def __init__(
+        self,
+        *,
+        nodes: int = 1,
+        slots: int = 2,
+        lease_s: float = 8.0,
+        leader_s: float = 5.0,
+        failpoints: str = "",
+        agent_flags: tuple[str, ...] = (),
+    ) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-"))
+        self.root = self.home / "data"
+        self.root.mkdir()
+        self.redis_server = RedisServer(*AOF)
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._commands: dict[str, list[str]] = {
+            "master": ["parallelrun_master.main", "--leaders", "2"],
+            "concatenator": ["parallelrun_concatenator.main", "--concatenators", "1"],
+        }
+        for number in range(nodes):
+            node = f"node{number:03d}"
+            self._commands[node] = [
+                "parallelrun_agent.main", "--node", node, "--slots", str(slots),
+                "--work-dir", str(self.home / "work" / node), *agent_flags,
+            ]  # fmt: skip
+        self.nodes = [f"node{number:03d}" for number in range(nodes)]
+        self._environment = {
+            **os.environ,
+            "PARALLELRUN_REDIS_URL": self.redis_server.url,
+            "PARALLELRUN_ROOT": str(self.root),
+            "PARALLELRUN_LEASE_SECONDS": str(lease_s),
+            "PARALLELRUN_LEADER_SECONDS": str(leader_s),
+            "PARALLELRUN_FAILPOINTS": failpoints,
+            "PARALLELRUN_EXIT_WITH_PARENT": "1",
+        }
+
+    def __enter__(self) -> Self:
+        self.redis_server.start()
+        self.redis = connect(self.redis_server.url)
+        self.registry = Registry(self.redis)
+        for name in self._commands:
+            self.start(name)
+        self.until(lambda: sum(alive for _, alive in self.registry.nodes()) == len(self.nodes), "the agents are there")
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        for process in self.processes.values():
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.redis.close()
+        self.redis_server.__exit__()
+        if kind is None:
+            shutil.rmtree(self.home, ignore_errors=True)
+        else:
+            print(f"the cluster's files are kept in {self.home}")
+            print("".join(self.log(name)[-3000:] for name in self._commands))
+
+    # Processes
+
+    def start(self, name: str) -> None:
+        """Start a service, or start it again."""
+        module, *flags = self._commands[name]
+        with (self.home / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", module, *flags], env=self._environment, stdout=log, stderr=log
+            )
+
+    def kill(self, name: str) -> None:
+        """SIGKILL a service; its workers die with it."""
+        self.processes[name].kill()
+        self.processes[name].wait()
+
+    def log(self, name: str) -> str:
+        """What a service has logged."""
+        path = self.home / f"{name}.log"
+        return f"\n== {name}\n{path.read_text(errors='replace')}" if path.exists() else ""
+
+    def logged(self, name: str, action: str) -> int:
+        """How often a service has logged this action."""
+        return self.log(name).count(f'"action": "{action}"')
+
+    # Jobs
+
+    def submit(self, script: str, *, inputs: str | Path, **settings: object) -> str:
+        """Submit a job as the API would; returns its id."""
+        code = self.home / "code"
+        code.mkdir(exist_ok=True)
+        (code / "entry.py").write_text(script)
+        spec = JobSpec.parse({"entry_script": "entry.py", "inputs": str(inputs), **settings})
+        job_id, now = new_job_id(), time.time()
+        record = JobRecord(
+            job_id=job_id,
+            submitted=now,
+            code=codestore.snapshot_folder(code, code_store(self.root)),
+            spec=spec.model_dump(mode="json"),
+        )
+        self.folder(job_id).create(record)
+        self.registry.add_job(job_id, submitted=now)
+        ask_for_leader(self.redis, job_id)
+        return job_id
+
+    def folder(self, job_id: str) -> JobFolder:
+        return JobFolder(self.root, job_id)
+
+    def result(self, job_id: str, timeout_s: float = 60) -> JobResult:
+        """How the job ended; fails the test when it doesn't in time."""
+        self.until(lambda: self.folder(job_id).result() is not None, f"{job_id} ends", timeout_s)
+        result = self.folder(job_id).result()
+        assert result is not None
+        return result
+
+    def output(self, result: JobResult) -> list[str]:
+        """The lines of a job's output."""
+        return Path(result.output).read_text().splitlines()
+
+    def files(self, count: int) -> Path:
+        """A folder of so many empty files, with names in order."""
+        folder = self.home / f"input-{count}"
+        if not folder.exists():
+            folder.mkdir()
+            for number in range(count):
+                (folder / f"file-{number:07d}.txt").touch()
+        return folder
+
+    @staticmethod
+    def until(condition: Callable[[], bool], what: str, timeout_s: float = 30) -> None:
+        """Wait for something that has no event to wait for, across processes."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
+            time.sleep(0.01)

@@ -1,0 +1,30 @@
+"""Fixtures that every kind of test may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.redis_server import RedisServer
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """The URL of a server that all tests of this run share; nothing in it outlives a test that asks for `redis`."""
+    with RedisServer() as server:
+        yield server.url
+
+
+@pytest.fixture
+def redis(redis_url: str) -> Iterator[Redis]:
+    """A connection to the shared server, which is empty when the test begins."""
+    from parallelrun_core.store.connection import connect
+
+    with connect(redis_url) as client:
+        client.flushall()
+        yield client

