@@ -46,7 +46,9 @@ class JobSpec(_Strict):
     name: str = Field(default="job", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,127}$")
     """A label for people."""
     description: str = Field(default="", max_length=4096)
+    """For people."""
     tags: dict[str, str] = Field(default_factory=dict)
+    """For people and their tools."""
 
     code: str = Field(default="", max_length=4096)
     """Folder of the entry script; copied when the job is submitted. Left out when the code is sent along as a zip."""
@@ -55,6 +57,7 @@ class JobSpec(_Strict):
     program_arguments: str = Field(default="", max_length=65_536)
     """What the entry script finds in `sys.argv`, quoted as for a shell. `${{inputs.NAME}}` is that input's path."""
     environment_variables: dict[str, str] = Field(default_factory=dict)
+    """What the workers find in their environment. The values are shown nowhere."""
 
     inputs: dict[str, Input] = Field(min_length=1)
     """By name; a plain text is short for `{path: …}`."""
@@ -66,6 +69,7 @@ class JobSpec(_Strict):
     output_action: Literal["append_row", "summary_only"] = "append_row"
     """`append_row` gathers what `run()` returns in one file; `summary_only` only counts it."""
     append_row_file_name: str = Field(default="parallel_run_step.txt", min_length=1, max_length=255)
+    """Name of the output file."""
     output: str = Field(default="", max_length=4096)
     """Folder for the outputs; the job's own folder when empty."""
 
@@ -95,6 +99,7 @@ class JobSpec(_Strict):
     look_ahead: bool = True
     """Hand a worker several mini-batches at once while they are short."""
     logging_level: Literal["DEBUG", "INFO", "WARNING"] = "INFO"
+    """Level of the entry script's root logger."""
 
     @classmethod
     def parse(cls, document: object) -> Self:

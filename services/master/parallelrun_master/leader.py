@@ -79,6 +79,7 @@ class Leader:
         try:
             self._take_over(term)
             self._lead()
+            self._queue.resign(self._token)
         except Fenced as error:
             self._log.warning("fenced", reason=str(error))
         except CONNECTION_ERRORS:
@@ -123,8 +124,10 @@ class Leader:
                 result = self._finalize()
                 if self._resigning:
                     return
+            elif state is None:
+                raise Fenced("Redis has forgotten the job")
             else:
-                result = self._conclude(state or JobState.FAILED)
+                result = self._conclude(state)
         self._retire(result)
 
     def _process(self) -> None:
@@ -385,5 +388,4 @@ class Leader:
         )
         self._wait_for_agents()
         self._registry.retire(self._job_id)
-        self._queue.resign(self._token)
         self._log.info("job_ended", state=result.state)

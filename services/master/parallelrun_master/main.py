@@ -16,7 +16,7 @@ from parallelrun_core.health import serve_health
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.coarse import ask_for_leader
-from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id, without_password
 from parallelrun_core.store.registry import LEADER_QUEUE, Registry
 from parallelrun_core.store.rqworkers import RqWorkers
 from parallelrun_master import leader as _preloaded  # noqa: F401 - so that forked processes start at once
@@ -34,7 +34,7 @@ class Master:
         self._stopping = threading.Event()
         self._log = telemetry.logger()
         self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders)
-        self._swept_folders = False
+        self._run_id = ""
         self.connected = False
 
     def stop(self, *_: object) -> None:
@@ -47,10 +47,11 @@ class Master:
         registry = Registry(redis)
         while not self._stopping.is_set():
             try:
-                redis.ping()
+                run_id = server_run_id(redis)
                 self._workers.keep_running()
-                if not self._swept_folders:
+                if run_id != self._run_id:
                     self._adopt_folders(registry)
+                    self._run_id = run_id
                 for job_id in registry.active_jobs():
                     if not registry.has_leader(job_id):
                         ask_for_leader(redis, job_id, attempt=str(registry.status(job_id).term))
@@ -65,13 +66,12 @@ class Master:
         self._log.info("stopped")
 
     def _adopt_folders(self, registry: Registry) -> None:
-        """Jobs that have a folder and no result, and of which Redis knows nothing: accepted, then forgotten by it."""
+        """Make jobs known that have a folder and no result, and of which this Redis knows nothing."""
         for path in sorted((self._settings.root / "jobs").glob("job_*/job.json")):
             folder = JobFolder(self._settings.root, path.parent.name)
             if folder.result() is None and registry.state(folder.job_id) is None:
                 self._log.warning("job_adopted", job_id=folder.job_id)
                 registry.add_job(folder.job_id, submitted=folder.record().submitted)
-        self._swept_folders = True
 
 
 def main(argv: list[str] | None = None) -> None:
