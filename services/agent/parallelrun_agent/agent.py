@@ -32,6 +32,7 @@ log = logger()
 
 _RETRY_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 _MAX_POLL_S = 0.1
+_BUSY_POLL_S = 0.02
 
 
 class Agent:
@@ -39,7 +40,7 @@ class Agent:
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
-        self._redis: Redis = connect(settings.redis_url)
+        self._redis: Redis = connect(settings.redis_url, one_connection=True)
         self._registry = Registry(self._redis)
         self._selector = selectors.DefaultSelector()
         self._watch = Watch(self._add, self._remove)
@@ -96,9 +97,11 @@ class Agent:
         self._leave()
 
     def _pause(self) -> float:
-        if self._draining or any(job.workers for job in self._jobs.values()):
-            return min(self._settings.poll_seconds, 0.02)
-        return min(self._settings.poll_seconds, _MAX_POLL_S)
+        """How long to wait for an event, at most."""
+        busy = self._draining or any(job.workers for job in self._jobs.values())
+        pause = min(self._settings.poll_seconds, _BUSY_POLL_S if busy else _MAX_POLL_S)
+        report_by = min((job.report_by for job in self._jobs.values()), default=float("inf"))
+        return max(0.0, min(pause, report_by - time.monotonic()))
 
     def _talk(self, now: float) -> None:
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from parallelrun_core.recordlog import RecordWriter
 from parallelrun_core.telemetry import logger
 
 log = logger()
+
+_GATHER_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,11 @@ class Committer:
 
     def add(self, outcome: Outcome, part_fd: int) -> None:
         """Make this outcome durable soon."""
+        candidate = Candidate(outcome, encode(outcome), part_fd)
         with self._news:
-            self._waiting.append(Candidate(outcome, encode(outcome), part_fd))
-            self._news.notify()
+            self._waiting.append(candidate)
+            if len(self._waiting) == 1:  # otherwise the thread knows already
+                self._news.notify()
 
     def close_part(self, part_fd: int) -> None:
         """Close a dead worker's part file, once what is in it is durable."""
@@ -70,6 +75,9 @@ class Committer:
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._waiting or self._closing or self._stopped)
+            if not self._stopped:
+                time.sleep(_GATHER_S)  # nobody waits for this group yet, and the next results share its syncs
+            with self._news:
                 group, self._waiting = list(self._waiting), deque()
                 closing, self._closing = list(self._closing), deque()
             if group:

@@ -42,6 +42,7 @@ log = logger()
 _INIT_FAILURES_PER_WORKER = 3  # a node stops trying after so many (reference §3.7)
 _ORDERLY_END_S = 30.0
 _TURNS_PER_LEASE = 4
+_REPORT_WITHIN_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class NodeJob:
         self._held: dict[str, Delivery] = {}
         self._backlog: deque[InHand] = deque()
         self._reports = Reports()
+        self._reports_since = 0.0
         wake, self._wake_end = os.pipe()
         os.set_blocking(wake, False)
         self._wake = wake
@@ -117,12 +119,19 @@ class NodeJob:
     def turn_due(self, now: float) -> bool:
         """Whether there is something to say, to ask for, or a lease to renew."""
         return (
-            len(self._reports) > 0
+            now >= self.report_by
             or now >= self._turn_by
             or self._wants() > 0
             or bool(self._init_failures)
             or self._is_done()
         )
+
+    @property
+    def report_by(self) -> float:
+        """When what there is to report must be reported: soon, so that the turn which leases can carry it, too."""
+        if not self._reports:
+            return float("inf")
+        return self._reports_since + (_REPORT_WITHIN_S if any(worker.line for worker in self.workers) else 0.0)
 
     def turn(self, now: float) -> None:
         """Report what ended, renew the lease, lease what comes next and hand it to the workers."""
@@ -226,6 +235,8 @@ class NodeJob:
             os.read(self._wake, 1 << 12)
         except BlockingIOError:
             return
+        if not self._reports:
+            self._reports_since = time.monotonic()
         while self._committer.durable:
             candidate = self._committer.durable.popleft()
             outcome = candidate.outcome

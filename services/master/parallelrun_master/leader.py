@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _SLICE_S = 0.005
 _TICK_S = 0.2
 _IDLE_MS = 100
+_GATHER_S = 0.004
 _AWAY_S = 60.0
 _LEAVE_S = 45.0
 _CONCATENATE_AGAIN_S = 15.0
@@ -104,6 +105,8 @@ class Leader:
         self._run_id = server_run_id(self._redis)
         if self._folder.result() is None:
             self._ledger = Ledger(self._folder.path, self._queue, term)
+            earlier = self._registry.status(self._job_id).progress
+            self._ledger.progress.retried, self._ledger.progress.lost = earlier.retried, earlier.lost
         state = self._registry.state(self._job_id)
         if state is JobState.QUEUED:
             (self._folder.logs / "readme.txt").write_text(README)
@@ -144,6 +147,8 @@ class Leader:
                 durable = scheduler.mini_batches
                 published = publisher.step(durable)
                 news = self._ledger.read(block_ms=None if busy or published else _IDLE_MS)
+                if news and not busy and not published:
+                    time.sleep(_GATHER_S)  # whoever comes in this while shares one entry, one sync, one round trip
                 now = time.monotonic()
                 failure = self._enter(news=news, publisher=publisher, inits=inits, stall=stall, nodes=nodes, now=now)
                 self._ledger.settle(now, at_once=not news)
