@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,12 @@ from tests.redis_server import RedisServer
 AOF = ("--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction")
 
 
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 class Cluster:
     """Redis, a master, a concatenator and some agents. `with` it."""
 
@@ -37,6 +44,7 @@ class Cluster:
         leader_s: float = 5.0,
         failpoints: str = "",
         agent_flags: tuple[str, ...] = (),
+        api: bool = False,
     ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-"))
         self.root = self.home / "data"
@@ -53,6 +61,9 @@ class Cluster:
                 "parallelrun_agent.main", "--node", node, "--slots", str(slots),
                 "--work-dir", str(self.home / "work" / node), *agent_flags,
             ]  # fmt: skip
+        self.api_url = f"http://127.0.0.1:{_free_port()}" if api else ""
+        if api:
+            self._commands["api"] = ["parallelrun_api.main", "--port", self.api_url.rpartition(":")[2]]
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
         self._environment = {
             **os.environ,
@@ -106,6 +117,13 @@ class Cluster:
         self.processes[name].kill()
         self.processes[name].wait()
 
+    def restart_dead(self) -> list[str]:
+        """Start again what has died, as a supervisor would; returns the names."""
+        dead = [name for name, process in self.processes.items() if process.poll() is not None]
+        for name in dead:
+            self.start(name)
+        return dead
+
     def log(self, name: str) -> str:
         """What a service has logged."""
         path = self.home / f"{name}.log"
@@ -119,9 +137,7 @@ class Cluster:
 
     def submit(self, script: str, *, inputs: str | Path, **settings: object) -> str:
         """Submit a job as the API would; returns its id."""
-        code = self.home / "code"
-        code.mkdir(exist_ok=True)
-        (code / "entry.py").write_text(script)
+        code = self.code(script)
         spec = JobSpec.parse({"entry_script": "entry.py", "inputs": str(inputs), **settings})
         job_id, now = new_job_id(), time.time()
         record = JobRecord(
@@ -134,6 +150,13 @@ class Cluster:
         self.registry.add_job(job_id, submitted=now)
         ask_for_leader(self.redis, job_id)
         return job_id
+
+    def code(self, script: str) -> Path:
+        """A code folder whose entry.py is this script."""
+        code = self.home / "code"
+        code.mkdir(exist_ok=True)
+        (code / "entry.py").write_text(script)
+        return code
 
     def folder(self, job_id: str) -> JobFolder:
         return JobFolder(self.root, job_id)

@@ -1,22 +1,60 @@
-"""Named points at which a test may make the product fail; they cost one dict look-up when none is armed.
+"""Named points at which a test may make the product fail; one dict look-up each when none is armed.
 
 `PARALLELRUN_FAILPOINTS="name=action,…"`, read once at import, arms them. Actions:
 
     kill       SIGKILL this process
-    raise      raise OSError
-    off        `enabled(name)` answers False: the guarded step is left out (sabotage twins)
+    raise      raise OSError, as a disk that is full would
+    off        `enabled(name)` answers False: the guarded step is left out (sabotage)
 
+`kill:PATH` and `raise:PATH` act once in the life of a cluster: whoever creates PATH does it.
 Nothing outside tests sets the variable.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+from typing import Final
+
+POINTS: Final = {
+    "api.accepted": "api",
+    "lead.acquired": "master",
+    "schedule.before_sync": "master",
+    "schedule.closed": "master",
+    "publish.before": "master",
+    "publish.after": "master",
+    "turn.before": "agent",
+    "turn.after": "agent",
+    "commit.before_sync": "agent",
+    "commit.after_sync": "agent",
+    "commit.after_journal": "agent",
+    "decide.before_sync": "master",
+    "decide.after_sync": "master",
+    "decide.after_forget": "master",
+    "finish.all_decided": "master",
+    "finish.finalizing": "master",
+    "concatenate.before_sync": "concatenator",
+    "concatenate.before_rename": "concatenator",
+    "concatenate.after_rename": "concatenator",
+    "finish.before_result": "master",
+    "finish.after_result": "master",
+    "finish.after_state": "master",
+}
+"""Every step of the protocol at which a process may die, in order, and whose step it is."""
+
+SWITCHES: Final = {
+    "commit.fence": "the token of a commit, the end of a lost session, and the rule that the first decision wins"
+}
+"""What can be switched off, and what it is made of."""
 
 
 def _parse(text: str) -> dict[str, str]:
-    return dict(entry.split("=", 1) for entry in text.split(",") if "=" in entry)
+    armed = dict(entry.split("=", 1) for entry in text.split(",") if "=" in entry)
+    unknown = armed.keys() - POINTS.keys() - SWITCHES.keys()
+    if unknown:
+        raise ValueError(f"there is no failpoint {sorted(unknown)[0]!r}")
+    return armed
 
 
 _armed = _parse(os.environ.get("PARALLELRUN_FAILPOINTS", ""))
@@ -24,13 +62,18 @@ _armed = _parse(os.environ.get("PARALLELRUN_FAILPOINTS", ""))
 
 def reach(name: str) -> None:
     """Do what is armed at this point: nothing, die, or raise."""
-    if not _armed:
+    if not _armed or name not in _armed:
         return
-    match _armed.get(name):
-        case "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        case "raise":
-            raise OSError(f"failpoint {name}")
+    action, _, once = _armed[name].partition(":")
+    if once:
+        try:
+            os.close(os.open(once, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif action == "raise":
+        raise OSError(errno.ENOSPC, f"failpoint {name}")
 
 
 def enabled(name: str) -> bool:

@@ -101,6 +101,7 @@ class Committer:
         if self._sync:
             for fd in {candidate.part_fd for candidate in group if candidate.outcome.length}:
                 os.fdatasync(fd)
+        failpoints.reach("commit.after_sync")
         journal.append(encode_list([candidate.encoded for candidate in group]))
         if self._sync:
             journal.sync()

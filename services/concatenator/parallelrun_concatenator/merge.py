@@ -65,6 +65,7 @@ def merge(segments: Iterable[Segment], parts: Path, target: Path, progress: Call
             opened.close()
         failpoints.reach("concatenate.before_rename")
         os.rename(beside, target)
+        failpoints.reach("concatenate.after_rename")
         sync_folder(target.parent)
     finally:
         beside.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from parallelrun_core.jobfolder import JobFolder, JobResult
 from parallelrun_core.manifest import NAME as MANIFEST
 from parallelrun_core.manifest import read_closing
 from parallelrun_core.states import JobState
-from parallelrun_core.store.coarse import ask_for_concatenation
+from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_failed
 from parallelrun_core.store.connection import CONNECTION_ERRORS, server_run_id
 from parallelrun_core.store.leader_queue import Concatenated, LeaderQueue, News
 from parallelrun_core.store.registry import JobFailure, Registry
@@ -77,6 +77,7 @@ class Leader:
             return
         self._log = self._log.bind(term=term)
         self._log.info("leading")
+        failpoints.reach("lead.acquired")
         try:
             self._take_over(term)
             self._lead()
@@ -106,7 +107,11 @@ class Leader:
         if self._folder.result() is None:
             self._ledger = Ledger(self._folder.path, self._queue, term)
             earlier = self._registry.status(self._job_id).progress
-            self._ledger.progress.retried, self._ledger.progress.lost = earlier.retried, earlier.lost
+            progress = self._ledger.progress
+            progress.retried, progress.lost = earlier.retried, earlier.lost
+            if (closing := read_closing(self._folder.path)) is not None:
+                progress.scheduled, progress.items_scheduled = closing.mini_batches, closing.items
+                progress.published, progress.listing_done = earlier.published, True
         state = self._registry.state(self._job_id)
         if state is JobState.QUEUED:
             (self._folder.logs / "readme.txt").write_text(README)
@@ -282,7 +287,7 @@ class Leader:
         failure = over_threshold(self._spec, progress, self._ledger.errors)
         if failure is None and self._spec.writes_rows and progress.rows == 0:
             failure = nothing_returned(self._ledger.errors)
-        failpoints.reach("leader.all_decided")
+        failpoints.reach("finish.all_decided")
         if failure is not None:
             self._move(JobState.FAILED, failure)
         else:
@@ -298,6 +303,7 @@ class Leader:
 
     def _finalize(self) -> JobResult | None:
         """Let the workers shut down, then have the output put together; returns the result unless interrupted."""
+        failpoints.reach("finish.finalizing")
         self._overview.say("All mini-batches are decided; workers shut down.")
         self._wait_for_agents()
         made = Concatenated("", 0, "")
@@ -311,7 +317,6 @@ class Leader:
             failure = JobFailure(code="CONCATENATION_FAILED", summary=made.problem)
             self._move(JobState.FAILED, failure)
             return self._conclude(JobState.FAILED)
-        failpoints.reach("leader.before_result")
         return self._conclude(JobState.COMPLETED, made)
 
     def _wait_for_agents(self) -> None:
@@ -337,16 +342,17 @@ class Leader:
             self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)
 
     def _concatenate(self) -> Concatenated | None:
-        ask_at, asked, last = 0.0, 0, -1
+        ask_at, asked, last, attempt = 0.0, 0, -1, ""
         while not self._resigning:
             try:
                 now = time.monotonic()
                 progress = self._registry.status(self._job_id).progress
-                if progress.bytes_concatenated != last:
-                    last, ask_at = progress.bytes_concatenated, max(ask_at, now + _CONCATENATE_AGAIN_S if asked else 0)
-                if now >= ask_at:
+                if asked and progress.bytes_concatenated != last:
+                    last, ask_at = progress.bytes_concatenated, now + _CONCATENATE_AGAIN_S
+                if now >= ask_at or concatenation_failed(self._redis, self._job_id, attempt=attempt):
                     asked += 1
-                    ask_for_concatenation(self._redis, self._job_id, attempt=f"{self._queue.term}-{asked}")
+                    attempt = f"{self._queue.term}-{asked}"
+                    ask_for_concatenation(self._redis, self._job_id, attempt=attempt)
                     ask_at = now + _CONCATENATE_AGAIN_S
                 made = self._enter_late(self._ledger.read(block_ms=_IDLE_MS))
                 if made is not None:
@@ -365,28 +371,32 @@ class Leader:
         progress = self._ledger.progress
         progress.running = 0
         closing = read_closing(self._folder.path)
-        result = self._folder.conclude(
-            JobResult(
-                job_id=self._job_id,
-                state=state,
-                started=status.started,
-                ended=self._registry.now(),
-                progress=progress,
-                output=made.path if made else "",
-                output_bytes=made.length if made else 0,
-                output_sha256=made.sha256 if made else "",
-                order=closing.order if closing else "",
-                failure=status.failure,
-            )
+        failpoints.reach("finish.before_result")
+        result = JobResult(
+            job_id=self._job_id,
+            state=state,
+            started=status.started,
+            ended=self._registry.now(),
+            progress=progress,
+            output=made.path if made else "",
+            output_bytes=made.length if made else 0,
+            output_sha256=made.sha256 if made else "",
+            order=closing.order if closing else "",
+            failure=status.failure,
         )
         write_job_result(self._folder.logs, result, self._ledger.errors, self._spec.data_paths())
+        result = self._folder.conclude(result)
+        failpoints.reach("finish.after_result")
         self._overview.say(f"The job has {state}.")
         if state is JobState.COMPLETED:
             self._move(JobState.COMPLETED)
+        failpoints.reach("finish.after_state")
         return result
 
     def _retire(self, result: JobResult) -> None:
         """The result is recorded: show it, wait for the agents to let go, and clean up."""
+        if self._registry.state(self._job_id) is not result.state:
+            self._move(result.state)  # an earlier leader died before it could
         text = msgspec.json.encode(result.progress)
         self._queue.show(
             {"progress": text, "ended": repr(result.ended)}, event=("end", msgspec.json.encode(result.state))

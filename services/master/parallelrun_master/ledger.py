@@ -76,6 +76,7 @@ class Ledger:
         failpoints.reach("decide.after_sync")
         self._queue.forget(self._last_seen)
         self._forgettable = self._last_seen
+        failpoints.reach("decide.after_forget")
 
     def close(self) -> None:
         self._log.sync()

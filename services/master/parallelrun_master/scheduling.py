@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from parallelrun_core import failpoints
 from parallelrun_core.decisions import Decided
 from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing, read_manifest
 from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference, groups_of
@@ -70,10 +71,13 @@ class Scheduler:
         for raw, items in self._cuts:
             writer.add(raw, items)
             if time.perf_counter() >= until:
+                failpoints.reach("schedule.before_sync")
                 writer.sync()
                 return True
+        failpoints.reach("schedule.before_sync")
         self.closing = writer.close(order="sorted" if self._sorted else "listing")
         self._writer = None
+        failpoints.reach("schedule.closed")
         return False
 
 
@@ -113,7 +117,9 @@ class Publisher:
         messages = self._messages(count)
         if not messages:
             return False
+        failpoints.reach("publish.before")
         published = self._queue.publish(self.next_id, messages)
+        failpoints.reach("publish.after")
         if published.next_id != self.next_id + len(messages):
             self.rewind()
             return True

@@ -38,7 +38,17 @@ def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
 
 def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
     """Let a concatenator put the job's output together. Running it twice gives the same bytes."""
-    _enqueue(redis, CONCATENATE_QUEUE, CONCATENATE_FUNCTION, job_id, f"concatenate-{job_id}-{attempt}")
+    _enqueue(redis, CONCATENATE_QUEUE, CONCATENATE_FUNCTION, job_id, _concatenation_id(job_id, attempt))
+
+
+def concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
+    """Whether RQ has seen the process of this attempt die. That of a worker which died itself it sees much later."""
+    asked = queue(redis, CONCATENATE_QUEUE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
+    return asked is not None and asked.get_status() in (JobStatus.FAILED, JobStatus.STOPPED, JobStatus.CANCELED)
+
+
+def _concatenation_id(job_id: str, attempt: str) -> str:
+    return f"concatenate-{job_id}-{attempt}"
 
 
 def _enqueue(redis: Redis, name: str, function: str, job_id: str, rq_id: str) -> None:

@@ -1,0 +1,82 @@
+"""The protocol, step by step: whoever does a step dies at it once, and the job ends as if nothing had been."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from parallelrun_core.failpoints import POINTS, SWITCHES
+from parallelrun_core.states import JobState
+from tests.chaos.oracle import ENTRY_SCRIPT, examine
+from tests.cluster import Cluster
+
+pytestmark = pytest.mark.chaos
+
+ROOT = Path(__file__).parents[2]
+IN_THE_DISK_PATH = [name for name in POINTS if name.startswith("commit.")]
+
+
+def run_with(failpoint: str, action: str, home_mark: Path, *, api: bool) -> None:
+    with Cluster(
+        slots=2, lease_s=0.8, leader_s=0.8, failpoints=f"{failpoint}={action}:{home_mark}", api=api
+    ) as cluster:
+        marks = cluster.home / "marks"
+        marks.mkdir()
+        settings = {
+            "inputs": str(cluster.files(240)),
+            "mini_batch_size": 4,
+            "environment_variables": {"MARKS": str(marks)},
+        }
+        job = (
+            submit_over_http(cluster, {**settings, "code": str(cluster.code(ENTRY_SCRIPT)), "entry_script": "entry.py"})
+            if api
+            else cluster.submit(ENTRY_SCRIPT, **settings)  # type: ignore[arg-type]
+        )
+
+        def ended() -> bool:
+            cluster.restart_dead()
+            return cluster.registry.state(job) is JobState.COMPLETED
+
+        cluster.until(ended, "the job completes", timeout_s=60)
+        result = cluster.result(job)
+        finding = examine(cluster.folder(job), result)
+        assert home_mark.exists(), f"nothing reached {failpoint}"
+        assert finding.is_clean, finding
+        cluster.until(lambda: job not in cluster.registry.active_jobs(), "the job is retired")
+
+
+def submit_over_http(cluster: Cluster, spec: dict[str, object]) -> str:
+    """With one idempotency key and as many requests as it takes: what a careful client does."""
+    found: list[str] = []
+
+    def submitted() -> bool:
+        cluster.restart_dead()
+        try:
+            answer = httpx.post(f"{cluster.api_url}/v1/jobs", json=spec, headers={"Idempotency-Key": "one"}, timeout=10)
+        except httpx.TransportError:
+            return False
+        if answer.status_code == 202:
+            found.append(answer.json()["id"])
+        return bool(found)
+
+    cluster.until(submitted, "the job is accepted")
+    return found[0]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_process_that_dies_at_this_step_costs_nothing(point: str, tmp_path: Path) -> None:
+    run_with(point, "kill", tmp_path / "reached", api=POINTS[point] == "api")
+
+
+@pytest.mark.parametrize("point", IN_THE_DISK_PATH)
+def test_a_disk_that_fails_at_this_step_costs_nothing(point: str, tmp_path: Path) -> None:
+    run_with(point, "raise", tmp_path / "reached", api=False)
+
+
+def test_every_point_in_the_code_is_on_the_list_and_the_other_way_round() -> None:
+    source = "".join(path.read_text() for folder in ("shared", "services") for path in (ROOT / folder).rglob("*.py"))
+    assert set(re.findall(r"failpoints\.reach\(\"([\w.]+)\"\)", source)) == POINTS.keys()
+    assert set(re.findall(r"failpoints\.enabled\(\"([\w.]+)\"\)", source)) == SWITCHES.keys()
