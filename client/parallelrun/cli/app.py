@@ -1,0 +1,73 @@
+"""The command line as a whole: its commands, and what becomes of their errors.
+
+Commands import what they need when they run, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from parallelrun.cli.cluster import down, up
+from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
+from parallelrun.cli.job import job
+from parallelrun.cli.node import node
+from parallelrun.cli.run import run_command
+
+app = typer.Typer(
+    name="parallelrun",
+    help="Run an entry script over many files, on this machine or on a cluster.",
+    epilog="Exit codes: 0 completed, 1 usage, 2 invalid spec, 3 job failed, 4 job canceled, 5 server unreachable, "
+    "6 timeout, 130 interrupted.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(run_command)
+app.command("up")(up)
+app.command("down")(down)
+app.add_typer(job, name="job")
+app.add_typer(node, name="node")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("parallelrun"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; returns the exit code. No error gets past this as a traceback."""
+    raise_on_sigterm()
+    try:
+        code = app(args=argv, standalone_mode=False)
+        sys.stdout.flush()
+    except Terminated:
+        return ExitCode.TERMINATED
+    except (KeyboardInterrupt, typer.Abort):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more at its own end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.USAGE
+    except Exception as error:
+        from parallelrun.cli.complaints import complain
+
+        return complain(error)
+    return code if isinstance(code, int) else ExitCode.OK

@@ -1,0 +1,42 @@
+"""`parallelrun up` and `parallelrun down`: a cluster on this machine that stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def up(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1; 0: any free one.")] = 8080,
+    nodes: Annotated[int, typer.Option(min=1, help="Agents.")] = 1,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Workers on each node.", show_default="the CPUs, shared out")
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where its data are kept.", show_default="in the home folder")
+    ] = None,
+) -> None:
+    """Start a cluster on this machine that goes on in the background, and print the URL of its API."""
+    from parallelrun.cli.output import say
+    from parallelrun.embedded.detached import running, start, state_folder
+
+    found = running()
+    if found:
+        say(f"A cluster is already running since {found.started}; its data are in {found.home}.")
+    else:
+        home = (root or state_folder() / "cluster").absolute()
+        found = start(home, port=port, nodes=nodes, processes=processes)
+        say(f"A cluster is running with {nodes} node{'s' if nodes > 1 else ''}; its data are in {home}.")
+    print(found.url)
+    say("submit a job:  parallelrun job create -f job.yml --stream")
+    say("stop it:       parallelrun down")
+
+
+def down() -> None:
+    """Stop the cluster that `up` has started. Its data stay, and jobs go on when it is started again."""
+    from parallelrun.cli.output import say
+    from parallelrun.embedded.detached import stop
+
+    say("The cluster has stopped." if stop() else "No cluster is running.")

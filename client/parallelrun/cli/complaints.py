@@ -1,0 +1,86 @@
+"""Errors as users see them: `error: …`, a line for each problem, and what to do. Never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Final
+
+from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.errors import (
+    ApiError,
+    ClusterFailed,
+    ConnectionFailed,
+    InvalidInput,
+    InvalidRequest,
+    JobCanceled,
+    JobFailed,
+    ParallelRunError,
+    TimedOut,
+    Unauthorized,
+    Unavailable,
+)
+from parallelrun.progress.text import clean
+
+_SHOW_TRACEBACK: Final = "PARALLELRUN_TRACEBACK"
+
+
+def complain(error: Exception) -> int:
+    """Tell the user about an error; returns the exit code that goes with it."""
+    for line in lines_about(error):
+        print(line, file=sys.stderr)
+    if os.environ.get(_SHOW_TRACEBACK):
+        traceback.print_exception(error)
+    return exit_code_of(error)
+
+
+def lines_about(error: Exception) -> list[str]:
+    """What to tell about an error."""
+    if isinstance(error, ParallelRunError):
+        lines = [f"error: {clean(_headline(error), lines=True)}"]
+        for problem in error.problems:
+            lines.append(f"  {clean(problem.pointer or 'job spec')}: {clean(problem.message)}")
+            if problem.hint:
+                lines.append(f"    hint: {clean(problem.hint)}")
+        if isinstance(error, Unauthorized):
+            lines.append("  hint: give --token, or set PARALLELRUN_TOKEN")
+        return lines
+    show = getattr(error, "format_message", None)
+    if show is not None:  # the command line's own
+        usage = getattr(getattr(error, "ctx", None), "get_usage", None)
+        return [*([usage()] if usage else []), f"error: {show()}"]
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return [f"error: {clean(where + (error.strerror or str(error)))}"]
+    return [
+        f"error: {type(error).__name__}: {clean(str(error))}",
+        f"  This is a bug in parallelrun; {_SHOW_TRACEBACK}=1 shows where.",
+    ]
+
+
+def exit_code_of(error: Exception) -> ExitCode:
+    """The exit code that goes with an error."""
+    match error:
+        case InvalidInput():
+            # What the user typed is wrong, not what the job file says.
+            typed = any(problem.pointer.startswith("--") for problem in error.problems)
+            return ExitCode.USAGE if typed else ExitCode.INVALID_SPEC
+        case InvalidRequest() if error.problems:
+            return ExitCode.INVALID_SPEC
+        case ConnectionFailed() | Unavailable() | ClusterFailed():
+            return ExitCode.UNREACHABLE
+        case TimedOut():
+            return ExitCode.TIMEOUT
+        case JobFailed() | JobCanceled():
+            return of_state(error.job.state)
+        case _:
+            return ExitCode.USAGE
+
+
+def _headline(error: ParallelRunError) -> str:
+    if not error.problems:
+        return error.message
+    if isinstance(error, ApiError):
+        return error.title
+    return "this can't be run:" if isinstance(error, InvalidInput) else error.message

@@ -1,0 +1,198 @@
+"""`parallelrun job …`: jobs of a server."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+if TYPE_CHECKING:
+    from parallelrun.client import Client
+    from parallelrun.models import Job
+
+job = typer.Typer(help="The jobs of a server.", no_args_is_help=True, rich_markup_mode=None)
+
+JobId = Annotated[str, typer.Argument(metavar="ID", show_default=False)]
+
+
+@job.command()
+def create(
+    *,
+    file: Annotated[Path, typer.Option("--file", "-f", help="The job file.", show_default=False)],
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Any number of times.")
+    ] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Follow the job to its end.")] = False,
+    idempotency_key: Annotated[
+        str, typer.Option(metavar="KEY", help="Submitting again with the same key gives the same job.")
+    ] = "",
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Submit a job, and print its id."""
+    from parallelrun.cli.output import say
+    from parallelrun.spec_file import load_spec
+
+    spec = load_spec(file, assignments or ())
+    with connect(url, token) as client:
+        created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
+        print(created.id, flush=True)
+        if stream:
+            raise typer.Exit(_follow(client, created))
+    say(f"follow it:        parallelrun job stream {created.id}")
+    say(f"see how it is:    parallelrun job show {created.id}")
+    say(f"cancel it:        parallelrun job cancel {created.id}")
+    say(f"fetch the output: parallelrun job download {created.id}")
+
+
+@job.command("list")
+def list_jobs(
+    status: Annotated[str, typer.Option(help="Only those in this state.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="So many at most.")] = 50,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Show jobs, the newest first."""
+    from parallelrun.cli.output import show_list
+    from parallelrun.progress.text import mini_batches
+
+    with connect(url, token) as client:
+        show_list(
+            client.jobs.list(status=status or None, limit=limit),
+            form,
+            name=lambda found: found.id,
+            columns=[
+                ("ID", lambda found: found.id),
+                ("NAME", lambda found: found.name),
+                ("STATE", lambda found: found.state),
+                ("MINI-BATCHES", lambda found: mini_batches(found.progress)),
+                ("FAILED", lambda found: found.progress.failed),
+                ("SUBMITTED", lambda found: found.submitted),
+                ("ENDED", lambda found: found.ended),
+            ],
+        )
+
+
+@job.command()
+def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+    """Show one job."""
+    from parallelrun.cli.output import show_one
+    from parallelrun.cli.verdict import verdict
+    from parallelrun.progress.text import describe
+
+    with connect(url, token) as client:
+        found = client.jobs.get(job_id)
+    lines = [
+        ("id", found.id),
+        ("name", found.name),
+        ("state", found.state),
+        ("progress", describe(found.state, found.progress, items_per_s=None, left_s=None).partition(": ")[2]),
+        ("submitted", found.submitted),
+        ("started", found.started),
+        ("ended", found.ended),
+        ("output", found.output.path if found.output else ""),
+        ("failure", "\n".join(verdict(found, log_hint=lambda log: log)) if found.failure else ""),
+    ]
+    show_one(found, form, name=found.id, lines=lines)
+
+
+@job.command()
+def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
+    """Follow a job to its end; the exit code is the job's. Ctrl-C ends the following, not the job."""
+    with connect(url, token) as client:
+        raise typer.Exit(_follow(client, client.jobs.get(job_id)))
+
+
+@job.command()
+def logs(
+    job_id: JobId,
+    path: Annotated[str, typer.Argument(help="Which log; all are listed without it.", show_default=False)] = "",
+    *,
+    tail: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the last N lines.")] = None,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """List a job's logs, or print one."""
+    from parallelrun.cli.output import show_list
+    from parallelrun.progress.text import clean
+
+    with connect(url, token) as client:
+        if not path:
+            show_list(
+                client.logs.list(job_id),
+                form,
+                name=lambda found: found.path,
+                columns=[
+                    ("PATH", lambda found: found.path),
+                    ("BYTES", lambda found: found.bytes),
+                    ("MODIFIED", lambda found: found.modified),
+                ],
+            )
+            return
+        on_terminal = sys.stdout.isatty()
+        for chunk in client.logs.read(job_id, path, tail=tail):
+            if on_terminal:
+                sys.stdout.write(clean(chunk.decode(errors="replace"), lines=True, most=len(chunk)))
+            else:
+                sys.stdout.buffer.write(chunk)
+
+
+@job.command()
+def cancel(
+    job_id: JobId,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when the job has ended.")] = False,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Stop a job: what is running is given up, and there will be no output."""
+    with connect(url, token) as client:
+        found = client.jobs.cancel(job_id)
+        if wait:
+            found = client.jobs.wait(job_id, raise_on_failure=False)
+    print(f"{found.id} {found.state}")
+
+
+@job.command()
+def download(
+    job_id: JobId,
+    folder: Annotated[
+        Path | None, typer.Option("--path", "-p", metavar="DIR", help="Where to put them.", show_default="./ID")
+    ] = None,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Fetch everything that a job put out, and print where it is now. Goes on where it was broken off."""
+    from parallelrun.errors import NotFound
+
+    with connect(url, token) as client:
+        found = client.outputs.list(job_id)
+        if not found:
+            raise NotFound(f"Job {job_id} has put out nothing: it is {client.jobs.get(job_id).state}.", status=404)
+        for file in found:
+            print(client.outputs.download(job_id, file.path, folder or Path(job_id)), flush=True)
+
+
+def _follow(client: Client, job: Job) -> ExitCode:
+    from parallelrun.cli.output import say
+    from parallelrun.cli.verdict import verdict
+    from parallelrun.cli.watch import watch_on_stderr
+
+    try:
+        ended = watch_on_stderr(client, job)
+    except KeyboardInterrupt:
+        say(f"\nThe job goes on. Follow it again: parallelrun job stream {job.id}")
+        say(f"                 Cancel it:       parallelrun job cancel {job.id}")
+        raise
+    for line in verdict(ended, log_hint=lambda log: f"parallelrun job logs {job.id} {log}"):
+        say(line)
+    if ended.output:
+        say(f"fetch the output: parallelrun job download {job.id}")
+    return of_state(ended.state)

@@ -1,0 +1,137 @@
+"""The life of one `parallelrun run`: cluster up, job in, progress, cluster down, results in their place."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.cli.interrupts import Terminated
+from parallelrun.cli.output import say
+from parallelrun.cli.verdict import verdict
+from parallelrun.cli.watch import watch
+from parallelrun.client import Client
+from parallelrun.embedded.cluster import Cluster
+from parallelrun.embedded.run_folder import RunFolder
+from parallelrun.errors import ApiError, ClusterFailed, Conflict, InvalidInput
+from parallelrun.models import Job
+from parallelrun.progress.display import Display, display_on
+from parallelrun_core.jobfolder import JobFolder, job_folder
+from parallelrun_core.spec import JobSpec
+
+_CANCEL_S: Final = 30.0
+
+
+class LocalRun:
+    """Runs one job on an embedded cluster below the folder that gets its results.
+
+    Raises:
+        InvalidInput: the folder can't be used. Nothing has been started then.
+    """
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        *,
+        folder: Path | None,
+        nodes: int,
+        processes: int | None,
+        keep: bool,
+        overwrite: bool,
+    ) -> None:
+        folder = (folder or Path(spec.output or _default_folder(spec.name))).absolute()
+        _check_apart(folder, spec)
+        self._folder = RunFolder(
+            folder,
+            output_name=spec.append_row_file_name if spec.writes_rows else "",
+            overwrite=overwrite,
+        )
+        self._spec = _for_this_machine(spec, nodes, processes)
+        self._keep = keep
+        self._display = display_on(sys.stderr, title=spec.name)
+        self._cluster = Cluster(
+            self._folder.home,
+            nodes=nodes,
+            processes=processes or spec.max_concurrency_per_instance,
+            may_forget=True,  # its only job has its truth in its folder
+            on_note=self._display.note,
+        )
+
+    def run(self) -> ExitCode:
+        """Do all of it; returns the exit code of the command."""
+        keep = True  # unless everything is where it belongs
+        try:
+            job, interrupt = self._on_cluster()
+            wanted = self._keep or job.state == "failed"
+            self._hand_over(job, keep=wanted)
+            keep = wanted
+        except (KeyboardInterrupt, ApiError):
+            keep = self._keep  # there is no job whose data anybody could want
+            raise
+        except ClusterFailed:
+            keep = any(self._cluster.layout.logs.glob("*.log"))  # they say why
+            raise
+        finally:
+            self._folder.close(keep=keep)
+        if interrupt is not None:
+            return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
+        return of_state(job.state)
+
+    def _on_cluster(self) -> tuple[Job, KeyboardInterrupt | None]:
+        """Run the job to its end; returns it, and the interrupt that made it end."""
+        with self._display as display, self._cluster as cluster, cluster.client() as client:
+            job = client.jobs.create(self._spec, upload_code=False)
+            try:
+                return watch(client, job.id, display, on_disconnect=cluster.check), None
+            except KeyboardInterrupt as interrupt:
+                try:
+                    return self._cancel(client, job, display), interrupt
+                except KeyboardInterrupt:
+                    cluster.kill()
+                    raise
+
+    def _cancel(self, client: Client, job: Job, display: Display) -> Job:
+        display.note("canceling the job; Ctrl-C again ends everything at once")
+        with suppress(Conflict):  # too late: its end can be waited for all the same
+            client.jobs.cancel(job.id)
+        return client.jobs.wait(job.id, timeout_s=_CANCEL_S, raise_on_failure=False)
+
+    def _hand_over(self, job: Job, *, keep: bool) -> None:
+        """Put output and logs in their place, and tell. The cluster has stopped: nobody writes there any more."""
+        source: JobFolder = job_folder(self._cluster.layout.root, job.id)
+        logs = self._folder.hand_over_logs(source.logs, keep=keep)
+        self._cluster.forget(job.id)
+        snapshot = str(source.code(source.record()))
+        for line in verdict(job, log_hint=lambda log: str(self._folder.logs / log)):
+            # A traceback names the copy of the code that ran; what the user can mend is the original.
+            say(line.replace(snapshot, self._spec.code))
+        if keep:
+            say(f"working data: {self._folder.working_data}")
+        if job.state == "completed" and self._spec.writes_rows:
+            print(f"output: {self._folder.hand_over_output(source.output_file(self._spec))}")
+        if logs:
+            print(f"logs: {logs}")
+
+
+def _check_apart(folder: Path, spec: JobSpec) -> None:
+    """See to it that the job doesn't read what it writes. Raises InvalidInput."""
+    for path in spec.data_paths():
+        if folder.resolve().is_relative_to(Path(path).resolve()):
+            raise InvalidInput.at("--output", f"{folder} is part of the job's own input {path}", "name another folder")
+
+
+def _for_this_machine(spec: JobSpec, nodes: int, processes: int | None) -> JobSpec:
+    """The job as it runs here: its outputs stay in its own folder first, and the nodes are those of the command."""
+    changes: dict[str, object] = {"output": ""}
+    if spec.instance_count is not None:
+        changes["instance_count"] = nodes
+    if processes is not None and spec.max_concurrency_per_instance is not None:
+        changes["max_concurrency_per_instance"] = processes
+    return spec.model_copy(update=changes)
+
+
+def _default_folder(name: str) -> str:
+    return f"{name.replace(' ', '_')}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"

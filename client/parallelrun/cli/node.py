@@ -1,0 +1,31 @@
+"""`parallelrun node …`"""
+
+from __future__ import annotations
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url, connect
+
+node = typer.Typer(help="The nodes of a cluster.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@node.command("list")
+def list_nodes(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+    """Show all nodes."""
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            client.nodes(),
+            form,
+            name=lambda found: found.node,
+            columns=[
+                ("NODE", lambda found: found.node),
+                ("STATE", lambda found: found.state),
+                ("BUSY", lambda found: f"{found.busy}/{found.slots}"),
+                ("HOST", lambda found: found.host),
+                ("VERSION", lambda found: found.version),
+                ("JOBS", lambda found: " ".join(found.jobs)),
+            ],
+        )

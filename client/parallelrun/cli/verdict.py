@@ -1,0 +1,49 @@
+"""Says how a job has ended, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from parallelrun.models import Failure, Job
+from parallelrun.progress.text import clean, duration, mini_batches
+
+_TRACEBACK_CHARACTERS: Final = 8000
+
+
+def verdict(job: Job, *, log_hint: Callable[[str], str]) -> list[str]:
+    """The lines to show for a job that has ended.
+
+    Args:
+        log_hint: how to open the log at this path of the job's logs.
+    """
+    progress = job.progress
+    counts = f"{mini_batches(progress)} mini-batches, {progress.rows:,} rows, {progress.items_failed:,} items failed"
+    if job.state == "failed" and job.failure:
+        return _failure(job.failure, log_hint)
+    return [f"{job.state}{_after(job)}: {counts}"]
+
+
+def _after(job: Job) -> str:
+    """How long it took, as far as that is known."""
+    if not job.started or not job.ended:
+        return ""
+    took_s = (datetime.fromisoformat(job.ended) - datetime.fromisoformat(job.started)).total_seconds()
+    return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"
+
+
+def _failure(failure: Failure, log_hint: Callable[[str], str]) -> list[str]:
+    lines = [f"failed: {clean(failure.summary)}"]
+    if failure.first_cause:
+        lines.append(f"first cause: {clean(failure.first_cause)}")
+    if failure.traceback:
+        text = clean(failure.traceback.strip("\n"), lines=True, most=_TRACEBACK_CHARACTERS)
+        lines += [f"  {line}" for line in text.split("\n")]
+    if failure.sample_mini_batches:
+        lines.append(f"for example mini-batches: {', '.join(map(str, failure.sample_mini_batches))}")
+    if failure.log:
+        lines.append(f"log: {log_hint(failure.log.removeprefix('logs/'))}")
+    if failure.hint:
+        lines.append(f"hint: {clean(failure.hint)}")
+    return lines

@@ -1,0 +1,73 @@
+"""Shows a job's events on a display until the job has ended."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from parallelrun.models import Job, Progress
+from parallelrun.progress.display import Display, display_on
+from parallelrun.progress.text import clean
+
+if TYPE_CHECKING:
+    from parallelrun.client import Client
+
+_ENDED: Final = frozenset({"completed", "failed", "canceled"})
+_MANY: Final = 10
+
+
+def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Callable[[], None] = lambda: None) -> Job:
+    """Follow a job to its end, and return it as it is then.
+
+    Args:
+        on_disconnect: called whenever the connection broke; may raise to give up.
+
+    Raises:
+        ConnectionFailed: the server stayed away.
+    """
+    state, progress = "", Progress()
+    told: dict[str, int] = {}
+    away = False
+
+    def lost(error: Exception) -> None:
+        nonlocal away
+        if not away:
+            display.note(f"connection lost ({clean(str(error))}), trying again")
+        away = True
+        on_disconnect()
+
+    for event in client.jobs.events(job_id, on_disconnect=lost):
+        away = False
+        now = state
+        match event.event:
+            case "snapshot" | "end":
+                job = event.job()
+                now, progress = job.state, job.progress
+            case "state":
+                now = str(event.data.get("state", state))
+            case "progress":
+                progress = event.progress()
+            case "error":
+                _tell(display, event.data, told)
+        if now not in _ENDED:  # how it has ended is said later, and once
+            state = now
+        if state:
+            display.update(state, progress)
+    return client.jobs.get(job_id)
+
+
+def watch_on_stderr(client: Client, job: Job) -> Job:
+    """Follow a job to its end with a display on stderr."""
+    with display_on(sys.stderr, title=job.name or job.id) as display:
+        return watch(client, job.id, display)
+
+
+def _tell(display: Display, data: dict[str, Any], told: dict[str, int]) -> None:
+    """Say each kind of error once, and again when there are ten times as many."""
+    count = int(data.get("count") or 1)
+    signature = f"{data.get('category', '')}: {data.get('message', '')}"
+    if count < told.get(signature, 0):
+        return
+    told[signature] = count * _MANY
+    display.note(f"{'' if count == 1 else f'{count:,} times: '}{clean(signature, most=500)}")

@@ -1,0 +1,59 @@
+"""The client of one ParallelRun API.
+
+from parallelrun import Client
+
+with Client("http://127.0.0.1:8080", token) as client:
+    job = client.jobs.create("job.yml")
+    job = client.jobs.wait(job.id)
+    client.outputs.download(job.id, "parallel_run_step.txt")
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from parallelrun.jobs import Jobs
+from parallelrun.logs import Logs
+from parallelrun.models import Node
+from parallelrun.outputs import Outputs
+from parallelrun.resource import pages
+from parallelrun.transport import RetryPolicy, Transport
+
+
+class Client:
+    """Synchronous, safe to share between threads; close it, or use it in a `with` statement.
+
+    Args:
+        url: where the API is, as in `http://127.0.0.1:8080`.
+        token: its bearer token.
+        timeout_s: the longest silence in one request. Nothing here waits without a limit.
+        retry: how often idempotent requests are repeated.
+
+    Every method raises ConnectionFailed when the server can't be reached, and ApiError or one of its
+    subclasses when it refuses.
+    """
+
+    def __init__(self, url: str, token: str = "", *, timeout_s: float = 30.0, retry: RetryPolicy | None = None) -> None:
+        self._transport = Transport(url, token, timeout_s=timeout_s, retry=retry)
+        self.url = self._transport.url
+        self.jobs = Jobs(self._transport)
+        self.logs = Logs(self._transport)
+        self.outputs = Outputs(self._transport)
+
+    def nodes(self) -> list[Node]:
+        """Every node that the cluster knows, alive or not."""
+        return list(pages(self._transport, "/v1/nodes", Node))
+
+    def is_ready(self) -> bool:
+        """Whether the server can take jobs right now; False also when nobody answers. One try, a short one."""
+        return self._transport.answers("/readyz")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

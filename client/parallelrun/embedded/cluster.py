@@ -1,0 +1,242 @@
+"""An embedded cluster from its start to its end.
+
+with Cluster(Path("work"), nodes=2, processes=2) as cluster, cluster.client() as client:
+    job = client.jobs.create("job.yml", upload_code=False)
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from parallelrun.embedded import redis_server
+from parallelrun.embedded.lock import FolderLock
+from parallelrun.embedded.services import REDIS, Layout, cluster_services, node_names, redis_service, usable_cpus
+from parallelrun.embedded.supervisor import Service, Supervisor
+from parallelrun.errors import ClusterFailed, ParallelRunError
+
+if TYPE_CHECKING:
+    from parallelrun.client import Client
+
+READY_WITHIN_S: Final = 60.0
+_ASK_EVERY_S: Final = 0.02
+_HOPELESS_DEATHS: Final = 3
+_HOPELESS_DEATHS_LATER: Final = 6
+_TAIL_LINES: Final = 15
+_TAIL_BYTES: Final = 8192
+_LOCK_PATIENCE_S: Final = 5.0
+
+
+class Cluster:
+    """Redis, API, master, concatenator and agents, as child processes. Use it in a `with` statement.
+
+    Args:
+        home: folder for all its data and logs; made when it isn't there. Its filesystem is that of the outputs.
+        nodes: how many agents.
+        processes: workers on each node; when not given, the CPUs are shared out between the nodes.
+        port: of the API, on the loopback interface; any free one when 0.
+        may_forget: a server at `REDIS_URL` may be one that loses everything when it restarts.
+        on_note: told in one line when something out of the ordinary happens.
+
+    The children end with this process, whatever it dies of.
+    """
+
+    def __init__(
+        self,
+        home: str | Path,
+        *,
+        nodes: int = 1,
+        processes: int | None = None,
+        port: int = 0,
+        may_forget: bool = False,
+        on_note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.layout = Layout(home=Path(home).absolute())
+        self.nodes = nodes
+        self.processes = processes or max(1, usable_cpus() // nodes)
+        self.token = secrets.token_urlsafe(32)
+        self._port = port
+        self._may_forget = may_forget
+        self._external_url = os.environ.get("REDIS_URL", "")
+        self._on_note = on_note
+        self._supervisor: Supervisor | None = None
+        self._socket_folder: Path | None = None
+        self._lock: FolderLock | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the API is, once the cluster has been started."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def client(self) -> Client:
+        """A new client of the API."""
+        from parallelrun.client import Client
+
+        return Client(self.url, self.token)
+
+    def start(self) -> None:
+        """Start everything; returns when jobs can be submitted and every node is there.
+
+        Raises:
+            ClusterFailed: there is no Redis server, the port is taken, another cluster works in this folder, or a
+                service doesn't come up. Nothing runs then.
+        """
+        self._port = free_port(self._port)
+        self.layout.create()
+        # The server of a cluster that was killed a moment ago still has to end.
+        self._lock = FolderLock.take(self.layout.home / "lock", patience_s=_LOCK_PATIENCE_S)
+        if self._lock is None:
+            raise ClusterFailed(f"Another cluster works in {self.layout.home}.")
+        self._socket_folder = Path(tempfile.mkdtemp(prefix="parallelrun-"))
+        self._supervisor = Supervisor(
+            logs=self.layout.logs,
+            folder=self.layout.home,
+            mark=f"CLUSTER_OF_PARALLELRUN={secrets.token_hex(8)}",
+            scratch=self._socket_folder,
+            on_death=self._on_note,
+        )
+        try:
+            deadline = time.monotonic() + READY_WITHIN_S
+            redis_url = self._start_redis(self._supervisor, self._socket_folder, self._lock, deadline)
+            self._supervisor.start(self._services(redis_url))
+            self._wait_until_ready(self._supervisor, deadline)
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> None:
+        """End everything in order; by force what takes too long, or when interrupted. Twice does no harm."""
+        try:
+            if self._supervisor:
+                self._supervisor.stop()
+        except BaseException:
+            self.kill()
+            raise
+        self._let_go()
+
+    def kill(self) -> None:
+        """End everything at once."""
+        if self._supervisor:
+            self._supervisor.kill()
+        self._let_go()
+
+    def forget(self, job_id: str) -> None:
+        """Remove a job that has ended from the Redis server, if that outlives this cluster."""
+        if self._external_url:
+            redis_server.forget_job(self._external_url, job_id)
+
+    def check(self) -> None:
+        """See whether the services still work.
+
+        Raises:
+            ClusterFailed: one of them dies again and again.
+        """
+        if self._supervisor:
+            self._check(self._supervisor, float("inf"), [], hopeless=_HOPELESS_DEATHS_LATER)
+
+    def pids(self) -> dict[str, int]:
+        """The process id of each service that runs right now."""
+        return self._supervisor.pids() if self._supervisor else {}
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def _services(self, redis_url: str) -> list[Service]:
+        return cluster_services(
+            self.layout,
+            redis_url=redis_url,
+            port=self._port,
+            token=self.token,
+            nodes=self.nodes,
+            slots=self.processes,
+            may_forget=self._may_forget,
+        )
+
+    def _start_redis(self, supervisor: Supervisor, folder: Path, lock: FolderLock, deadline: float) -> str:
+        """Start a server unless there is one to be used; returns its URL."""
+        if self._external_url:
+            redis_server.check_external(self._external_url, may_forget=self._may_forget)
+            return self._external_url
+        server = redis_server.RedisServer(
+            binary=redis_server.find_binary(), socket=folder / "redis.sock", data=self.layout.redis
+        )
+        supervisor.start([redis_service(server, lock_fd=lock.fd)])
+        while not server.wait(0.5):
+            self._check(supervisor, deadline, [REDIS])
+        return server.url
+
+    def _wait_until_ready(self, supervisor: Supervisor, deadline: float) -> None:
+        missing = ["api"]
+        with self.client() as client:
+            while missing:
+                self._check(supervisor, deadline, missing)
+                time.sleep(_ASK_EVERY_S)  # what is not there yet can't give a sign
+                missing = self._missing(client)
+
+    def _missing(self, client: Client) -> list[str]:
+        if not client.is_ready():
+            return ["api"]
+        try:
+            alive = {found.node for found in client.nodes() if found.is_alive}
+        except ParallelRunError:
+            return ["api"]
+        return [name for name in node_names(self.nodes) if name not in alive]
+
+    def _check(
+        self, supervisor: Supervisor, deadline: float, missing: list[str], *, hopeless: int = _HOPELESS_DEATHS
+    ) -> None:
+        """See whether it is still worth waiting.
+
+        Raises:
+            ClusterFailed: it isn't; with the end of the log that says why.
+        """
+        dying = [name for name, deaths in supervisor.deaths().items() if deaths >= hopeless]
+        if not dying and time.monotonic() < deadline:
+            return
+        name = (dying or missing)[0]
+        log = supervisor.log_of(name)
+        what = "ends again and again" if dying else f"was not ready within {READY_WITHIN_S:.0f} s"
+        raise ClusterFailed(f"The service {name} {what}. The end of {log}:\n{tail_of(log)}")
+
+    def _let_go(self) -> None:
+        if self._socket_folder:
+            shutil.rmtree(self._socket_folder, ignore_errors=True)
+        if self._lock:
+            self._lock.release()
+
+
+def free_port(port: int) -> int:
+    """The port, if nobody listens on it on the loopback interface; any free one for 0.
+
+    Raises:
+        ClusterFailed: it is taken.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As servers do it: a port that somebody has just left can be had.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ClusterFailed(f"Port {port} is taken: choose another one with --port.") from error
+        return int(probe.getsockname()[1])
+
+
+def tail_of(log: Path) -> str:
+    """The last lines of a service's log."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-_TAIL_LINES:])
+    except FileNotFoundError:
+        return "(nothing)"

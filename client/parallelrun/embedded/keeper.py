@@ -1,0 +1,72 @@
+"""`python -m parallelrun.embedded.keeper FD HOME PORT NODES PROCESSES`: keeps a cluster until SIGTERM.
+
+It says on FD, as JSON, that the cluster is ready or why it doesn't start, and closes FD.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+
+import msgspec
+
+from parallelrun.embedded.cluster import Cluster
+from parallelrun.embedded.detached import Detached, lock_file, state_file
+from parallelrun.embedded.lock import FolderLock
+from parallelrun.errors import ParallelRunError
+
+
+def main() -> int:
+    """Keep a cluster; returns the exit code."""
+    fd, home, port, nodes, processes = sys.argv[1:]
+    # A queue may be written to from a signal handler at any moment, whatever the main thread is about.
+    told_to_stop: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: told_to_stop.put(number))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with os.fdopen(int(fd), "w") as answer:
+        os.set_inheritable(answer.fileno(), False)
+        try:
+            lock = FolderLock.take(lock_file())
+            if lock is None:
+                raise ParallelRunError("another one is just being started or stopped.")
+            cluster = Cluster(home, nodes=int(nodes), processes=int(processes) or None, port=int(port), on_note=_note)
+            cluster.start()
+        except ParallelRunError as error:
+            json.dump({"error": error.message}, answer)
+            return 1
+        _write_state(cluster)
+        json.dump({"error": None}, answer)
+    told_to_stop.get()
+    state_file().unlink(missing_ok=True)
+    cluster.stop()
+    lock.release()
+    return 0
+
+
+def _write_state(cluster: Cluster) -> None:
+    state = Detached(
+        url=cluster.url,
+        token=cluster.token,
+        pid=os.getpid(),
+        home=str(cluster.layout.home),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    beside = state_file().with_suffix(".new")
+    beside.unlink(missing_ok=True)
+    with closing(os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")) as file:
+        file.write(msgspec.json.encode(state))
+    beside.replace(state_file())
+
+
+def _note(text: str) -> None:
+    print(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

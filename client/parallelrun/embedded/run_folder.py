@@ -1,0 +1,147 @@
+"""The folder that `parallelrun run` leaves behind: the output file and `logs/`.
+
+    DIR/<output file>     there only when it is whole
+    DIR/logs/             the job's logs
+    DIR/.parallelrun/     working data; stays when the job failed or the user wants to keep it
+
+All lies below DIR, so on one filesystem, and what is handed over is renamed or linked, not copied.
+Nothing is removed or replaced that ParallelRun hasn't written there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from parallelrun.embedded.lock import FolderLock
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.recordlog import sync_folder
+
+LOGS: Final = "logs"
+WORKING_DATA: Final = ".parallelrun"
+_MARK: Final = ".parallelrun"
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV})
+
+
+class RunFolder:
+    """One run's hold on its folder. Close it, or use `open` in a `with` statement of `contextlib.closing`.
+
+    Raises:
+        InvalidInput: there is an output already, `logs` is somebody else's, or another run is at work here.
+    """
+
+    def __init__(self, folder: Path, *, output_name: str, overwrite: bool) -> None:
+        self.folder = folder.absolute()
+        self._output = self.folder / output_name if output_name else None
+        self._overwrite = overwrite
+        self._check()
+        self._existed = self.folder.exists()
+        lock = FolderLock.take(self.working_data / "lock")
+        if lock is None:
+            raise InvalidInput.at("--output", f"another run is at work in {folder}")
+        self._lock = lock
+        # What an earlier run left that failed or was killed.
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    @property
+    def working_data(self) -> Path:
+        return self.folder / WORKING_DATA
+
+    @property
+    def home(self) -> Path:
+        """Where the embedded cluster of this run lives."""
+        return self.working_data / "cluster"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / LOGS
+
+    def hand_over_logs(self, source: Path, *, keep: bool) -> Path | None:
+        """Put the job's logs in their place; returns it, or None when there are none."""
+        if not source.is_dir():
+            return None
+        if self.logs.exists():
+            shutil.rmtree(self.logs)
+        if keep:
+            shutil.copytree(source, self.logs, copy_function=_link_or_copy, symlinks=True)
+        else:
+            source.rename(self.logs)
+        (self.logs / _MARK).touch()
+        return self.logs
+
+    def hand_over_output(self, source: Path) -> Path:
+        """Put the output file in its place; returns it.
+
+        Raises:
+            InvalidInput: a file of that name has come up meanwhile. The output stays where it is.
+        """
+        if self._output is None:
+            raise ValueError("this run has no output file")
+        beside = self.folder / f".{self._output.name}.new"
+        beside.unlink(missing_ok=True)
+        _link_or_copy(source, beside)
+        try:
+            if self._overwrite:
+                beside.replace(self._output)
+            else:
+                _rename_to_free_name(beside, self._output)
+        except FileExistsError as error:
+            raise InvalidInput.at(
+                "--output", f"{self._output} has come up while the job ran", f"the output is {source}"
+            ) from error
+        finally:
+            beside.unlink(missing_ok=True)
+        sync_folder(self.folder)
+        return self._output
+
+    def close(self, *, keep: bool) -> None:
+        """Give the folder free, and remove the working data unless they are to be kept."""
+        if not keep:
+            shutil.rmtree(self.working_data, ignore_errors=True)
+            if not self._existed:
+                _remove_if_empty(self.folder)
+        self._lock.release()
+
+    def _check(self) -> None:
+        if self._output is not None and self._output.name in {LOGS, WORKING_DATA}:
+            raise InvalidInput.at("/append_row_file_name", f"{self._output.name!r} is the name of a folder beside it")
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InvalidInput.at("--output", f"{self.folder} is no folder")
+        if self._output is not None and self._output.exists() and not self._overwrite:
+            raise InvalidInput.at(
+                "--output", f"{self._output} is there already", "name another folder, or replace it with --overwrite"
+            )
+        if self.logs.exists() and not (self.logs / _MARK).exists():
+            raise InvalidInput.at(
+                "--output", f"{self.logs} is there already, and no run wrote it", "name another folder"
+            )
+
+
+def _link_or_copy(source: str | Path, target: str | Path) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _rename_to_free_name(source: Path, target: Path) -> None:
+    """Rename, but never over another file. Raises FileExistsError."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if target.exists():
+            raise FileExistsError(target) from error
+        source.rename(target)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()

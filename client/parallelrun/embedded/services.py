@@ -1,0 +1,128 @@
+"""Which processes make up an embedded cluster, and what each is told. Nothing is started here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from parallelrun.embedded.redis_server import RedisServer
+from parallelrun.embedded.supervisor import Service
+
+REDIS: Final = "redis"
+_PREFIX: Final = "PARALLELRUN_"
+# Those of another cluster would otherwise reach this one through the user's shell.
+_PASSED_ON: Final = frozenset(
+    {"PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT"}
+)
+_AGENT_GRACE_S: Final = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where an embedded cluster keeps everything, below one folder."""
+
+    home: Path
+
+    @property
+    def root(self) -> Path:
+        """What the services share: jobs and code."""
+        return self.home / "data"
+
+    @property
+    def redis(self) -> Path:
+        return self.home / "redis"
+
+    @property
+    def logs(self) -> Path:
+        """Each service's own log."""
+        return self.home / "services"
+
+    @property
+    def work(self) -> Path:
+        """The workers' own folders, one below for each node."""
+        return self.home / "work"
+
+    def create(self) -> None:
+        """Make the folders, for nobody but this user."""
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.root, self.redis, self.logs, self.work):
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def redis_service(server: RedisServer, *, lock_fd: int | None = None) -> Service:
+    """The server, which is the last to be stopped: all the others still have to tell it something.
+
+    Args:
+        lock_fd: a lock on its data, which it holds until it has ended, whatever becomes of its owner.
+    """
+    return Service(
+        name=REDIS,
+        command=server.command(),
+        # A server of a newer version refuses to start with a locale that the machine doesn't have.
+        environment={**_clean(os.environ), "LC_ALL": "C"},
+        stage=1,
+        fds=() if lock_fd is None else (lock_fd,),
+    )
+
+
+def cluster_services(
+    layout: Layout, *, redis_url: str, port: int, token: str, nodes: int, slots: int, may_forget: bool = False
+) -> list[Service]:
+    """API, master, concatenator, and an agent for each node: `node1`, `node2`, …"""
+    shared = {
+        "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine it is people who read the logs
+        **_clean(os.environ),
+        "PARALLELRUN_REDIS_URL": redis_url,
+        "PARALLELRUN_ROOT": str(layout.root),
+    }
+    # In the environment, not among the arguments: those can be read by everybody on the machine.
+    api = {**shared, "PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": "/"}
+    if may_forget:
+        api["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
+    agents = [
+        Service(
+            name=node,
+            command=_module(
+                "parallelrun_agent.main",
+                *("--node", node),
+                *("--slots", str(slots)),
+                *("--work-dir", str(layout.work / node)),
+                *("--grace-seconds", str(_AGENT_GRACE_S)),
+            ),
+            environment=shared,
+        )
+        for node in node_names(nodes)
+    ]
+    return [
+        Service(
+            name="api",
+            command=_module("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
+            environment=api,
+        ),
+        Service(name="master", command=_module("parallelrun_master.main"), environment=shared),
+        *agents,
+        Service(name="concatenator", command=_module("parallelrun_concatenator.main"), environment=shared),
+    ]
+
+
+def node_names(nodes: int) -> list[str]:
+    """The names of so many nodes."""
+    return [f"node{number}" for number in range(1, nodes + 1)]
+
+
+def usable_cpus() -> int:
+    """How many CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _module(name: str, *arguments: str) -> tuple[str, ...]:
+    # -P: a file `redis.py` in the folder that the user happens to be in must not become ours.
+    return (sys.executable, "-P", "-m", name, *arguments)
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith(_PREFIX) or name in _PASSED_ON}

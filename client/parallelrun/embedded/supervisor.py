@@ -1,0 +1,280 @@
+"""Keeps a set of processes running, and ends them all.
+
+One thread starts every process and takes note of every end, so that there is one order of events. It has to
+stay alive as long as they do: the kernel's promise to end a child with its parent is about the parent's thread.
+
+Each process has a session of its own. A Ctrl-C in the terminal therefore reaches only the command that the
+user sees, and a service's own children can be ended with it as a group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from parallelrun.embedded import leftovers, with_parent
+
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 10.0
+HEALTHY_AFTER_S: Final = 30.0
+"""A service that lived so long is restarted without delay when it dies."""
+_KILLED_WITHIN_S: Final = 10.0
+_LOOK_AGAIN_S: Final = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """A process that is to run all the time."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    stage: int = 0
+    """Those of a lower stage have ended before those of a higher one are told to."""
+    stop_s: float = 15.0
+    """How long it may take to end after SIGTERM."""
+    fds: tuple[int, ...] = ()
+    """Open files that it inherits."""
+
+
+@dataclass
+class _Kept:
+    service: Service
+    process: subprocess.Popen[bytes] | None = None
+    began: float = 0.0
+    deaths: int = 0
+    restart_at: float | None = None
+
+
+@dataclass(frozen=True)
+class _Event:
+    kind: Literal["start", "exit", "stop", "kill"]
+    services: Sequence[Service] = ()
+    process: subprocess.Popen[bytes] | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class Supervisor:
+    """Starts services, restarts those that die, and ends them stage by stage. Safe to use from several threads.
+
+    Args:
+        logs: folder that gets `<name>.log` of each service: what it writes to stdout and stderr.
+        folder: the services' current folder.
+        mark: a variable, as `NAME=VALUE`, in the environment of every service. Whatever carries it is
+            killed at the end, so nothing that a service started can be left behind.
+        scratch: folder that is removed if this process is killed.
+        on_death: told in one line of every end that was not asked for.
+    """
+
+    def __init__(
+        self,
+        *,
+        logs: Path,
+        folder: Path,
+        mark: str,
+        scratch: Path,
+        on_death: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._logs = logs
+        self._folder = folder
+        self._mark = mark
+        self._scratch = scratch
+        self._on_death = on_death
+        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        self._kept: dict[str, _Kept] = {}
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+        self._thread.start()
+
+    def start(self, services: Sequence[Service]) -> None:
+        """Start services; returns once each has a process.
+
+        Raises:
+            RuntimeError: this supervisor has been stopped.
+        """
+        event = _Event("start", services)
+        self._events.put(event)
+        while not event.done.wait(_LOOK_AGAIN_S):
+            if not self._thread.is_alive():
+                raise RuntimeError("this supervisor has been stopped")
+
+    def stop(self) -> None:
+        """End everything in order, by force what takes too long. Returns when it is done; twice does no harm."""
+        self._events.put(_Event("stop"))
+        self._thread.join()
+
+    def kill(self) -> None:
+        """End everything at once. May be called while another thread, or an interrupted call, waits in `stop`."""
+        self._events.put(_Event("kill"))
+        self._thread.join()
+
+    def deaths(self) -> dict[str, int]:
+        """How often in a row each service has died young."""
+        return {name: kept.deaths for name, kept in list(self._kept.items())}
+
+    def log_of(self, name: str) -> Path:
+        """Where a service's own log is."""
+        return self._logs / f"{name}.log"
+
+    def pids(self) -> dict[str, int]:
+        """The process id of each service that runs right now."""
+        return {name: kept.process.pid for name, kept in list(self._kept.items()) if kept.process}
+
+    def _run(self) -> None:
+        with subprocess.Popen(
+            [sys.executable, "-I", "-S", str(leftovers.__file__), self._mark, str(self._scratch)],
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as guard:
+            self._keep_running()
+            leftovers.kill_marked(self._mark)
+            guard.communicate(b".")
+
+    def _keep_running(self) -> None:
+        while not self._stopping:
+            event = self._next(min((kept.restart_at or float("inf") for kept in self._kept.values()), default=None))
+            if event is None:
+                for kept in self._kept.values():
+                    if kept.restart_at is not None and kept.restart_at <= time.monotonic():
+                        self._launch(kept)
+            elif event.kind == "start":
+                for service in event.services:
+                    self._kept[service.name] = _Kept(service)
+                    self._launch(self._kept[service.name])
+                event.done.set()
+            elif event.kind == "exit":
+                self._bury(event)
+            else:
+                self._end(by_force=event.kind == "kill")
+
+    def _next(self, until: float | None) -> _Event | None:
+        """The next event, or None when its time is up."""
+        try:
+            if until is None or until == float("inf"):
+                return self._events.get()
+            return self._events.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            return None
+
+    def _launch(self, kept: _Kept) -> None:
+        kept.restart_at = None
+        kept.began = time.monotonic()
+        try:
+            kept.process = self._popen(kept.service)
+        except OSError as error:
+            self._put_off(kept, f"can't be started: {error}")
+        else:
+            threading.Thread(target=self._watch, args=(kept.process,), daemon=True).start()
+
+    def _popen(self, service: Service) -> subprocess.Popen[bytes]:
+        wrapper = (sys.executable, "-I", "-S", str(with_parent.__file__), str(os.getpid()))
+        name, _, value = self._mark.partition("=")
+        with self.log_of(service.name).open("ab") as log:
+            return subprocess.Popen(
+                [*wrapper, *service.command],
+                cwd=self._folder,
+                env={**service.environment, name: value},
+                pass_fds=service.fds,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        try:
+            # Left unreaped: until the supervisor has dealt with it, its process id can't pass to somebody else.
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        finally:
+            self._events.put(_Event("exit", process=process))
+
+    def _reap(self, event: _Event) -> _Kept | None:
+        """Take note of an end, and end what the process left of its group."""
+        for kept in self._kept.values():
+            if kept.process is not None and kept.process is event.process:
+                _signal_group(kept.process, signal.SIGKILL)
+                kept.process.wait()
+                kept.process = None
+                return kept
+        return None
+
+    def _bury(self, event: _Event) -> None:
+        kept = self._reap(event)
+        if kept is not None and event.process is not None:
+            self._put_off(kept, _how(event.process.returncode))
+
+    def _put_off(self, kept: _Kept, why: str) -> None:
+        """Have it started again, the later the more often it died young."""
+        now = time.monotonic()
+        kept.deaths = 0 if now - kept.began > HEALTHY_AFTER_S else kept.deaths + 1
+        pause_s = 0.0 if not kept.deaths else min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(kept.deaths - 1, 10))
+        kept.restart_at = now + pause_s
+        self._on_death(f"{kept.service.name} {why}; it is started again")
+
+    def _end(self, *, by_force: bool) -> None:
+        self._stopping = True
+        for kept in self._kept.values():
+            kept.restart_at = None
+        for stage in sorted({kept.service.stage for kept in self._kept.values()}):
+            group = [kept for kept in self._kept.values() if kept.service.stage == stage]
+            if not by_force:
+                by_force = self._end_in_order(group)
+            if by_force:
+                self._end_by_force(group)
+
+    def _end_in_order(self, group: list[_Kept]) -> bool:
+        """Ask for the end, and wait for it; returns whether force was called for meanwhile."""
+        for kept in group:
+            if kept.process:
+                kept.process.terminate()
+        deadline = time.monotonic() + max(kept.service.stop_s for kept in group)
+        while any(kept.process for kept in group):
+            event = self._next(deadline)
+            if event is None:
+                self._end_by_force(group)
+                return False
+            if event.kind == "exit":
+                self._reap(event)
+            elif event.kind == "kill":
+                return True
+            elif event.kind == "start":
+                event.done.set()
+        return False
+
+    def _end_by_force(self, group: list[_Kept]) -> None:
+        for kept in group:
+            if kept.process:
+                _signal_group(kept.process, signal.SIGKILL)
+        deadline = time.monotonic() + _KILLED_WITHIN_S
+        while any(kept.process for kept in group):
+            event = self._next(deadline)
+            if event is None:
+                return  # in a system call that can't be interrupted; there is nothing left to try
+            if event.kind == "exit":
+                self._reap(event)
+            elif event.kind == "start":
+                event.done.set()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it ended meanwhile
+        os.killpg(process.pid, number)
+
+
+def _how(returncode: int) -> str:
+    if returncode < 0:
+        return f"was ended by {signal.Signals(-returncode).name}"
+    return f"exited with code {returncode}"

@@ -1,0 +1,158 @@
+"""Every error that the client raises.
+
+    ParallelRunError
+    ├── InvalidInput            a job spec or a code folder is wrong; nothing was sent
+    ├── ApiError                the server said no: `status`, `code`, `problems`
+    │   ├── InvalidRequest      400, 413, 415, 422: it can't be understood or a field is wrong
+    │   ├── Unauthorized        401, 403: the token is missing or wrong
+    │   ├── NotFound            404: no such job, log or output
+    │   ├── Conflict            409, 412: the state of the job doesn't allow this
+    │   └── Unavailable         429, 5xx: not now
+    ├── ConnectionFailed        there is no server, or the connection broke for good
+    ├── TimedOut                the job hasn't ended in the time given
+    ├── JobFailed               the job ended without a result: `job`
+    ├── JobCanceled             the job was canceled: `job`
+    └── ClusterFailed           the embedded cluster can't start or has stopped working
+
+The root and `InvalidInput` are those of `parallelrun_core`, so one `except` catches what either finds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
+
+if TYPE_CHECKING:
+    from parallelrun.models import Job
+
+__all__ = [
+    "ApiError",
+    "ClusterFailed",
+    "Conflict",
+    "ConnectionFailed",
+    "InvalidInput",
+    "InvalidRequest",
+    "JobCanceled",
+    "JobFailed",
+    "NotFound",
+    "ParallelRunError",
+    "Problem",
+    "TimedOut",
+    "Unauthorized",
+    "Unavailable",
+    "error_of",
+]
+
+
+class ApiError(ParallelRunError):
+    """The server refused a request."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        code: str = "",
+        problem: dict[str, Any] | None = None,
+        problems: tuple[Problem, ...] = (),
+    ) -> None:
+        super().__init__(message, problems=problems)
+        self.status = status
+        self.code = code
+        """Stable name of what went wrong, for programs."""
+        self.problem = problem or {}
+        """The answer as it came: `application/problem+json`."""
+        self.title = str(self.problem.get("title", "")) or message
+
+
+class InvalidRequest(ApiError):
+    """The server can't accept what was sent."""
+
+
+class Unauthorized(ApiError):
+    """The token is missing or wrong."""
+
+
+class NotFound(ApiError):
+    """The server has no such thing."""
+
+
+class Conflict(ApiError):
+    """The present state doesn't allow this."""
+
+
+class Unavailable(ApiError):
+    """The server can't do this right now."""
+
+    retryable = True
+
+
+class ConnectionFailed(ParallelRunError):
+    """The server can't be reached."""
+
+    code = "connection_failed"
+    retryable = True
+
+
+class TimedOut(ParallelRunError):
+    """The job hasn't ended in the time given; it goes on."""
+
+    code = "timed_out"
+
+
+class JobFailed(ParallelRunError):
+    """The job failed."""
+
+    code = "job_failed"
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(f"Job {job.id} failed: {job.failure.summary if job.failure else 'no reason was given'}")
+        self.job = job
+
+
+class JobCanceled(ParallelRunError):
+    """The job was canceled."""
+
+    code = "job_canceled"
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(f"Job {job.id} was canceled.")
+        self.job = job
+
+
+class ClusterFailed(ParallelRunError):
+    """The embedded cluster doesn't work."""
+
+    code = "cluster_failed"
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    400: InvalidRequest,
+    401: Unauthorized,
+    403: Unauthorized,
+    404: NotFound,
+    409: Conflict,
+    412: Conflict,
+    413: InvalidRequest,
+    415: InvalidRequest,
+    422: InvalidRequest,
+    429: Unavailable,
+}
+
+
+def error_of(status: int, problem: dict[str, Any]) -> ApiError:
+    """The error for an answer with this status; `problem` is its body, or empty when that was something else."""
+    kind = _BY_STATUS.get(status, Unavailable if status >= 500 else ApiError)
+    found = problem.get("errors")
+    problems = tuple(_problem(entry) for entry in found if isinstance(entry, dict)) if isinstance(found, list) else ()
+    message = str(problem.get("detail") or problem.get("title") or f"The server answered with status {status}.")
+    return kind(message, status=status, code=str(problem.get("code", "")), problem=problem, problems=problems)
+
+
+def _problem(entry: dict[str, Any]) -> Problem:
+    return Problem(
+        pointer=str(entry.get("pointer", "")),
+        message=str(entry.get("message", "")),
+        hint=str(entry.get("hint") or ""),
+    )

@@ -1,0 +1,197 @@
+"""Jobs: submit, look at, follow, wait for, cancel."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from parallelrun.errors import JobCanceled, JobFailed, TimedOut
+from parallelrun.follow import follow_events
+from parallelrun.models import Event, Job, MiniBatch
+from parallelrun.resource import as_model, job_path, pages
+from parallelrun.transport import Transport
+
+if TYPE_CHECKING:
+    from parallelrun_core.spec import JobSpec
+
+_LONG_POLL_S: Final = 20.0
+_PAGE: Final = 200
+_UPLOAD_TIMEOUT_S: Final = 300.0
+
+
+class Jobs:
+    """The jobs of a server."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        spec: JobSpec | dict[str, Any] | str | Path,
+        *,
+        idempotency_key: str | None = None,
+        upload_code: bool = True,
+    ) -> Job:
+        """Submit a job.
+
+        Args:
+            spec: the settings, or the path of a YAML file with them. Relative paths are taken from the
+                folder of that file, or from the current one.
+            idempotency_key: submitting twice with the same key gives the same job. Drawn at random when not
+                given, so that a request whose answer was lost can be repeated.
+            upload_code: send the code folder along. Otherwise the server reads it at its path.
+
+        Raises:
+            InvalidInput: a field is wrong; found before anything is sent.
+        """
+        from parallelrun.package_code import zip_folder
+
+        job = absolute_spec(spec)
+        key = idempotency_key or secrets.token_hex(16)
+        if not (upload_code and job.code):
+            return self._submit(job, None, key)
+        with zip_folder(Path(job.code)) as archive:
+            return self._submit(job.model_copy(update={"code": ""}), archive, key)
+
+    def _submit(self, spec: JobSpec, archive: IO[bytes] | None, key: str) -> Job:
+        document = spec.model_dump(mode="json", exclude_unset=True)
+
+        def body() -> dict[str, Any]:
+            if archive is None:
+                return {"json": document}
+            archive.seek(0)
+            return {
+                "data": {"spec": json.dumps(document)},
+                "files": {"code": ("code.zip", archive, "application/zip")},
+            }
+
+        answer = self._transport.request(
+            "POST",
+            "/v1/jobs",
+            idempotent=True,
+            headers={"Idempotency-Key": key},
+            body=body,
+            read_timeout_s=_UPLOAD_TIMEOUT_S,
+        )
+        return as_model(answer, Job)
+
+    def get(self, job_id: str) -> Job:
+        """A job as it is now."""
+        return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
+
+    def list(self, *, status: str | None = None, limit: int | None = None) -> Iterator[Job]:
+        """Jobs, the newest first; pages are fetched while they are used."""
+        params = {"limit": str(min(limit or _PAGE, _PAGE))}
+        if status:
+            params["status"] = status
+        return islice(pages(self._transport, "/v1/jobs", Job, params), limit)
+
+    def mini_batches(self, job_id: str, *, status: str | None = None) -> Iterator[MiniBatch]:
+        """The mini-batches of a job; pages are fetched while they are used."""
+        params = {"limit": str(_PAGE)}
+        if status:
+            params["status"] = status
+        return pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params)
+
+    def cancel(self, job_id: str) -> Job:
+        """Stop a job: what is running is given up, and there will be no output. Doing it twice changes nothing.
+
+        Raises:
+            Conflict: it has ended, or its output is being put together already.
+        """
+        # A request whose answer was lost may be repeated: canceling what is canceled is no error.
+        answer = self._transport.request("POST", f"{job_path(job_id)}:cancel", idempotent=True)
+        return as_model(answer, Job) if isinstance(answer, dict) and "id" in answer else self.get(job_id)
+
+    def events(
+        self,
+        job_id: str,
+        *,
+        last_event_id: str = "",
+        on_disconnect: Callable[[Exception], None] | None = None,
+    ) -> Iterator[Event]:
+        """What happens to a job, as it happens, until it has ended: the last event is `end`.
+
+        A broken connection is made anew, and goes on behind the last event that was seen.
+
+        Args:
+            last_event_id: go on behind this event of an earlier stream.
+            on_disconnect: told whenever the connection broke, with the reason.
+
+        Raises:
+            ConnectionFailed: the server stayed away.
+        """
+        return follow_events(
+            self._transport, job_path(job_id, "events"), last_event_id=last_event_id, on_disconnect=on_disconnect
+        )
+
+    def wait(
+        self,
+        job_id: str,
+        *,
+        timeout_s: float | None = None,
+        on_progress: Callable[[Job], None] | None = None,
+        raise_on_failure: bool = True,
+    ) -> Job:
+        """Wait until a job has ended, and return it.
+
+        Args:
+            timeout_s: how long at most; None: as long as it takes.
+            on_progress: called with the job whenever something about it has changed.
+            raise_on_failure: if not, a job that failed or was canceled is returned like one that completed.
+
+        Raises:
+            TimedOut: it hasn't ended in time. It goes on.
+            JobFailed, JobCanceled: it ended without a result.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        job = self.get(job_id)
+        while True:
+            if on_progress:
+                on_progress(job)
+            if job.has_ended:
+                break
+            job = self._next_version(job, deadline)
+        if raise_on_failure and job.state == "failed":
+            raise JobFailed(job)
+        if raise_on_failure and job.state == "canceled":
+            raise JobCanceled(job)
+        return job
+
+    def _next_version(self, job: Job, deadline: float | None) -> Job:
+        while True:
+            left_s = _LONG_POLL_S if deadline is None else deadline - time.monotonic()
+            if left_s <= 0:
+                raise TimedOut(f"Job {job.id} is still {job.state}.")
+            wait_s = min(left_s, _LONG_POLL_S)
+            answer = self._transport.request(
+                "GET",
+                job_path(job.id),
+                idempotent=True,
+                params={"wait": f"{wait_s:.3f}", "since": str(job.version)},
+                read_timeout_s=wait_s + 10,
+            )
+            newer = as_model(answer, Job)
+            if newer.version != job.version or newer.has_ended:
+                return newer
+
+
+def absolute_spec(spec: JobSpec | dict[str, Any] | str | Path) -> JobSpec:
+    """A checked job spec without relative paths, from whatever a user may give.
+
+    Raises:
+        InvalidInput: the file can't be read, or a field is wrong.
+    """
+    from parallelrun.spec_file import load_spec
+    from parallelrun_core.spec import JobSpec
+
+    if isinstance(spec, JobSpec):
+        return spec.relative_to(Path.cwd())
+    if isinstance(spec, dict):
+        return JobSpec.parse(spec).relative_to(Path.cwd())
+    return load_spec(spec)

@@ -1,0 +1,40 @@
+"""The logs of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+
+from parallelrun.models import RemoteFile
+from parallelrun.resource import job_path, pages
+from parallelrun.transport import Transport
+
+
+class Logs:
+    """What a job's processes wrote for people."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, job_id: str) -> list[RemoteFile]:
+        """All logs that are there by now."""
+        return list(pages(self._transport, job_path(job_id, "logs"), RemoteFile))
+
+    def read(self, job_id: str, path: str, *, tail: int | None = None) -> Iterator[bytes]:
+        """The text of a log, piece by piece, as it is at this moment.
+
+        Args:
+            path: as `list` has it.
+            tail: only so many lines, the last ones.
+
+        Raises:
+            NotFound: there is no such log.
+            ConnectionFailed: the connection broke on the way.
+        """
+        params = {} if tail is None else {"tail": str(tail)}
+        with self._transport.stream(job_path(job_id, "logs", path), params=params) as response:
+            try:
+                yield from response.iter_bytes()
+            except httpx.TransportError as failure:
+                raise self._transport.lost(failure) from failure

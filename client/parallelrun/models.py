@@ -1,0 +1,126 @@
+"""What the server tells, as objects. Fields that this version doesn't know are ignored."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from parallelrun_core.progress import Progress
+
+__all__ = ["Event", "Failure", "Job", "MiniBatch", "Node", "Output", "Progress", "RemoteFile"]
+
+_TERMINAL: Final = frozenset({"completed", "failed", "canceled"})
+
+
+class Failure(msgspec.Struct, kw_only=True, frozen=True):
+    """Why a job failed: the first cause, and where to look."""
+
+    code: str = ""
+    summary: str = ""
+    first_cause: str = ""
+    traceback: str = ""
+    sample_mini_batches: list[int] = []
+    log: str = ""
+    """A log to open first, by its path in the job's logs."""
+    hint: str = ""
+
+
+class Output(msgspec.Struct, kw_only=True, frozen=True):
+    """The file with the rows of an append_row job."""
+
+    path: str
+    bytes: int = 0
+    sha256: str = ""
+    order: str = ""
+    """`sorted`, or `listing` when a folder was too large to be sorted."""
+
+
+class Job(msgspec.Struct, kw_only=True, frozen=True):
+    """One job as it was when the server answered."""
+
+    id: str
+    state: str
+    """queued, processing, finalizing, completed, failed or canceled."""
+    name: str = ""
+    version: int = 0
+    submitted: str | None = None
+    """RFC 3339, UTC; so are the other times."""
+    started: str | None = None
+    ended: str | None = None
+    progress: Progress = msgspec.field(default_factory=Progress)
+    failure: Failure | None = None
+    output: Output | None = None
+    spec: dict[str, Any] = {}
+    links: dict[str, Any] = {}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing about it will change. A job that was canceled is so a moment before its end is recorded."""
+        return self.state in _TERMINAL and self.ended is not None
+
+
+class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
+    """One mini-batch of a job. One that is `ready` or `running` has not much to tell yet."""
+
+    id: int
+    status: str
+    """ready, running, done or failed."""
+    tries: int | None = None
+    node: str | None = None
+    process: str | None = None
+    items: int | None = None
+    rows: int | None = None
+    failed_items: int | None = None
+    started: str | None = None
+    elapsed_s: float | None = None
+    run_s: float | None = None
+    process_s: float | None = None
+    failure: dict[str, Any] | None = None
+    """`category`, `message`, `traceback`."""
+
+
+class Node(msgspec.Struct, kw_only=True, frozen=True):
+    """One node of the cluster."""
+
+    node: str
+    state: str
+    """ready; draining, once it was told to stop; lost."""
+    slots: int = 0
+    """Workers that it runs at the same time."""
+    busy: int = 0
+    host: str = ""
+    version: str = ""
+    started: str | None = None
+    jobs: list[str] = []
+    """The jobs that it works for."""
+
+    @property
+    def is_alive(self) -> bool:
+        return self.state != "lost"
+
+
+class RemoteFile(msgspec.Struct, kw_only=True, frozen=True):
+    """A log or an output of a job."""
+
+    path: str
+    bytes: int
+    modified: str | None = None
+
+
+class Event(msgspec.Struct, kw_only=True, frozen=True):
+    """One thing that happened to a job."""
+
+    event: str
+    """snapshot, state, progress, error or end."""
+    data: dict[str, Any]
+    id: str = ""
+    """Its place in the job's history; empty for what isn't part of that."""
+
+    def job(self) -> Job:
+        """The job that a `snapshot` or `end` carries."""
+        return msgspec.convert(self.data, Job, strict=False)
+
+    def progress(self) -> Progress:
+        """The counts that a `progress` carries."""
+        return msgspec.convert(self.data, Progress, strict=False)

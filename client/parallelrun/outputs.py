@@ -1,0 +1,148 @@
+"""What a job put out, and how it gets here whole.
+
+A file is downloaded beside its place, under a name that ends in `.part`, and gets its own name when it is
+complete and, where the server names a hash, proven to be the same. A broken download goes on where it
+broke off, also in a later run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import httpx
+
+from parallelrun.errors import ConnectionFailed, NotFound
+from parallelrun.models import Job, RemoteFile
+from parallelrun.resource import as_model, job_path, pages
+from parallelrun.transport import RetryPolicy, Transport
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wanted:
+    path: str
+    bytes: int
+    sha256: str
+
+
+class Outputs:
+    """The files that jobs put out."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        retry: RetryPolicy | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._transport = transport
+        self._retry = retry or RetryPolicy()
+        self._sleep = sleep
+
+    def list(self, job_id: str) -> list[RemoteFile]:
+        """All files that the job has put out."""
+        return list(pages(self._transport, job_path(job_id, "outputs"), RemoteFile))
+
+    def download(
+        self,
+        job_id: str,
+        path: str,
+        folder: str | Path = ".",
+        *,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> Path:
+        """Fetch one file, and return where it is now. What was there before is replaced.
+
+        Args:
+            path: as `list` has it; kept below `folder`.
+            on_bytes: told how many bytes are here, again and again.
+
+        Raises:
+            NotFound: there is no such file.
+            UnsafePath: the path leads out of the folder.
+            ConnectionFailed: it broke too often, or what came isn't what the server says it has.
+        """
+        from parallelrun_core.paths import relative_parts
+
+        wanted = self._wanted(job_id, path)
+        target = Path(folder).joinpath(*relative_parts(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(target.name + ".part")
+        resumed = part.exists()
+        self._fetch_all(job_id, wanted, part, on_bytes)
+        if not _is_whole(part, wanted):
+            part.unlink()
+            if resumed:
+                # The beginning was of an older run's file.
+                self._fetch_all(job_id, wanted, part, on_bytes)
+            if not part.exists() or not _is_whole(part, wanted):
+                raise ConnectionFailed(f"{path} doesn't have the hash that the server names.")
+        part.replace(target)
+        return target
+
+    def _wanted(self, job_id: str, path: str) -> _Wanted:
+        found = next((file for file in self.list(job_id) if file.path == path), None)
+        if found is None:
+            raise NotFound(f"Job {job_id} has no output {path!r}.", status=404)
+        job = as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
+        is_result = job.output is not None and PurePosixPath(job.output.path).name == path
+        return _Wanted(path=path, bytes=found.bytes, sha256=job.output.sha256 if job.output and is_result else "")
+
+    def _fetch_all(self, job_id: str, wanted: _Wanted, part: Path, on_bytes: Callable[[int], None] | None) -> None:
+        failures = 0
+        while True:
+            before = _size(part)
+            try:
+                self._fetch(job_id, wanted, part, on_bytes)
+                return
+            except httpx.TransportError as failure:
+                error = self._transport.lost(failure)
+            except ConnectionFailed as failure:
+                error = failure
+            failures = 1 if _size(part) > before else failures + 1
+            pause_s = self._retry.pause_s(failures, None)
+            if pause_s is None:
+                raise error
+            self._sleep(pause_s)
+
+    def _fetch(self, job_id: str, wanted: _Wanted, part: Path, on_bytes: Callable[[int], None] | None) -> None:
+        have = _size(part)
+        if have and have == wanted.bytes:
+            return
+        if have > wanted.bytes:
+            part.unlink()
+            have = 0
+        headers = (
+            {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
+        )
+        with self._transport.stream(job_path(job_id, "outputs", wanted.path), headers=headers) as response:
+            if response.status_code != httpx.codes.PARTIAL_CONTENT:
+                have = 0
+            with part.open("ab" if have else "wb") as file:
+                # As they come: what is gathered into larger pieces first is lost when the connection breaks.
+                for chunk in response.iter_bytes():
+                    file.write(chunk)
+                    have += len(chunk)
+                    if on_bytes:
+                        on_bytes(have)
+        if have < wanted.bytes:
+            raise ConnectionFailed(f"{wanted.path} ended after {have:,} of {wanted.bytes:,} bytes.")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _is_whole(part: Path, wanted: _Wanted) -> bool:
+    if _size(part) != wanted.bytes:
+        return False
+    if not wanted.sha256:
+        return True
+    with part.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == wanted.sha256

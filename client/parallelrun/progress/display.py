@@ -1,0 +1,33 @@
+"""What a display of a job's progress can do, and which one fits the place it is shown at."""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol, Self, TextIO
+
+from parallelrun_core.progress import Progress
+
+
+class Display(Protocol):
+    """Shows one job. Use it in a `with` statement; its methods never raise for what they are told."""
+
+    def update(self, state: str, progress: Progress) -> None:
+        """Show this from now on."""
+
+    def note(self, text: str) -> None:
+        """Say something that stays."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+def display_on(stream: TextIO, *, title: str) -> Display:
+    """A live display when the stream is a terminal, plain lines otherwise."""
+    if stream.isatty() and os.environ.get("TERM") != "dumb":
+        from parallelrun.progress.live import LiveDisplay
+
+        return LiveDisplay(stream, title=title)
+    from parallelrun.progress.plain import PlainDisplay
+
+    return PlainDisplay(stream)

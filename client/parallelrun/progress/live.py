@@ -1,0 +1,77 @@
+"""Progress on a terminal: a bar and the counts, drawn again several times a second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final, Self, TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from parallelrun.progress.speed import Speed
+from parallelrun.progress.text import clean, clock, counts, describe, mini_batches, pace
+from parallelrun_core.progress import Progress
+
+_REDRAWN_PER_S: Final = 4
+
+
+class LiveDisplay:
+    """Draws on a terminal. The clock runs on by itself, so what stands still is the job and not the display."""
+
+    def __init__(self, stream: TextIO, *, title: str) -> None:
+        self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        self._title = clean(title)
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+        self._speed = Speed()
+        self._state = "starting"
+        self._progress = Progress()
+        self._live = Live(
+            get_renderable=self._draw,
+            console=self._console,
+            refresh_per_second=_REDRAWN_PER_S,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            transient=True,
+        )
+
+    def update(self, state: str, progress: Progress) -> None:
+        """Show this from now on."""
+        with self._lock:
+            self._speed.add(time.monotonic(), progress)
+            self._state, self._progress = state, progress
+
+    def note(self, text: str) -> None:
+        """Say something that stays, above the bar."""
+        self._live.console.print(Text(clean(text, lines=True)))
+
+    def __enter__(self) -> Self:
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.stop()
+
+    def _draw(self) -> RenderableType:
+        now = time.monotonic()
+        with self._lock:
+            state, progress = self._state, self._progress
+            items_per_s, left_s = self._speed.items_per_s(now), self._speed.left_s(now, self._progress)
+        head = Text(f"{self._title}  {state}  {clock(now - self._began)}", no_wrap=True, overflow="ellipsis")
+        if state == "finalizing" or not progress.scheduled:
+            return Group(head, Text(describe(state, progress, items_per_s=None, left_s=None)))
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(_bar(progress), Text(f"{mini_batches(progress)} mini-batches"))
+        words = [*counts(progress), *pace(progress, items_per_s=items_per_s, left_s=left_s)]
+        return Group(head, bar, Text(" · ".join(words), style="red" if progress.failed else ""))
+
+
+def _bar(progress: Progress) -> ProgressBar:
+    # While the total grows, a bar would go backwards: one that only moves doesn't lie.
+    if not progress.listing_done:
+        return ProgressBar(total=None, width=40, pulse=True)
+    return ProgressBar(total=progress.scheduled, completed=progress.decided, width=40)

@@ -1,0 +1,94 @@
+"""Progress as lines of text: one when something has changed, though not too many."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final, Self, TextIO
+
+from parallelrun.progress.speed import Speed
+from parallelrun.progress.text import clean, describe
+from parallelrun_core.progress import Progress
+
+EVERY_S: Final = 2.0
+STILL_THERE_S: Final = 60.0
+"""After so long without a change the same is said again, so that nobody takes the silence for a hang."""
+
+
+class PlainDisplay:
+    """Writes to a stream that is no terminal.
+
+    A change of state shows at once, a change of numbers at most every `every_s`, but the newest always shows in
+    the end: a thread sees to that, also when no further change comes.
+    """
+
+    def __init__(self, stream: TextIO, *, every_s: float = EVERY_S, still_there_s: float = STILL_THERE_S) -> None:
+        self._stream = stream
+        self._every_s = every_s
+        self._still_there_s = still_there_s
+        self._speed = Speed()
+        self._state = ""
+        self._progress = Progress()
+        self._shown = ""
+        self._shown_at = float("-inf")
+        self._pending = False
+        self._closed = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def update(self, state: str, progress: Progress) -> None:
+        """Show this from now on."""
+        with self._changed:
+            now = time.monotonic()
+            self._speed.add(now, progress)
+            at_once = state != self._state
+            self._pending = self._pending or at_once or progress != self._progress
+            self._state, self._progress = state, progress
+            if at_once:
+                self._show(now)
+            self._changed.notify()
+
+    def note(self, text: str) -> None:
+        """Say something that stays."""
+        with self._changed:
+            self._write(clean(text, lines=True))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with self._changed:
+            self._closed = True
+            if self._pending:
+                self._show(time.monotonic())
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with self._changed:
+            while not self._closed:
+                since_s = time.monotonic() - self._shown_at
+                due_s = (self._every_s if self._pending else self._still_there_s) - since_s
+                if due_s <= 0 and self._state:
+                    self._show(time.monotonic(), again=not self._pending)
+                else:
+                    self._changed.wait(due_s if self._state else None)
+
+    def _show(self, now: float, *, again: bool = False) -> None:
+        line = describe(
+            self._state,
+            self._progress,
+            items_per_s=self._speed.items_per_s(now),
+            left_s=self._speed.left_s(now, self._progress),
+        )
+        if line != self._shown or again:
+            self._write(line)
+        self._shown, self._shown_at, self._pending = line, now, False
+
+    def _write(self, line: str) -> None:
+        try:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            pass  # whoever read this has gone; the job has not

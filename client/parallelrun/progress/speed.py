@@ -1,0 +1,47 @@
+"""How fast a job is right now, and how long it will take: from what was decided within the last seconds."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from parallelrun_core.progress import Progress
+
+WINDOW_S: Final = 30.0
+_SHORTEST_S: Final = 1.0
+
+
+class Speed:
+    """Fed with the counts as they come. Whatever it says is about the moment it is asked, not that of the last change,
+    so a job that stands still is seen to slow down."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def add(self, now: float, progress: Progress) -> None:
+        """Take note of the counts at a time of a clock that never goes back."""
+        items = progress.items_done + progress.items_failed
+        if self._samples and items < self._samples[-1][1]:
+            self._samples.clear()  # a retry by the user: counting begins anew
+        self._samples.append((now, items))
+        # One sample from before the window stays: the window's first change is measured from there.
+        while len(self._samples) > 2 and self._samples[1][0] < now - WINDOW_S:
+            self._samples.popleft()
+
+    def items_per_s(self, now: float) -> float | None:
+        """Items decided in a second; None while it is too early to tell."""
+        if not self._samples:
+            return None
+        began, first = self._samples[0]
+        lasted = now - began
+        if lasted < _SHORTEST_S or self._samples[-1][1] == first:
+            return None
+        return (self._samples[-1][1] - first) / lasted
+
+    def left_s(self, now: float, progress: Progress) -> float | None:
+        """Seconds until everything is decided at this speed; None while the total or the speed isn't known."""
+        per_s = self.items_per_s(now)
+        left = progress.items_scheduled - progress.items_done - progress.items_failed
+        if per_s is None or not progress.listing_done or left <= 0:
+            return None
+        return left / per_s

@@ -1,0 +1,106 @@
+"""Words and numbers for people. Pure functions."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from parallelrun_core.progress import Progress
+
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
+
+
+def clean(text: str, *, lines: bool = False, most: int = 2000) -> str:
+    """Text of unknown origin, fit for a terminal: nothing in it moves the cursor, recolours or reverses.
+
+    Args:
+        lines: keep line breaks; otherwise everything comes in one line.
+        most: cut off after so many characters.
+    """
+    if len(text) > most:
+        text = text[:most] + "…"
+    text = text.replace("\r\n", "\n").replace("\t", "    ")
+    if not lines:
+        text = " ".join(text.split("\n"))
+    return "".join(char if char == "\n" or _is_harmless(char) else _escaped(char) for char in text)
+
+
+def describe(state: str, progress: Progress, *, items_per_s: float | None, left_s: float | None) -> str:
+    """How far a job is, in one line."""
+    if state == "finalizing":
+        return f"{state}: {_written(progress)}" if progress.bytes_to_concatenate else state
+    if not progress.scheduled:
+        return state
+    words = [f"{state}: {mini_batches(progress)} mini-batches", *counts(progress)]
+    return ", ".join(words) + "; " + ", ".join(pace(progress, items_per_s=items_per_s, left_s=left_s))
+
+
+def mini_batches(progress: Progress) -> str:
+    """`done/total`; a total that still grows says so."""
+    return f"{progress.decided:,}/{progress.scheduled:,}{'' if progress.listing_done else '+'}"
+
+
+def counts(progress: Progress) -> list[str]:
+    """What has become of the mini-batches that are not simply done."""
+    words = [f"{progress.running:,} running", f"{progress.failed:,} failed", f"{progress.retried:,} retried"]
+    return [*words, f"{progress.lost:,} lost"] if progress.lost else words
+
+
+def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:
+    """How many items, how fast, and for how long yet, as far as that is known."""
+    items = progress.items_done + progress.items_failed
+    words = [f"{items:,}/{progress.items_scheduled:,}{'' if progress.listing_done else '+'} items"]
+    if progress.items_failed:
+        words.append(f"{progress.items_failed:,} items failed")
+    if items_per_s is not None:
+        words.append(f"{rate(items_per_s)} items/s")
+    if left_s is not None:
+        words.append(f"about {duration(left_s)} left")
+    return words
+
+
+def _written(progress: Progress) -> str:
+    return f"{size(progress.bytes_concatenated)} of {size(progress.bytes_to_concatenate)} written"
+
+
+def rate(per_s: float) -> str:
+    """Two or three significant digits."""
+    return f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that fits."""
+    for unit in _UNITS:
+        if count < 1000 or unit == _UNITS[-1]:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")
+
+
+def duration(seconds: float) -> str:
+    """`7 s`, `4 min`, `2 h 5 min`: never more exact than it is known."""
+    whole = max(0, round(seconds))
+    if whole < 100:
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if hours < 48 else f"{hours / 24:,.0f} days"
+
+
+def clock(seconds: float) -> str:
+    """`0:07`, `1:02:07`."""
+    minutes, whole = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{whole:02}" if hours else f"{minutes}:{whole:02}"
+
+
+def _is_harmless(char: str) -> bool:
+    # Cc: control; Cf: direction marks and the like; Cs: what is no character; Zl, Zp: other line breaks
+    return unicodedata.category(char) not in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,78 @@
+"""Server-sent events: text lines in, events out. No I/O here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_LINE_BREAK: Final = re.compile(rb"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerSentEvent:
+    """One dispatched event; `id` is the last one the stream named, so that a reader can resume behind it."""
+
+    event: str
+    data: str
+    id: str
+
+
+class EventParser:
+    """Takes the stream line by line, as the WHATWG standard says it is to be read.
+
+    `retry_s` is how long the server wants to be left alone after a disconnect, once it has said so.
+    """
+
+    def __init__(self, last_id: str = "") -> None:
+        self.last_id = last_id
+        self.retry_s: float | None = None
+        self._event = ""
+        self._id: str | None = None
+        self._data: list[str] = []
+
+    def feed(self, line: str) -> ServerSentEvent | None:
+        """Take one line without its line break; returns the event that it completes, if any."""
+        if not line:
+            return self._dispatch()
+        if line.startswith(":"):
+            return None
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        match field:
+            case "event":
+                self._event = value
+            case "data":
+                self._data.append(value)
+            case "id" if "\0" not in value:
+                self._id = value
+            case "retry" if value.isascii() and value.isdecimal():
+                self.retry_s = int(value) / 1000
+        return None
+
+    def _dispatch(self) -> ServerSentEvent | None:
+        # Only with its empty line is an event whole: an id alone, cut off before that, must not count as seen.
+        if self._id is not None:
+            self.last_id = self._id
+        event, data, own_id = self._event, self._data, self._id
+        self._event, self._data, self._id = "", [], None
+        if not data:
+            return None
+        return ServerSentEvent(event=event or "message", data="\n".join(data), id=own_id or "")
+
+
+def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Split a byte stream at CR, LF or CR LF, and nowhere else.
+
+    Not `str.splitlines`: that splits at characters, too, which may stand in the middle of a JSON text.
+    """
+    rest = b""
+    skip_newline = False
+    for arrived in filter(None, chunks):
+        chunk = arrived.removeprefix(b"\n") if skip_newline else arrived
+        # A CR at the very end completes its line now, but an LF that follows it belongs to it.
+        skip_newline = chunk.endswith(b"\r")
+        *lines, rest = _LINE_BREAK.split(rest + chunk)
+        for line in lines:
+            yield line.decode(errors="replace")

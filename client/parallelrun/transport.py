@@ -1,0 +1,203 @@
+"""HTTP as the client needs it: always with timeouts, repeated only where that can do no harm, errors as objects."""
+
+from __future__ import annotations
+
+import json
+import random
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from parallelrun.errors import ConnectionFailed, ParallelRunError, error_of
+
+REPEATABLE_STATUS: Final = frozenset({429, 502, 503, 504})
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_MAX_PROBLEM_BYTES: Final = 1 << 20
+_IN_FLIGHT: Final = "idempotency_key_in_flight"
+"""A request whose answer was lost is still being worked on; its answer can be had again."""
+
+Body = Callable[[], dict[str, Any]]
+"""Makes the keyword arguments that give httpx a request's body, afresh for every attempt."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """How often, and with which pauses, an idempotent request is repeated."""
+
+    attempts: int = 5
+    first_pause_s: float = 0.2
+    longest_pause_s: float = 30.0
+    """A server that asks for more patience than this is taken to be down."""
+
+    def pause_s(self, failures: int, asked_s: float | None) -> float | None:
+        """How long to wait after so many failures in a row; None: give up."""
+        if failures >= self.attempts:
+            return None
+        if asked_s is not None:
+            return asked_s if asked_s <= self.longest_pause_s else None
+        pause_s: float = min(self.longest_pause_s, self.first_pause_s * 2 ** (failures - 1))
+        # Spread, so that many clients of a server that came back don't all arrive at once.
+        return pause_s * random.uniform(0.5, 1.0)  # noqa: S311 - nothing is hidden by it
+
+
+class Transport:
+    """One server and how to talk to it. Safe to share between threads.
+
+    Raises, from every method:
+        ConnectionFailed: the server can't be reached.
+        ApiError: it refused.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str = "",
+        *,
+        timeout_s: float = 30.0,
+        retry: RetryPolicy | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConnectionFailed(f"{url!r} is not the URL of a server: http://HOST:PORT is expected.")
+        headers = {"User-Agent": f"parallelrun/{version('parallelrun')}", "Accept": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        self.url = url.rstrip("/")
+        self.timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, 5.0))
+        self._retry = retry or RetryPolicy()
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=headers,
+            timeout=self.timeout,
+            # A proxy for the world would be asked for its own loopback interface.
+            trust_env=parts.hostname not in _LOOPBACK,
+            # Loading the machine's authorities takes longer than most requests, and plain HTTP has no use for them.
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else True,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        idempotent: bool,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: Body | None = None,
+        read_timeout_s: float | None = None,
+    ) -> Any:
+        """Send one request and return the JSON of its answer; repeated on failure only when `idempotent`."""
+        failures = 0
+        while True:
+            try:
+                response = self._http.request(
+                    method,
+                    path,
+                    params=params,
+                    headers=headers,
+                    timeout=self._timeout(read_timeout_s),
+                    **(body() if body else {}),
+                )
+                if response.is_success:
+                    return self._json(response)
+                error: ParallelRunError = error_of(response.status_code, problem_of(response))
+                again = response.status_code in REPEATABLE_STATUS or error.code == _IN_FLIGHT
+                asked_s = retry_after_s(response.headers)
+            except httpx.TransportError as failure:
+                error, again, asked_s = self.lost(failure), True, None
+            failures += 1
+            pause_s = self._retry.pause_s(failures, asked_s) if again and idempotent else None
+            if pause_s is None:
+                raise error
+            self._sleep(pause_s)
+
+    @contextmanager
+    def stream(
+        self,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_s: float | None = None,
+    ) -> Iterator[httpx.Response]:
+        """GET an answer of any length, to be read piece by piece. Not repeated: the caller knows where it stands.
+
+        Raises:
+            httpx.TransportError: while the answer is read. Before, it is ConnectionFailed.
+        """
+        request = self._http.build_request(
+            "GET", path, params=params, headers=headers, timeout=self._timeout(read_timeout_s)
+        )
+        try:
+            response = self._http.send(request, stream=True)
+        except httpx.TransportError as failure:
+            raise self.lost(failure) from failure
+        try:
+            if not response.is_success:
+                raise error_of(response.status_code, problem_of(response))
+            yield response
+        finally:
+            response.close()
+
+    def answers(self, path: str, *, timeout_s: float = 2.0) -> bool:
+        """Whether a GET succeeds right now; one try, and no error when it doesn't."""
+        try:
+            return self._http.get(path, timeout=timeout_s).is_success
+        except httpx.TransportError:
+            return False
+
+    def lost(self, failure: Exception) -> ConnectionFailed:
+        """The error for a connection that couldn't be made or broke."""
+        return ConnectionFailed(f"No answer from {self.url}: {str(failure) or type(failure).__name__}.")
+
+    def _timeout(self, read_s: float | None) -> httpx.Timeout:
+        if read_s is None:
+            return self.timeout
+        return httpx.Timeout(self.timeout.write, connect=self.timeout.connect, read=read_s)
+
+    def _json(self, response: httpx.Response) -> Any:
+        try:
+            return response.json() if response.content else None
+        except ValueError as error:
+            raise ConnectionFailed(
+                f"{self.url} answered with something else than JSON: is it a ParallelRun API?"
+            ) from error
+
+
+def problem_of(response: httpx.Response) -> dict[str, Any]:
+    """The `application/problem+json` of an answer; empty when it has none that can be read."""
+    raw = b""
+    try:
+        for chunk in response.iter_bytes() if not response.is_stream_consumed else [response.content]:
+            raw += chunk
+            if len(raw) > _MAX_PROBLEM_BYTES:
+                return {}
+        found = json.loads(raw)
+    except (ValueError, httpx.TransportError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long the server asks to be left alone, given as seconds or as a date; None when it doesn't."""
+    text = headers.get("Retry-After", "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time()) if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,92 @@
+"""`parallelrun up` and `down`: one cluster in the background, found by all other commands."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun.embedded.detached import lock_file, running, state_file
+from parallelrun.embedded.lock import is_locked
+from tests.integration.client.conftest import processes_about, wait_until_gone
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
+]
+
+
+def parallelrun(*arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "parallelrun", *arguments], capture_output=True, check=False, text=True, timeout=90
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Where the cluster of the test keeps its data; it is stopped in the end."""
+    yield tmp_path / "home"
+    parallelrun("down")
+    wait_until_gone(tmp_path / "home", within_s=30)
+
+
+def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) -> None:
+    code, url, told = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
+    assert code == 0, told
+    assert url.startswith("http://127.0.0.1:")
+    assert "parallelrun job create" in told
+    assert state_file().stat().st_mode & 0o777 == 0o600
+
+    code, again, told = parallelrun("up")
+    assert (code, again) == (0, url)
+    assert "already running" in told
+
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "count.py").write_text("def run(mini_batch):\n    return [len(mini_batch)]\n")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").touch()
+    (tmp_path / "job.yml").write_text("code: src\nentry_script: count.py\ninputs: data\n")
+    code, said, told = parallelrun("job", "create", "-f", str(tmp_path / "job.yml"), "--stream")
+    job_id = said.strip()
+    assert code == 0, told
+    assert parallelrun("job", "download", job_id, "-p", str(tmp_path / "got"))[0] == 0
+    assert (tmp_path / "got" / "parallel_run_step.txt").read_text() == "1\n"
+
+    code, _, told = parallelrun("down")
+    assert (code, told) == (0, "The cluster has stopped.\n")
+    assert processes_about(home) == {}
+    assert not state_file().exists()
+    assert parallelrun("job", "list")[0] == 5
+    assert parallelrun("down")[2] == "No cluster is running.\n"
+
+    assert parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))[0] == 0
+    assert json.loads(parallelrun("job", "show", job_id, "-o", "json")[1])["state"] == "completed"
+
+
+def test_a_killed_keeper_leaves_nothing_and_can_be_replaced_at_once(home: Path) -> None:
+    assert parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))[0] == 0
+    found = running()
+    assert found is not None
+    os.kill(found.pid, signal.SIGKILL)
+
+    code, _, told = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
+
+    assert code == 0, told
+    assert is_locked(lock_file())
+    assert parallelrun("node", "list", "-o", "name")[1] == "node1\n"
+
+
+def test_a_cluster_that_can_not_start_says_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://:canary-secret@127.0.0.1:9/0")
+
+    code, said, told = parallelrun("up", "--port", "0", "--root", str(home))
+
+    assert (code, said) == (5, "")
+    assert "The server at REDIS_URL (redis://:***@127.0.0.1:9/0) can't be used" in told
+    assert not is_locked(lock_file())

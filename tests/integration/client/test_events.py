@@ -1,0 +1,79 @@
+"""Following a job through everything that can happen to a connection."""
+
+import pytest
+
+from parallelrun import Client, ConnectionFailed, NotFound
+from parallelrun.follow import follow_events
+from parallelrun.transport import Transport
+from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi
+
+PATH = "/v1/jobs/job_1/events"
+BEGINNING = Answer.events(("", "snapshot", JOB), ("1-0", "progress", {"done": 1}), ("2-0", "progress", {"done": 2}))
+CUT = Answer.events(("", "snapshot", JOB), ("1-0", "progress", {"done": 1}), cut=True)
+END = Answer.events(("", "snapshot", JOB), ("3-0", "state", {"state": "completed"}), ("", "end", COMPLETED))
+
+
+def test_a_stream_goes_on_behind_the_last_event_that_was_seen(api: FakeApi) -> None:
+    busy = Answer.of({"code": "too_many_streams"}, 503)
+    api.on("GET", PATH, BEGINNING, HANG_UP, CUT, busy, END)
+    told: list[Exception] = []
+
+    with Client(api.url) as client:
+        events = list(client.jobs.events("job_1", on_disconnect=told.append))
+
+    assert [event.event for event in events] == [
+        "snapshot", "progress", "progress", "snapshot", "progress", "snapshot", "state", "end",
+    ]  # fmt: skip
+    assert [request.headers.get("Last-Event-ID") for request in api.requests] == [None, "2-0", "2-0", "1-0", "1-0"]
+    assert len(told) == 4
+    assert events[1].progress().done == 1
+    assert events[-1].job().state == "completed"
+
+
+def test_a_stream_can_go_on_behind_one_of_an_earlier_process(api: FakeApi) -> None:
+    api.on("GET", PATH, END)
+
+    with Client(api.url) as client:
+        list(client.jobs.events("job_1", last_event_id="2-0"))
+
+    assert api.requests[0].headers["Last-Event-ID"] == "2-0"
+
+
+def test_a_refusal_is_not_a_disconnect(api: FakeApi) -> None:
+    with Client(api.url) as client, pytest.raises(NotFound):
+        list(client.jobs.events("job_1"))
+
+    assert len(api.requests) == 1
+
+
+def test_patience_has_an_end_and_is_counted_from_the_last_word(api: FakeApi) -> None:
+    api.on("GET", PATH, BEGINNING, HANG_UP)
+    transport = Transport(api.url)
+    pauses: list[float] = []
+
+    events = follow_events(transport, PATH, patience_s=0.2, sleep=pauses.append)
+
+    with pytest.raises(ConnectionFailed, match="Gave up"):
+        list(events)
+    assert len(api.requests) > 3
+    assert max(pauses) <= 5
+    transport.close()
+
+
+def test_pauses_grow_and_begin_anew_once_the_server_was_heard(api: FakeApi) -> None:
+    api.on("GET", PATH, *[HANG_UP] * 6, BEGINNING, HANG_UP, END)
+    transport = Transport(api.url)
+    pauses: list[float] = []
+
+    list(follow_events(transport, PATH, sleep=pauses.append))
+
+    assert pauses[5] > 2
+    assert pauses[6] <= 0.2
+    transport.close()
+
+
+def test_data_that_is_no_json_object_does_no_harm(api: FakeApi) -> None:
+    api.on("GET", PATH, Answer(b"event: error\ndata: plain words\n\nevent: end\ndata: 3\n\n"))
+
+    with Client(api.url) as client:
+        assert [event.data for event in client.jobs.events("job_1")] == [{"message": "plain words"}, {"value": 3}]

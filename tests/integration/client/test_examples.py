@@ -1,0 +1,54 @@
+"""The examples are what users try first, so they have to work as they are."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
+]
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Path:
+    """A copy without what earlier runs have left."""
+    return shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("out", "images", "*.joblib"))
+
+
+def test_digits_are_read_right_and_a_second_run_replaces_the_output(examples: Path) -> None:
+    pytest.importorskip("sklearn")
+    shutil.rmtree(examples / "digits" / "data", ignore_errors=True)
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, str(examples / "digits" / "main.py")],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=110,
+        )
+
+        assert done.returncode == 0, done.stderr
+        output, accuracy, logs = done.stdout.splitlines()[-3:]
+        assert output == f"output: {examples}/digits/out/digits.txt"
+        assert float(accuracy.removeprefix("accuracy: ")) > 0.95
+        assert logs == f"logs: {examples}/digits/out/logs"
+
+    rows = (examples / "digits" / "out" / "digits.txt").read_text().splitlines()
+    assert [row.split()[0] for row in rows] == [f"{number:04}.png" for number in range(899)]
+
+
+def test_words_are_counted(examples: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "parallelrun", "run", str(examples / "word_count" / "job.yml")]
+    done = subprocess.run([*command, "--output", str(tmp_path / "out")], capture_output=True, check=False, timeout=60)
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "words.txt").read_text().splitlines() == [
+        "bucket.txt: 19 words", "fox.txt: 13 words", "heron.txt: 16 words", "proverb.txt: 7 words",
+    ]  # fmt: skip

@@ -1,0 +1,231 @@
+"""`parallelrun job …` and `node list` against a server: what is on stdout, on stderr, and in the exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from parallelrun.cli import main
+from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi, Request
+
+EVENTS = "/v1/jobs/job_1/events"
+FAILED = {
+    **COMPLETED,
+    "state": "failed",
+    "failure": {"summary": "2 items have failed.", "first_cause": "x\x1b[2J", "log": "logs/user/error/a.txt"},
+}
+CANCELED = {**COMPLETED, "state": "canceled"}
+
+
+@pytest.fixture(autouse=True)
+def _server(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_URL", api.url)
+    monkeypatch.setenv("PARALLELRUN_TOKEN", "canary")
+
+
+@pytest.mark.parametrize("ended, code", [(COMPLETED, 0), (FAILED, 3), (CANCELED, 4)])
+def test_stream_survives_disconnects_and_exits_as_the_job_did(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], ended: dict[str, object], code: int
+) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), Answer.of(ended))
+    error = {"category": "RUN_EXCEPTION", "message": "bad\x1b]0;row", "count": 1}
+    api.on(
+        "GET", EVENTS,
+        Answer.events(("1-0", "state", {"state": "processing"}), ("2-0", "error", error)),
+        HANG_UP,
+        Answer.events(("3-0", "progress", {"scheduled": 9, "done": 4}), ("", "end", ended)),
+    )  # fmt: skip
+
+    assert main(["job", "stream", "job_1"]) == code
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "connection lost" in shown.err
+    assert "RUN_EXCEPTION: bad\\x1b]0;row" in shown.err
+    assert str(ended["state"]) in shown.err
+    assert "\x1b" not in shown.err
+
+
+def test_a_failure_names_the_log_to_open(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(FAILED))
+    api.on("GET", EVENTS, Answer.events(("", "end", FAILED)))
+
+    main(["job", "stream", "job_1"])
+
+    lines = capsys.readouterr().err.splitlines()
+    assert "failed: 2 items have failed." in lines
+    assert "first cause: x\\x1b[2J" in lines
+    assert "log: parallelrun job logs job_1 user/error/a.txt" in lines
+
+
+def test_an_interrupted_stream_leaves_the_job_alone(api: FakeApi) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB))
+    connected = threading.Event()
+    over = threading.Event()
+
+    def wait(_: Request) -> Answer:
+        connected.set()
+        over.wait(30)
+        return HANG_UP
+
+    api.on("GET", EVENTS, wait)
+    command = subprocess.Popen(
+        [sys.executable, "-P", "-m", "parallelrun", "job", "stream", "job_1"],
+        stderr=subprocess.PIPE, env=dict(os.environ), text=True,
+    )  # fmt: skip
+    assert connected.wait(30)
+    command.send_signal(signal.SIGINT)
+    _, said = command.communicate(timeout=30)
+    over.set()
+
+    assert command.returncode == 130
+    assert "The job goes on." in said
+    assert "parallelrun job cancel job_1" in said
+    assert not any(request.path.endswith(":cancel") for request in api.requests)
+
+
+@pytest.fixture
+def job_file(tmp_path: Path) -> str:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "count.py").write_text("def run(mini_batch): ...")
+    (tmp_path / "job.yml").write_text("code: src\nentry_script: count.py\ninputs: data\n")
+    return str(tmp_path / "job.yml")
+
+
+def test_create_prints_the_id_and_on_stderr_what_next(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], job_file: str
+) -> None:
+    api.on("POST", "/v1/jobs", Answer.of(JOB, 202))
+
+    assert main(["job", "create", "-f", job_file, "--set", "name=other", "--idempotency-key", "k"]) == 0
+
+    shown = capsys.readouterr()
+    assert shown.out == "job_1\n"
+    assert "parallelrun job stream job_1" in shown.err
+    assert api.requests[0].headers["Idempotency-Key"] == "k"
+    assert b'"name": "other"' in api.requests[0].body
+
+
+def test_create_can_follow_at_once(api: FakeApi, capsys: pytest.CaptureFixture[str], job_file: str) -> None:
+    api.on("POST", "/v1/jobs", Answer.of(JOB, 202))
+    api.on("GET", "/v1/jobs/job_1", Answer.of(FAILED))
+    api.on("GET", EVENTS, Answer.events(("", "end", FAILED)))
+
+    assert main(["job", "create", "-f", job_file, "--stream"]) == 3
+    assert capsys.readouterr().out == "job_1\n"
+
+
+def test_a_spec_that_the_server_refuses_is_reported_field_by_field(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], job_file: str
+) -> None:
+    problems = [
+        {"pointer": "/inputs/data/path", "message": "there is no such folder", "hint": None},
+        {"pointer": "/entry_script", "message": "count.py defines no run()", "hint": "it needs one"},
+    ]
+    api.on("POST", "/v1/jobs", Answer.of({"title": "The request is not valid.", "errors": problems}, 422))
+
+    assert main(["job", "create", "-f", job_file]) == 2
+
+    assert capsys.readouterr().err.splitlines() == [
+        "error: The request is not valid.",
+        "  /inputs/data/path: there is no such folder",
+        "  /entry_script: count.py defines no run()",
+        "    hint: it needs one",
+    ]
+
+
+def test_lists_and_single_jobs_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    api.on("GET", "/v1/jobs", Answer.of({"items": [JOB, FAILED]}))
+    api.on("GET", "/v1/jobs/job_1", Answer.of(FAILED))
+
+    assert main(["job", "list"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == [
+        "ID", "NAME", "STATE", "MINI-BATCHES", "FAILED", "SUBMITTED", "ENDED",
+    ]  # fmt: skip
+    assert main(["job", "list", "-o", "json", "--status", "failed"]) == 0
+    assert [job["state"] for job in json.loads(capsys.readouterr().out)] == ["processing", "failed"]
+    assert main(["job", "show", "job_1"]) == 0
+    assert "failure:   failed: 2 items have failed." in capsys.readouterr().out
+    assert main(["job", "show", "job_1", "-o", "name"]) == 0
+    assert capsys.readouterr().out == "job_1\n"
+
+
+def test_nodes_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    api.on("GET", "/v1/nodes", Answer.of({"items": [{"node": "node1", "state": "ready", "slots": 4, "busy": 1}]}))
+
+    assert main(["node", "list"]) == 0
+
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["node1", "ready", "1/4"]
+
+
+def test_logs_are_listed_and_printed_as_they_are(api: FakeApi, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    raw = b"\x1b[31mred\xff\n"
+    api.on("GET", "/v1/jobs/job_1/logs", Answer.of({"items": [{"path": "user/a.txt", "bytes": 9}]}))
+    api.on("GET", "/v1/jobs/job_1/logs/user/a.txt", Answer(raw))
+
+    assert main(["job", "logs", "job_1", "-o", "name"]) == 0
+    assert capfdbinary.readouterr().out == b"user/a.txt\n"
+    assert main(["job", "logs", "job_1", "user/a.txt", "--tail", "5"]) == 0
+    assert capfdbinary.readouterr().out == raw
+    assert api.requests[-1].query == {"tail": "5"}
+
+
+def test_download_prints_where_the_files_are(api: FakeApi, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
+    api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": [{"path": "rows.txt", "bytes": 4}]}))
+    api.on("GET", "/v1/jobs/job_1/outputs/rows.txt", Answer(b"row\n"))
+
+    assert main(["job", "download", "job_1", "-p", str(tmp_path / "got")]) == 0
+
+    assert capsys.readouterr().out == f"{tmp_path}/got/rows.txt\n"
+    assert (tmp_path / "got" / "rows.txt").read_bytes() == b"row\n"
+
+
+def test_a_job_without_outputs_can_not_be_downloaded(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB))
+    api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": []}))
+
+    assert main(["job", "download", "job_1"]) == 1
+    assert "it is processing" in capsys.readouterr().err
+
+
+def test_cancel_says_what_became_of_the_job(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    api.on("POST", "/v1/jobs/job_1:cancel", Answer.of(CANCELED, 202))
+    api.on("GET", "/v1/jobs/job_1", Answer.of(CANCELED))
+
+    assert main(["job", "cancel", "job_1", "--wait"]) == 0
+    assert capsys.readouterr().out == "job_1 canceled\n"
+
+
+def test_an_unreachable_server_exits_with_5(capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+
+    assert main(["job", "list", "--url", "http://127.0.0.1:9"]) == 5
+    assert "No answer from http://127.0.0.1:9" in capsys.readouterr().err
+    assert time.monotonic() - began < 10
+
+
+def test_the_options_win_over_the_environment(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_URL", "http://127.0.0.1:9")
+    api.on("GET", "/v1/nodes", Answer.of({"items": []}))
+
+    assert main(["node", "list", "--url", api.url, "--token", "other"]) == 0
+    assert api.requests[0].headers["Authorization"] == "Bearer other"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(api: FakeApi) -> None:
+    api.on("GET", "/v1/jobs", Answer.of({"items": [JOB] * 20_000}))
+
+    listing = [sys.executable, "-P", "-m", "parallelrun", "job", "list", "--limit", "20000"]
+    with subprocess.Popen(listing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        assert command.stdout.readline().startswith("ID ")
+        command.stdout.close()
+        assert command.stderr.read() == ""

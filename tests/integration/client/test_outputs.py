@@ -1,0 +1,109 @@
+"""Downloads: whole or not there, and never fetched twice."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy
+from parallelrun.outputs import Outputs
+from parallelrun.transport import Transport
+from tests.integration.client.fake_api import COMPLETED, Answer, FakeApi, Request
+
+CONTENT = bytes(range(256)) * 5000
+PATH = "/v1/jobs/job_1/outputs/rows.txt"
+
+
+@pytest.fixture
+def outputs(api: FakeApi) -> Iterator[Outputs]:
+    output = {"path": "/data/jobs/job_1/outputs/rows.txt", "sha256": hashlib.sha256(CONTENT).hexdigest()}
+    api.on("GET", "/v1/jobs/job_1", Answer.of({**COMPLETED, "output": output}))
+    api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": [{"path": "rows.txt", "bytes": len(CONTENT)}]}))
+    transport = Transport(api.url)
+    yield Outputs(transport, retry=RetryPolicy(attempts=3, first_pause_s=0.001))
+    transport.close()
+
+
+def ranged(request: Request, *, most: int = len(CONTENT)) -> Answer:
+    """As a server does it that knows ranges, and breaks off after `most` bytes."""
+    first = int(request.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+    body = CONTENT[first : first + most]
+    return Answer(body, 206 if first else 200, cut=first + most < len(CONTENT))
+
+
+def test_a_file_is_whole_and_where_it_was_wanted(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+    api.on("GET", PATH, ranged)
+    told: list[int] = []
+
+    target = outputs.download("job_1", "rows.txt", tmp_path / "new", on_bytes=told.append)
+
+    assert target == tmp_path / "new" / "rows.txt"
+    assert target.read_bytes() == CONTENT
+    assert told[-1] == len(CONTENT)
+    assert [entry.name for entry in target.parent.iterdir()] == ["rows.txt"]
+
+
+def test_a_broken_download_goes_on_where_it_broke_off(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+    api.on("GET", PATH, lambda request: ranged(request, most=200_000))
+
+    assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
+
+    starts = [request.headers.get("Range") for request in api.asked(PATH)]
+    assert starts[:3] == [None, "bytes=200000-", "bytes=400000-"]
+
+
+def test_a_later_run_goes_on_as_well(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+    (tmp_path / "rows.txt.part").write_bytes(CONTENT[:1000])
+    api.on("GET", PATH, ranged)
+
+    assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
+    assert [request.headers.get("Range") for request in api.asked(PATH)] == ["bytes=1000-"]
+
+
+@pytest.mark.parametrize("left", [b"of another run" * 10, CONTENT + b"too long", bytes(len(CONTENT))])
+def test_what_an_older_run_left_is_found_out(api: FakeApi, outputs: Outputs, tmp_path: Path, left: bytes) -> None:
+    (tmp_path / "rows.txt.part").write_bytes(left)
+    api.on("GET", PATH, ranged)
+
+    assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
+
+
+def test_a_server_without_ranges_will_do(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+    (tmp_path / "rows.txt.part").write_bytes(CONTENT[:1000])
+    api.on("GET", PATH, Answer(CONTENT))
+
+    assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
+
+
+def test_a_file_with_another_hash_is_not_kept(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+    (tmp_path / "rows.txt").write_text("the one before")
+    api.on("GET", PATH, Answer(bytes(len(CONTENT))))
+
+    with pytest.raises(ConnectionFailed, match="hash"):
+        outputs.download("job_1", "rows.txt", tmp_path)
+
+    assert (tmp_path / "rows.txt").read_text() == "the one before"
+
+
+def test_a_connection_that_never_holds_is_given_up(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+    api.on("GET", PATH, Answer(b"", cut=True))
+
+    with pytest.raises(ConnectionFailed):
+        outputs.download("job_1", "rows.txt", tmp_path)
+
+    assert len(api.asked(PATH)) == 3
+
+
+def test_an_output_that_is_not_there_is_not_found(outputs: Outputs, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"no output 'other.txt'"):
+        outputs.download("job_1", "other.txt", tmp_path)
+
+
+@pytest.mark.parametrize("path", ["../evil.txt", "/etc/evil", "a/../../evil"])
+def test_a_server_can_not_write_outside_of_the_folder(api: FakeApi, tmp_path: Path, path: str) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
+    api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": [{"path": path, "bytes": 1}]}))
+
+    with Client(api.url) as client, pytest.raises(InvalidInput):
+        client.outputs.download("job_1", path, tmp_path / "deep" / "folder")

@@ -1,0 +1,215 @@
+"""`parallelrun run`, with all services: what it leaves in its folder, what it says, and that no process stays."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.client.conftest import processes_about, wait_until_gone
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
+]
+
+SCRIPTS = {
+    "count.py": """
+from pathlib import Path
+
+def run(mini_batch):
+    return [f"{Path(path).name} {len(Path(path).read_text())}" for path in mini_batch]
+""",
+    "bad.py": """
+def helper(path):
+    raise ValueError("no\\x1b[2J good: " + path[-6:])
+
+def run(mini_batch):
+    return [helper(path) for path in mini_batch]
+""",
+    "slow.py": """
+import subprocess, time
+from pathlib import Path
+
+def run(mini_batch):
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    Path("started").touch()
+    time.sleep(600)
+""",
+}
+JOB = """
+name: words
+code: src
+entry_script: count.py
+inputs: data
+mini_batch_size: 2
+append_row_file_name: words.txt
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """The folder of a job file; what the test runs works in `out` below it."""
+    for name, text in SCRIPTS.items():
+        (tmp_path / "src").mkdir(exist_ok=True)
+        (tmp_path / "src" / name).write_text(text)
+    (tmp_path / "data").mkdir()
+    for number in range(10):
+        (tmp_path / "data" / f"{number:02}.txt").write_text("x" * number)
+    (tmp_path / "job.yml").write_text(JOB)
+    return tmp_path
+
+
+def start(job: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-P", "-m", "parallelrun", "run", "job.yml", "--output", "out", "--processes", "2"]
+    return subprocess.Popen(
+        [*command, *options], cwd=job, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def run(job: Path, *options: str) -> tuple[int, str, list[str]]:
+    command = start(job, *options)
+    said, told = command.communicate(timeout=90)
+    assert processes_about(job / "out") == {}
+    return command.returncode, said, told.splitlines()
+
+
+def until_it_runs(job: Path) -> None:
+    """Wait until a worker is in the user's `run()`."""
+    deadline = time.monotonic() + 60
+    while not list(job.glob("out/.parallelrun/cluster/work/*/*/*/started")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_job_leaves_its_output_and_its_logs(job: Path) -> None:
+    code, said, told = run(job, "--nodes", "2")
+
+    assert code == 0, told
+    assert said == f"output: {job}/out/words.txt\nlogs: {job}/out/logs\n"
+    assert (job / "out" / "words.txt").read_text() == "".join(f"{n:02}.txt {n}\n" for n in range(10))
+    assert (job / "out" / "logs" / "job_result.txt").is_file()
+    assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
+    assert any(line.startswith("completed in ") and "10 rows" in line for line in told)
+
+    code, said, told = run(job)
+    assert (code, said) == (1, "")
+    assert "--overwrite" in "\n".join(told)
+
+    code, _, _ = run(job, "--overwrite", "--keep", "--set", "mini_batch_size=5")
+    assert code == 0
+    assert (job / "out" / ".parallelrun").is_dir()
+
+
+def test_files_in_the_current_folder_are_nobody_elses_modules(job: Path) -> None:
+    for name in ("redis.py", "httpx.py", "typing.py", "queue.py"):
+        (job / name).write_text("raise SystemExit('not meant for you')")
+
+    assert run(job)[0] == 0
+
+
+def test_a_summary_only_job_has_no_output_line(job: Path) -> None:
+    code, said, _ = run(job, "--set", "output_action=summary_only")
+
+    assert (code, said) == (0, f"logs: {job}/out/logs\n")
+
+
+def test_a_failure_is_told_with_the_users_own_traceback_and_keeps_everything(job: Path) -> None:
+    code, said, told = run(job, "--set", "entry_script=bad.py", "--set", "error_threshold=0")
+
+    assert (code, said) == (3, f"logs: {job}/out/logs\n")
+    text = "\n".join(told)
+    assert "ValueError: no\\x1b[2J good" in text
+    assert "\x1b" not in text
+    assert f'File "{job}/src/bad.py", line 3, in helper' in text
+    log = next(line.removeprefix("log: ") for line in told if line.startswith("log: "))
+    assert Path(log).exists()
+    assert (job / "out" / ".parallelrun" / "cluster" / "data" / "jobs").is_dir()
+    assert not (job / "out" / "words.txt").exists()
+
+    assert run(job)[0] == 0  # what a failed run left is no hindrance
+    assert not (job / "out" / ".parallelrun").exists()
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_cancels_the_job_and_leaves_nothing_running(job: Path, number: int, code: int) -> None:
+    command = start(job, "--set", "entry_script=slow.py")
+    until_it_runs(job)
+    command.send_signal(number)
+    said, told = command.communicate(timeout=60)
+
+    assert (command.returncode, said) == (code, f"logs: {job}/out/logs\n")
+    assert "canceled in" in told
+    assert processes_about(job / "out") == {}
+    assert not (job / "out" / ".parallelrun").exists()
+
+
+def test_a_second_interrupt_ends_everything_at_once(job: Path) -> None:
+    command = start(job, "--set", "entry_script=slow.py")
+    until_it_runs(job)
+    command.send_signal(signal.SIGINT)
+    assert command.stderr is not None
+    while "canceling" not in command.stderr.readline():
+        pass
+    command.send_signal(signal.SIGINT)
+    command.communicate(timeout=20)
+
+    assert command.returncode == 130
+    assert processes_about(job / "out") == {}
+
+
+def test_a_kill_leaves_nothing_running_and_the_next_run_clears_up(job: Path) -> None:
+    command = start(job, "--set", "entry_script=slow.py")
+    until_it_runs(job)
+    command.kill()
+    command.communicate(timeout=10)
+
+    wait_until_gone(job / "out", within_s=30)
+    assert run(job)[0] == 0
+    assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
+
+
+def test_services_that_die_are_started_again_and_the_job_completes(job: Path) -> None:
+    (job / "src" / "count.py").write_text(
+        f"import time\n{SCRIPTS['count.py']}".replace("return", "time.sleep(0.5)\n    return")
+    )
+    command = start(job, "--set", "mini_batch_size=1")
+    deadline = time.monotonic() + 60
+    killed = False
+    while not killed:
+        assert time.monotonic() < deadline
+        for pid, line in processes_about(job / "out").items():
+            if "parallelrun_api" in line and list(job.glob("out/.parallelrun/cluster/data/jobs/*/decisions.*")):
+                os.kill(pid, signal.SIGKILL)
+                killed = True
+        time.sleep(0.02)
+    _, told = command.communicate(timeout=90)
+
+    assert command.returncode == 0, told
+    assert "api was ended by SIGKILL; it is started again" in told
+    assert (job / "out" / "words.txt").read_text().count("\n") == 10
+
+
+def test_input_and_output_are_kept_apart(job: Path) -> None:
+    code, _, told = run(job, "--output", "data/out")
+
+    assert code == 1
+    assert "part of the job's own input" in "\n".join(told)
+
+
+def test_an_output_that_can_not_be_handed_over_is_not_lost(job: Path) -> None:
+    slow_enough = SCRIPTS["count.py"].replace("return", "Path('started').touch(); time.sleep(1)\n    return")
+    (job / "src" / "count.py").write_text(f"import time\n{slow_enough}")
+    command = start(job)
+    until_it_runs(job)
+    (job / "out" / "words.txt").write_text("somebody's")
+    said, told = command.communicate(timeout=60)
+
+    assert (command.returncode, said) == (1, "")
+    assert (job / "out" / "words.txt").read_text() == "somebody's"
+    kept = next(line.partition("the output is ")[2] for line in told.splitlines() if "the output is" in line)
+    assert Path(kept).read_text().count("\n") == 10

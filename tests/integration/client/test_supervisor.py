@@ -1,0 +1,195 @@
+"""Processes that are kept running, and ended without a trace whatever happens."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun.embedded import leftovers, supervisor
+from parallelrun.embedded.leftovers import marked
+from parallelrun.embedded.redis_server import RedisServer, find_binary
+from parallelrun.embedded.services import redis_service
+from parallelrun.embedded.supervisor import Service, Supervisor
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which processes are left")
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> str:
+    return f"MARK_OF_TEST={tmp_path}"
+
+
+@pytest.fixture
+def deaths() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def keeper(tmp_path: Path, mark: str, deaths: list[str]) -> Iterator[Supervisor]:
+    found = Supervisor(logs=tmp_path, folder=tmp_path, mark=mark, scratch=tmp_path / "scratch", on_death=deaths.append)
+    yield found
+    found.kill()
+    assert marked(mark) == []
+
+
+def shell(name: str, script: str, *, stage: int = 0, stop_s: float = 15.0) -> Service:
+    environment = {"PATH": os.environ["PATH"]}
+    return Service(name=name, command=("/bin/sh", "-c", script), environment=environment, stage=stage, stop_s=stop_s)
+
+
+def until(condition: Callable[[], object], *, within_s: float = 15) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_services_run_in_their_folder_with_their_log_and_no_terminal(tmp_path: Path, keeper: Supervisor) -> None:
+    keeper.start([shell("a", "pwd; echo said >&2; cat; echo $MARK_OF_TEST; exec sleep 60")])
+    log = keeper.log_of("a")
+    until(lambda: log.exists() and log.read_text().count("\n") == 3)
+
+    assert log.read_text().splitlines() == [str(tmp_path), "said", str(tmp_path)]
+    assert os.getsid(keeper.pids()["a"]) == keeper.pids()["a"]
+
+
+def test_a_service_that_dies_is_started_again_and_waits_longer_each_time(
+    keeper: Supervisor, deaths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE_S", 0.02)
+    began = time.monotonic()
+    keeper.start([shell("a", "exit 7"), shell("b", "exec sleep 60")])
+    until(lambda: keeper.deaths()["a"] >= 4)
+
+    assert time.monotonic() - began > 0.02 + 0.04 + 0.08
+    assert deaths[0] == "a exited with code 7; it is started again"
+    assert keeper.deaths()["b"] == 0
+
+
+def test_a_killed_service_comes_back(keeper: Supervisor, deaths: list[str]) -> None:
+    keeper.start([shell("a", "exec sleep 60")])
+    first = keeper.pids()["a"]
+    os.kill(first, signal.SIGKILL)
+    until(lambda: keeper.pids().get("a", first) != first)
+
+    assert deaths == ["a was ended by SIGKILL; it is started again"]
+
+
+def test_a_service_that_can_not_be_started_is_a_death_like_others(keeper: Supervisor, deaths: list[str]) -> None:
+    keeper.start([Service(name="a", command=("/nowhere/command",), environment={})])
+
+    until(lambda: keeper.deaths()["a"] >= 1)
+    assert deaths[0].startswith("a ")
+
+
+def test_stages_end_one_after_another(tmp_path: Path, keeper: Supervisor) -> None:
+    story = tmp_path / "story"
+    script = f"trap 'sleep 0.2; echo {{}} >> {story}; exit' TERM; echo up; while :; do sleep 0.02; done"
+    keeper.start([shell(name, script.format(name), stage=stage) for name, stage in (("last", 1), ("first", 0))])
+    until(lambda: all(keeper.log_of(name).read_text() == "up\n" for name in ("first", "last")))
+
+    keeper.stop()
+    keeper.stop()
+
+    assert story.read_text().split() == ["first", "last"]
+    assert keeper.pids() == {}
+    with pytest.raises(RuntimeError, match="has been stopped"):
+        keeper.start([])
+
+
+def test_what_does_not_end_is_ended_with_all_that_it_started(keeper: Supervisor, mark: str) -> None:
+    stubborn = "trap '' TERM; sleep 61 & setsid sleep 62 & echo up; while :; do sleep 0.02; done"
+    keeper.start([shell("a", stubborn, stop_s=0.2)])
+    until(lambda: keeper.log_of("a").exists() and keeper.log_of("a").read_text() == "up\n")
+
+    keeper.stop()
+
+    assert marked(mark) == []
+
+
+def test_a_stop_that_takes_too_long_for_the_user_can_be_cut_short(keeper: Supervisor, mark: str) -> None:
+    keeper.start([shell("a", "trap '' TERM; echo up; while :; do sleep 0.02; done", stop_s=60)])
+    until(lambda: keeper.log_of("a").exists() and keeper.log_of("a").read_text() == "up\n")
+    stopping = threading.Thread(target=keeper.stop)
+    stopping.start()
+
+    keeper.kill()
+
+    stopping.join(10)
+    assert not stopping.is_alive()
+    assert marked(mark) == []
+
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from parallelrun.embedded import leftovers
+from parallelrun.embedded.supervisor import Service, Supervisor
+folder, mark = Path(sys.argv[1]), sys.argv[2]
+(folder / "scratch").mkdir()
+keeper = Supervisor(logs=folder, folder=folder, mark=mark, scratch=folder / "scratch")
+script = "setsid sleep 63 & exec sleep 64"
+keeper.start([Service(name="a", command=("/bin/sh", "-c", script), environment={"PATH": "/usr/bin:/bin"})])
+time.sleep(60)
+"""
+
+
+def test_nothing_outlives_an_owner_that_was_killed(tmp_path: Path, mark: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path), mark], stdout=subprocess.PIPE) as owner:
+        try:
+            until(lambda: len(marked(mark)) == 2)
+        finally:
+            owner.kill()
+
+    # The service ends at once; what it has cut loose is left to the guard.
+    until(lambda: len(marked(mark)) == 1)
+    until(lambda: marked(mark) == [], within_s=leftovers.GRACE_S + 10)
+    until(lambda: not (tmp_path / "scratch").exists())
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    import tempfile
+
+    # pytest's own temporary folders have names that are too long for a socket.
+    with tempfile.TemporaryDirectory(prefix="pr-") as folder:
+        (tmp_path / "redis").mkdir()
+        yield RedisServer(binary=find_binary(), socket=Path(folder) / "s", data=tmp_path / "redis")
+
+
+@pytest.mark.integration
+def test_the_redis_server_keeps_what_it_was_told_through_stop_and_kill(
+    keeper: Supervisor, server: RedisServer, tmp_path: Path, mark: str
+) -> None:
+    from parallelrun_core.store.connection import connect
+
+    keeper.start([redis_service(server)])
+    assert server.wait(20)
+    with connect(server.url) as client:
+        client.set("a", "kept")
+        assert client.config_get("port") == {b"port": b"0"} or client.config_get("port") == {"port": "0"}
+        assert server.socket.stat().st_mode & 0o777 == 0o700
+        first = keeper.pids()["redis"]
+        os.kill(first, signal.SIGKILL)
+    until(lambda: keeper.pids().get("redis", first) != first)
+    assert server.wait(20)
+    with connect(server.url) as client:
+        assert client.get("a") == b"kept"
+
+    keeper.stop()
+
+    assert marked(mark) == []
+    assert not server.answers()
+    again = Supervisor(logs=tmp_path, folder=tmp_path, mark=mark, scratch=tmp_path / "scratch")
+    again.start([redis_service(server)])
+    assert server.wait(20)
+    with connect(server.url) as client:
+        assert client.get("a") == b"kept"
+    again.stop()
+    assert marked(mark) == []

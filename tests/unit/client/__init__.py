@@ -1,0 +1,1 @@
+"""The client's parts that need no server."""

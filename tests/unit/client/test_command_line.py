@@ -1,0 +1,173 @@
+"""The command line's own part: usage errors, exit codes, forms of output. No server is spoken to."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from parallelrun.cli import main
+from parallelrun.cli.complaints import exit_code_of, lines_about
+from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.cli.output import Format, show_list, show_one
+from parallelrun.cli.verdict import verdict
+from parallelrun.errors import (
+    ClusterFailed,
+    ConnectionFailed,
+    InvalidInput,
+    JobCanceled,
+    JobFailed,
+    ParallelRunError,
+    Problem,
+    TimedOut,
+    error_of,
+)
+from parallelrun.models import Failure, Job, Node
+from parallelrun_core.progress import Progress
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "nonsense", "run", "run job.yml --nodes many", "run job.yml --nodes 0", "job", "job show", "job show a b",
+     "job create --no-such-option", "node list -o xml"],
+)  # fmt: skip
+def test_a_wrong_command_line_exits_with_1(capsys: pytest.CaptureFixture[str], line: str) -> None:
+    assert main(line.split()) == ExitCode.USAGE
+
+    shown = capsys.readouterr()
+    assert "Usage: " in shown.out + shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_help_and_version_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert main(["--help"]) == 0
+    assert "Exit codes: 0 completed, 1 usage, 2 invalid spec" in capsys.readouterr().out
+
+
+def test_without_a_server_the_error_says_how_to_get_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("PARALLELRUN_URL", raising=False)
+
+    assert main(["job", "list"]) == ExitCode.UNREACHABLE
+
+    assert "parallelrun up" in capsys.readouterr().err
+
+
+def test_a_wrong_job_file_is_reported_whole_before_anything_starts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "job.yml").write_text("entry_script: a.py\ninputs: data\nmini_batch_sise: 3\nrun_max_try: 0\n")
+
+    assert main(["run", str(tmp_path / "job.yml"), "--output", str(tmp_path / "out")]) == ExitCode.INVALID_SPEC
+
+    assert capsys.readouterr().err.splitlines() == [
+        "error: this can't be run:",
+        "  /run_max_try: input should be greater than or equal to 1, not 0",
+        "  /mini_batch_sise: unknown field",
+        "    hint: did you mean 'mini_batch_size'?",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+def job(state: str, **fields: Any) -> Job:
+    return Job(id="job_1", state=state, **fields)
+
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        (InvalidInput.at("/code", "wrong"), ExitCode.INVALID_SPEC),
+        (InvalidInput.at("--output", "there already"), ExitCode.USAGE),
+        (error_of(422, {"errors": [{"pointer": "/code", "message": "wrong"}]}), ExitCode.INVALID_SPEC),
+        (error_of(422, {}), ExitCode.USAGE),
+        (error_of(404, {}), ExitCode.USAGE),
+        (error_of(409, {}), ExitCode.USAGE),
+        (error_of(401, {}), ExitCode.USAGE),
+        (error_of(503, {}), ExitCode.UNREACHABLE),
+        (ConnectionFailed(), ExitCode.UNREACHABLE),
+        (ClusterFailed(), ExitCode.UNREACHABLE),
+        (TimedOut(), ExitCode.TIMEOUT),
+        (JobFailed(job("failed")), ExitCode.JOB_FAILED),
+        (JobCanceled(job("canceled")), ExitCode.JOB_CANCELED),
+        (OSError(13, "Permission denied"), ExitCode.USAGE),
+        (ZeroDivisionError(), ExitCode.USAGE),
+    ],
+)
+def test_every_error_has_its_exit_code(error: Exception, code: ExitCode) -> None:
+    assert exit_code_of(error) == code
+
+
+def test_the_end_of_a_job_has_its_exit_code() -> None:
+    assert [of_state(state) for state in ("completed", "failed", "canceled")] == [0, 3, 4]
+
+
+def test_problems_have_a_line_each_and_their_hints() -> None:
+    error = ParallelRunError(
+        problems=(Problem(pointer="/a", message="bad\x1b[2J", hint="do this"), Problem(pointer="", message="worse"))
+    )
+
+    assert lines_about(error)[1:] == ["  /a: bad\\x1b[2J", "    hint: do this", "  job spec: worse"]
+
+
+def test_other_errors_are_one_line_and_no_traceback() -> None:
+    assert lines_about(OSError(28, "No space left on device", "/data/x")) == ["error: /data/x: No space left on device"]
+    assert lines_about(error_of(401, {"detail": "No token."}))[-1] == "  hint: give --token, or set PARALLELRUN_TOKEN"
+    assert "bug" in lines_about(KeyError("x"))[1]
+
+
+def test_lists_come_as_table_json_yaml_or_names(capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [Node(node="node1", state="ready", slots=2), Node(node="n\x1b2", state="lost")]
+
+    def shown(form: Format) -> str:
+        columns = [("NODE", lambda found: found.node), ("STATE", lambda found: found.state)]
+        show_list(nodes, form, name=lambda found: found.node, columns=columns)
+        return capsys.readouterr().out
+
+    assert shown(Format.TABLE) == "NODE    STATE\nnode1   ready\nn\\x1b2  lost\n"
+    assert shown(Format.NAME).splitlines()[0] == "node1"
+    assert [found["node"] for found in json.loads(shown(Format.JSON))] == ["node1", "n\x1b2"]
+    assert [found["slots"] for found in yaml.safe_load(shown(Format.YAML))] == [2, 0]
+
+
+def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(form: Format) -> str:
+        show_one(job("failed"), form, name="job_1", lines=[("id", "job_1"), ("failure", "a\nb"), ("output", "")])
+        return capsys.readouterr().out
+
+    assert shown(Format.TABLE) == "id:      job_1\nfailure: a\n         b\n"
+    assert shown(Format.NAME) == "job_1\n"
+    assert json.loads(shown(Format.JSON))["state"] == "failed"
+
+
+def test_a_failure_is_told_with_cause_traceback_and_log() -> None:
+    failure = Failure(
+        code="ERROR_THRESHOLD",
+        summary="2 items have failed, 0 are allowed.",
+        first_cause="ZeroDivisionError: division by zero",
+        traceback='  File "score.py", line 3\n    1 / 0\n',
+        sample_mini_batches=[4, 7],
+        log="user/error/node1/process000.txt",
+        hint="mend run()",
+    )
+
+    assert verdict(job("failed", failure=failure), log_hint=lambda log: f"/out/logs/{log}") == [
+        "failed: 2 items have failed, 0 are allowed.",
+        "first cause: ZeroDivisionError: division by zero",
+        '    File "score.py", line 3',
+        "      1 / 0",
+        "for example mini-batches: 4, 7",
+        "log: /out/logs/user/error/node1/process000.txt",
+        "hint: mend run()",
+    ]
+
+
+def test_a_job_that_completed_is_told_with_its_counts() -> None:
+    progress = Progress(scheduled=3, listing_done=True, done=3, rows=1234)
+
+    assert verdict(job("completed", progress=progress), log_hint=str) == [
+        "completed: 3/3 mini-batches, 1,234 rows, 0 items failed"
+    ]

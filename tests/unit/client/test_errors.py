@@ -1,0 +1,92 @@
+"""The tree of errors and how answers become one of them."""
+
+import re
+
+import pytest
+
+from parallelrun import errors
+from parallelrun.errors import ApiError, InvalidInput, ParallelRunError, Problem, error_of
+from parallelrun.transport import retry_after_s
+
+
+def drawn_tree() -> dict[str, str]:
+    """Error -> its parent, as the module's docstring draws it."""
+    parents: dict[str, str] = {}
+    open_branches: list[tuple[int, str]] = []
+    for line in (errors.__doc__ or "").splitlines():
+        if found := re.match(r"^( {4}[│├└─ ]*)([A-Z]\w+)", line):
+            depth, name = len(found.group(1)), found.group(2)
+            while open_branches and open_branches[-1][0] >= depth:
+                open_branches.pop()
+            if open_branches:
+                parents[name] = open_branches[-1][1]
+            open_branches.append((depth, name))
+    return parents
+
+
+def test_the_tree_is_drawn_as_it_is() -> None:
+    classes = {
+        name: found
+        for name, found in vars(errors).items()
+        if isinstance(found, type) and issubclass(found, ParallelRunError) and found is not ParallelRunError
+    }
+
+    assert drawn_tree() == {name: found.__bases__[0].__name__ for name, found in classes.items()}
+
+
+@pytest.mark.parametrize(
+    "status, name",
+    [
+        (400, "InvalidRequest"),
+        (401, "Unauthorized"),
+        (403, "Unauthorized"),
+        (404, "NotFound"),
+        (409, "Conflict"),
+        (412, "Conflict"),
+        (413, "InvalidRequest"),
+        (418, "ApiError"),
+        (422, "InvalidRequest"),
+        (429, "Unavailable"),
+        (500, "Unavailable"),
+        (503, "Unavailable"),
+    ],
+)
+def test_the_status_decides_on_the_class(status: int, name: str) -> None:
+    error = error_of(status, {})
+
+    assert type(error).__name__ == name
+    assert error.status == status
+    assert str(status) in error.message
+
+
+def test_a_problem_keeps_all_that_it_says() -> None:
+    problem = {
+        "title": "The request is not valid.",
+        "detail": "/mini_batch_sise: unknown field",
+        "code": "invalid_input",
+        "errors": [{"pointer": "/mini_batch_sise", "message": "unknown field", "hint": None}, "not an entry"],
+    }
+
+    error = error_of(422, problem)
+
+    assert (error.code, error.title, error.message) == ("invalid_input", problem["title"], problem["detail"])
+    assert error.problems == (Problem(pointer="/mini_batch_sise", message="unknown field"),)
+    assert error.problem == problem
+
+
+@pytest.mark.parametrize("errors_field", [None, "text", 3, {"pointer": "/x"}])
+def test_a_malformed_problem_is_still_an_error(errors_field: object) -> None:
+    assert isinstance(error_of(500, {"errors": errors_field}), ApiError)
+
+
+def test_one_root_catches_what_core_and_client_find() -> None:
+    assert issubclass(InvalidInput, ParallelRunError)
+    assert issubclass(ApiError, ParallelRunError)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [("", None), ("3", 3.0), (" 0 ", 0.0), ("soon", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
+)
+def test_retry_after_is_seconds_or_a_date(text: str, expected: float | None) -> None:
+    assert retry_after_s({"Retry-After": text}) == expected

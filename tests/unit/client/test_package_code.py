@@ -1,0 +1,81 @@
+"""The zip with the user's code."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from parallelrun import package_code
+from parallelrun.errors import InvalidInput
+from parallelrun.package_code import zip_folder
+from parallelrun_core import codestore
+
+
+def names_in(folder: Path) -> list[str]:
+    with zip_folder(folder) as packed, zipfile.ZipFile(packed) as archive:
+        return archive.namelist()
+
+
+def test_everything_below_the_folder_goes_in_without_what_tools_leave(tmp_path: Path) -> None:
+    for name in ("score.py", "lib/deep/util.py", "__pycache__/score.pyc", ".git/config", ".venv/bin/python"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+
+    assert names_in(tmp_path) == ["score.py", "lib/deep/util.py"]
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
+    for folder, time in (("a", 1_000_000_000), ("b", 1_700_000_000)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "score.py").write_text("def run(mini_batch): ...")
+        os.utime(tmp_path / folder / "score.py", (time, time))
+
+    with zip_folder(tmp_path / "a") as first, zip_folder(tmp_path / "b") as second:
+        assert first.read() == second.read()
+
+
+def test_the_server_takes_what_was_packed(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "score.py").write_text("def run(mini_batch): ...")
+    (code / "tool.sh").write_text("#!/bin/sh")
+    (code / "tool.sh").chmod(0o755)
+    # Compressed, this would be a bomb in the server's eyes.
+    (code / "zeros.bin").write_bytes(bytes(4 << 20))
+    (code / "link.py").symlink_to("score.py")
+
+    with zip_folder(code) as packed:
+        name = codestore.snapshot_zip(packed, tmp_path / "store")
+
+    assert name == codestore.snapshot_folder(code, tmp_path / "store")
+    assert (tmp_path / "store" / name / "tool.sh").stat().st_mode & 0o100
+
+
+def test_a_link_to_the_outside_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "code" / "secret").symlink_to(tmp_path / "secret")
+
+    with pytest.raises(InvalidInput, match="secret is a link to outside"):
+        zip_folder(tmp_path / "code")
+
+
+def test_a_missing_folder_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        zip_folder(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("limit", ["MAX_FILES", "MAX_BYTES"])
+def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "b.py").write_text("2")
+    monkeypatch.setattr(package_code, limit, 1)
+
+    with pytest.raises(InvalidInput, match="holds more than"):
+        zip_folder(tmp_path)
+
+
+def test_its_limits_are_those_of_the_server() -> None:
+    assert package_code.MAX_FILES == codestore.MAX_FILES
+    assert package_code.MAX_BYTES == codestore.MAX_BYTES

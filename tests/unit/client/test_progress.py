@@ -1,0 +1,220 @@
+"""What is said about a job's progress: words, speed, and plain lines."""
+
+import io
+import time
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parallelrun.progress.display import display_on
+from parallelrun.progress.live import LiveDisplay
+from parallelrun.progress.plain import PlainDisplay
+from parallelrun.progress.speed import Speed
+from parallelrun.progress.text import clean, clock, describe, duration, rate, size
+from parallelrun_core.progress import Progress
+
+
+@given(st.text(max_size=200))
+def test_no_text_can_control_the_terminal(text: str) -> None:
+    assert [char for char in clean(text) if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}] == []
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("bell\x07", "bell\\x07"),
+        ("abc\rd", "abc\\rd"),
+        ("one\ntwo", "one two"),
+        ("a\tb", "a    b"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("naïve 漢字 é", "naïve 漢字 é"),
+    ],
+)
+def test_control_characters_are_shown_not_obeyed(text: str, expected: str) -> None:
+    assert clean(text) == expected
+
+
+def test_lines_stay_when_they_are_wanted_and_length_has_a_limit() -> None:
+    assert clean("one\r\ntwo", lines=True) == "one\ntwo"
+    assert clean("x" * 50, most=10) == "x" * 10 + "…"
+
+
+def test_a_growing_total_says_so() -> None:
+    progress = Progress(scheduled=36, done=12, running=4, items_scheduled=899, items_done=300)
+
+    line = describe("processing", progress, items_per_s=None, left_s=None)
+
+    assert line == "processing: 12/36+ mini-batches, 4 running, 0 failed, 0 retried; 300/899+ items"
+
+
+def test_all_that_is_known_is_said() -> None:
+    progress = Progress(
+        scheduled=36, listing_done=True, done=11, failed=1, retried=2, lost=1, running=4,
+        items_scheduled=899, items_done=275, items_failed=25,
+    )  # fmt: skip
+
+    line = describe("processing", progress, items_per_s=150.4, left_s=4.0)
+
+    assert line == (
+        "processing: 12/36 mini-batches, 4 running, 1 failed, 2 retried, 1 lost; "
+        "300/899 items, 25 items failed, 150 items/s, about 4 s left"
+    )
+
+
+def test_while_the_output_is_written_its_bytes_count() -> None:
+    progress = Progress(scheduled=1, bytes_concatenated=1_500_000, bytes_to_concatenate=3_000_000)
+
+    assert describe("finalizing", progress, items_per_s=None, left_s=None) == "finalizing: 1.5 MB of 3.0 MB written"
+    assert describe("queued", Progress(), items_per_s=None, left_s=None) == "queued"
+
+
+@pytest.mark.parametrize(
+    "seconds, expected",
+    [(0, "0 s"), (99, "99 s"), (240, "4 min"), (7500, "2 h 5 min"), (400_000, "5 days"), (-1, "0 s")],
+)
+def test_durations_are_no_more_exact_than_they_are_known(seconds: float, expected: str) -> None:
+    assert duration(seconds) == expected
+
+
+def test_numbers_have_the_unit_that_fits() -> None:
+    assert [size(999), size(1000), size(2.5e15)] == ["999 B", "1.0 kB", "2,500.0 TB"]
+    assert [rate(0.123), rate(1234.5)] == ["0.12", "1,234"]
+    assert [clock(7), clock(3727)] == ["0:07", "1:02:07"]
+
+
+def counts(done: int, *, total: int = 1000, listing_done: bool = True) -> Progress:
+    return Progress(items_done=done, items_scheduled=total, listing_done=listing_done)
+
+
+def test_speed_and_time_left_come_from_the_last_seconds() -> None:
+    speed = Speed()
+    for second in range(101):
+        speed.add(second, counts(second))
+    for second in range(101, 141):
+        speed.add(second, counts(100 + (second - 100) * 10))
+
+    assert speed.items_per_s(140) == pytest.approx(10, rel=0.05)
+    assert speed.left_s(140, counts(500)) == pytest.approx(50, rel=0.05)
+
+
+def test_a_job_that_stands_still_is_seen_to_slow_down() -> None:
+    speed = Speed()
+    speed.add(0, counts(0))
+    speed.add(10, counts(100))
+
+    assert speed.items_per_s(10) == 10
+    assert speed.items_per_s(100) == 1
+
+
+def test_nothing_is_said_while_it_is_too_early() -> None:
+    speed = Speed()
+    assert speed.items_per_s(0) is None
+    speed.add(0, counts(0))
+    assert speed.items_per_s(50) is None
+    speed.add(50, counts(5))
+    assert speed.left_s(50, counts(5, listing_done=False)) is None
+    assert speed.left_s(50, counts(1000)) is None
+
+
+def test_counting_begins_anew_when_the_counts_go_back() -> None:
+    speed = Speed()
+    speed.add(0, counts(0))
+    speed.add(10, counts(100))
+    speed.add(20, counts(50))
+    speed.add(30, counts(60))
+
+    assert speed.items_per_s(30) == 1
+
+
+def shown_by(story: Callable[[PlainDisplay], None], *, every_s: float = 0.05, still_there_s: float = 60) -> list[str]:
+    stream = io.StringIO()
+    with PlainDisplay(stream, every_s=every_s, still_there_s=still_there_s) as display:
+        story(display)
+    return stream.getvalue().splitlines()
+
+
+def test_states_show_at_once_and_the_last_numbers_in_the_end() -> None:
+    def story(display: PlainDisplay) -> None:
+        display.update("queued", Progress())
+        for done in range(50):
+            display.update("processing", Progress(scheduled=50, listing_done=True, done=done + 1))
+
+    lines = shown_by(story, every_s=60)
+
+    assert [line.partition(":")[0] for line in lines] == ["queued", "processing", "processing"]
+    assert "50/50" in lines[-1]
+
+
+def test_the_newest_numbers_show_though_no_further_change_comes() -> None:
+    stream = io.StringIO()
+    with PlainDisplay(stream, every_s=0.05) as display:
+        display.update("processing", Progress(scheduled=9, done=1))
+        display.update("processing", Progress(scheduled=9, done=2))
+        deadline = time.monotonic() + 10
+        while "2/9" not in stream.getvalue():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+
+def test_a_long_silence_is_broken() -> None:
+    def story(display: PlainDisplay) -> None:
+        display.update("processing", Progress(scheduled=9, done=1))
+        time.sleep(0.3)
+
+    assert len(shown_by(story, still_there_s=0.1)) >= 3
+
+
+def test_notes_are_clean_and_a_reader_that_left_is_no_error() -> None:
+    assert shown_by(lambda display: display.note("a\x1b[2Jb")) == ["a\\x1b[2Jb"]
+
+    closed = io.StringIO()
+    closed.close()
+    with PlainDisplay(closed) as display:
+        display.note("nobody hears this")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_live_display_draws_counts_and_cleans_what_users_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with LiveDisplay(stream, title="my\x1b]0;job") as display:
+        display.update("processing", Progress(scheduled=36, listing_done=True, done=12, running=4))
+        display.note("RUN_EXCEPTION: [bold]\x07")
+    text = stream.getvalue()
+
+    assert "12/36" in text
+    assert "4 running" in text
+    assert "RUN_EXCEPTION: [bold]\\x07" in text
+    assert "\x1b]0;job" not in text
+
+
+@pytest.mark.parametrize("no_color, coloured", [("", True), ("1", False)])
+def test_colours_can_be_declined(monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    stream = Terminal()
+
+    with LiveDisplay(stream, title="job") as display:
+        display.update("processing", Progress(scheduled=36, listing_done=True, done=12, failed=1))
+
+    assert ("\x1b[31m" in stream.getvalue()) is coloured
+
+
+@pytest.mark.parametrize(
+    "stream, term, kind",
+    [(Terminal(), "xterm", LiveDisplay), (Terminal(), "dumb", PlainDisplay), (io.StringIO(), "xterm", PlainDisplay)],
+)
+def test_only_a_terminal_gets_a_live_display(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, term: str, kind: type
+) -> None:
+    monkeypatch.setenv("TERM", term)
+
+    assert type(display_on(stream, title="job")) is kind

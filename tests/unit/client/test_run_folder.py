@@ -1,0 +1,190 @@
+"""The folder that a run leaves behind: nothing of the user's is lost, and nothing half-done is seen."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from parallelrun.embedded.lock import FolderLock, is_locked
+from parallelrun.embedded.run_folder import RunFolder
+from parallelrun.errors import InvalidInput
+
+
+def job_with(folder: RunFolder, rows: str = "row\n") -> tuple[Path, Path]:
+    """What the cluster leaves below its home: the output file and the folder with logs."""
+    job = folder.home / "data" / "jobs" / "job_1"
+    (job / "logs" / "user").mkdir(parents=True)
+    (job / "logs" / "user" / "log.txt").write_text("log")
+    (job / "out.txt").write_text(rows)
+    return job / "out.txt", job / "logs"
+
+
+def run_in(path: Path, *, overwrite: bool = False, keep: bool = False, rows: str = "row\n") -> RunFolder:
+    folder = RunFolder(path, output_name="out.txt", overwrite=overwrite)
+    output, logs = job_with(folder, rows)
+    folder.hand_over_logs(logs, keep=keep)
+    folder.hand_over_output(output)
+    folder.close(keep=keep)
+    return folder
+
+
+def test_output_and_logs_are_all_that_is_left(tmp_path: Path) -> None:
+    run_in(tmp_path / "out")
+
+    assert (tmp_path / "out" / "out.txt").read_text() == "row\n"
+    assert (tmp_path / "out" / "logs" / "user" / "log.txt").read_text() == "log"
+    assert sorted(entry.name for entry in (tmp_path / "out").iterdir()) == ["logs", "out.txt"]
+
+
+def test_working_data_that_are_kept_are_whole(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "out", keep=True)
+
+    job = folder.home / "data" / "jobs" / "job_1"
+    assert (job / "logs" / "user" / "log.txt").read_text() == "log"
+    assert os.path.samefile(job / "out.txt", tmp_path / "out" / "out.txt")
+
+
+def test_an_output_that_is_there_is_not_touched(tmp_path: Path) -> None:
+    run_in(tmp_path / "out")
+
+    with pytest.raises(InvalidInput, match="is there already") as caught:
+        RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+
+    assert "--overwrite" in caught.value.problems[0].hint
+    assert (tmp_path / "out" / "out.txt").read_text() == "row\n"
+
+
+def test_overwriting_keeps_the_old_output_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    run_in(tmp_path / "out", rows="old\n")
+
+    folder = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=True)
+    output, _ = job_with(folder, "new\n")
+    assert (tmp_path / "out" / "out.txt").read_text() == "old\n"
+    folder.hand_over_output(output)
+
+    assert (tmp_path / "out" / "out.txt").read_text() == "new\n"
+
+
+def test_an_output_that_came_up_meanwhile_is_not_touched(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+    output, _ = job_with(folder)
+    (tmp_path / "out" / "out.txt").write_text("somebody's")
+
+    with pytest.raises(InvalidInput, match="has come up"):
+        folder.hand_over_output(output)
+
+    assert (tmp_path / "out" / "out.txt").read_text() == "somebody's"
+    assert output.read_text() == "row\n"
+
+
+def test_logs_of_an_earlier_run_are_replaced_but_never_those_of_the_user(tmp_path: Path) -> None:
+    run_in(tmp_path / "out")
+    (tmp_path / "out" / "logs" / "old.txt").touch()
+    run_in(tmp_path / "out", overwrite=True)
+    assert not (tmp_path / "out" / "logs" / "old.txt").exists()
+
+    (tmp_path / "mine" / "logs").mkdir(parents=True)
+    (tmp_path / "mine" / "logs" / "diary.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="logs is there already"):
+        RunFolder(tmp_path / "mine", output_name="out.txt", overwrite=True)
+    assert (tmp_path / "mine" / "logs" / "diary.txt").read_text() == "mine"
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    first = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+
+    with pytest.raises(InvalidInput, match="another run is at work"):
+        RunFolder(tmp_path / "out", output_name="other.txt", overwrite=False)
+
+    first.close(keep=False)
+    RunFolder(tmp_path / "out", output_name="other.txt", overwrite=False).close(keep=False)
+
+
+def test_what_a_killed_run_left_is_cleared_away(tmp_path: Path) -> None:
+    killed = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+    job_with(killed)
+    killed._lock.release()  # as the kernel does it
+
+    next_run = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+
+    assert not next_run.home.exists()
+    next_run.close(keep=False)
+
+
+def test_a_folder_made_for_nothing_is_removed_again(tmp_path: Path) -> None:
+    RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False).close(keep=False)
+    assert not (tmp_path / "out").exists()
+
+    (tmp_path / "there").mkdir()
+    RunFolder(tmp_path / "there", output_name="out.txt", overwrite=False).close(keep=False)
+    assert (tmp_path / "there").is_dir()
+
+
+@pytest.mark.parametrize("name", ["logs", ".parallelrun"])
+def test_an_output_can_not_take_the_place_of_a_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInput, match="is the name of a folder"):
+        RunFolder(tmp_path, output_name=name, overwrite=False)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+
+    with pytest.raises(InvalidInput, match="is no folder"):
+        RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+
+
+def test_a_filesystem_without_hard_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_link(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", no_link)
+
+    run_in(tmp_path / "out", keep=True)
+    assert (tmp_path / "out" / "out.txt").read_text() == "row\n"
+
+    folder = RunFolder(tmp_path / "other", output_name="out.txt", overwrite=False)
+    output, _ = job_with(folder)
+    (tmp_path / "other" / "out.txt").write_text("somebody's")
+    with pytest.raises(InvalidInput, match="has come up"):
+        folder.hand_over_output(output)
+
+
+def test_a_lock_is_for_one_and_asking_does_not_take_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "lock"
+    assert not is_locked(path)
+    lock = FolderLock.take(path)
+    assert lock is not None
+    assert is_locked(path)
+    assert is_locked(path)
+    assert FolderLock.take(path) is None
+
+    lock.release()
+    lock.release()
+
+    assert not is_locked(path)
+
+
+def test_a_lock_on_a_file_that_was_removed_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    path = tmp_path / "lock"
+    real = fcntl.flock
+    removed: list[Path] = []
+
+    def remove_first(fd: int, operation: int) -> None:
+        if not removed:
+            removed.append(path)
+            path.unlink()
+        real(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+
+    lock = FolderLock.take(path)
+
+    assert lock is not None
+    assert path.exists()
+    monkeypatch.undo()
+    assert is_locked(path)
