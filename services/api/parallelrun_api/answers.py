@@ -1,0 +1,20 @@
+"""Answers made of models, without a second check of what was made right here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+def json_answer(model: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A model as the whole answer."""
+    return Response(
+        model.model_dump_json(),
+        status_code=status,
+        headers={"Cache-Control": "no-store", **(headers or {})},
+        media_type="application/json",
+    )

@@ -1,0 +1,55 @@
+"""The application: routes, and what stands around each of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from parallelrun_api import problems
+from parallelrun_api.auth import OPEN_PATHS, Guard
+from parallelrun_api.context import Context
+from parallelrun_api.openapi import document
+from parallelrun_api.requests import RequestScope
+from parallelrun_api.routes import events, files, jobs, mini_batches, nodes, operations
+
+DESCRIPTION = """\
+Submit parallel jobs, follow them, fetch what they leave.
+
+Errors are `application/problem+json` with a stable `code`. Times are RFC 3339 in UTC. Lists come in pages with an
+opaque `next_page_token`. Fields may be added to answers; unknown fields in requests are refused.
+"""
+
+
+def create_app(context: Context, token: str) -> FastAPI:
+    """The application of one server; `token` is what clients must present, empty for none."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await context.close()
+
+    app = FastAPI(
+        title="ParallelRun",
+        version=version("parallelrun"),
+        description=DESCRIPTION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        lifespan=lifespan,
+        openapi_url="/v1/openapi.json",
+        # Those pages load scripts from other servers.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.context = context
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    for module in (jobs, events, mini_batches, files, nodes, operations):
+        app.include_router(module.router)
+    problems.install(app)
+    open_paths = OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
+    # The one added last sees the request first.
+    app.add_middleware(Guard, token=token, hosts=context.settings.hosts, open_paths=frozenset(open_paths))
+    app.add_middleware(RequestScope, metrics=context.metrics)
+    return app

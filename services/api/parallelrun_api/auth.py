@@ -1,0 +1,118 @@
+"""Who may ask: the bearer token, the Host header and the Origin header of every request."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_api.errors import Forbidden, Misdirected
+from parallelrun_api.problems import problem_response
+from parallelrun_core.errors import ParallelRunError, Unauthorized
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from parallelrun_api.settings import ApiSettings
+
+OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def load_token(settings: ApiSettings) -> str:
+    """The token that clients must present; empty when none is asked for.
+
+    Without one, a server that other machines can reach makes a random one, in `token` in the root folder, which only
+    its own user can read.
+
+    Raises:
+        OSError: the file can't be read or made.
+        ValueError: the file holds no token.
+    """
+    if given := settings.token.get_secret_value():
+        return given
+    if settings.token_file is not None:
+        return _read_token(settings.token_file)
+    if settings.is_loopback:
+        return ""
+    path = settings.root / "token"
+    _make_token(path)
+    return _read_token(path)
+
+
+def _read_token(path: Path) -> str:
+    token = path.read_text().strip()
+    if not token or any(not 33 <= ord(char) <= 126 for char in token):
+        raise ValueError(f"{path} holds no token: one line of visible ASCII characters is expected")
+    return token
+
+
+def _make_token(path: Path) -> None:
+    """Write a random token, whole or not at all; an existing one is left alone."""
+    if path.exists():
+        return
+    beside = path.with_name(f".token-{secrets.token_hex(8)}")
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(fd, "w") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(beside)
+        except FileExistsError:
+            return  # another API on the same folder was faster; both use that one
+    finally:
+        beside.unlink()
+
+
+class Guard:
+    """Turns away who may not ask, before any route sees the request."""
+
+    def __init__(self, app: ASGIApp, *, token: str, hosts: frozenset[str], open_paths: frozenset[str]) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._hosts = hosts
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        try:
+            self._check_host(headers)
+            self._check_origin(scope["method"], headers)
+            if scope["path"] not in self._open_paths:
+                self._check_token(headers)
+        except ParallelRunError as error:
+            await problem_response(error, scope["path"])(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+        if not self._hosts:
+            return
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+        if name not in self._hosts:
+            raise Misdirected(
+                f"This server does not go by the name {name[:100]!r}; --allowed-hosts adds names to those it goes by."
+            )
+
+    def _check_origin(self, method: str, headers: dict[bytes, bytes]) -> None:
+        origin = headers.get(b"origin")
+        if origin is None or method in _SAFE_METHODS:
+            return
+        own = headers.get(b"host", b"").decode("latin-1").lower()
+        if origin.decode("latin-1").lower().partition("://")[2] != own:
+            raise Forbidden("Pages of other origins may not change anything here.")
+
+    def _check_token(self, headers: dict[bytes, bytes]) -> None:
+        if not self._token:
+            return
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token):
+            raise Unauthorized("A valid token is needed: send it as `Authorization: Bearer TOKEN`.")

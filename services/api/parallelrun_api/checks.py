@@ -1,0 +1,199 @@
+"""Looks at the paths of a submitted job before anything is written: what is wrong is said at once, and all of it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.errors import Conflict, InvalidInput, Problem
+from parallelrun_core.paths import within
+from parallelrun_core.spec import Input, JobSpec
+
+_PATTERN: Final = re.compile(r"[*?[]")
+_MAX_LOOKED_AT: Final = 100_000
+"""Entries to look at in search of a first file; a larger heap of empty folders is left to the master to find out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathChecks:
+    """What a job's paths are held against."""
+
+    root: Path
+    """The folder that the services share; their own files in it are not for jobs to write."""
+    roots: list[Path]
+    """The folders below which all paths of jobs must lie."""
+
+    def check(self, spec: JobSpec, *, has_zip: bool) -> None:
+        """See to it that a job can read its inputs and code and can write its output.
+
+        Raises:
+            InvalidInput: with one problem for each path that won't do.
+            Conflict: the output file is there already.
+        """
+        problems = [*self._code(spec.code, has_zip), *self._inputs(spec), *self._output(spec)]
+        if problems:
+            raise InvalidInput(problems=tuple(problems))
+        if spec.output and spec.writes_rows and os.path.lexists(Path(spec.output) / spec.append_row_file_name):
+            raise Conflict(
+                problems=(
+                    Problem(
+                        pointer="/output",
+                        message=f"{spec.append_row_file_name!r} is already there, and nothing is ever overwritten",
+                        hint="name another folder or another append_row_file_name, or move that file away",
+                    ),
+                )
+            )
+
+    def _code(self, code: str, has_zip: bool) -> Iterator[Problem]:
+        if has_zip and code:
+            yield Problem(pointer="/code", message="the code is sent along as a zip", hint="leave this field out")
+        elif not has_zip and not code:
+            yield Problem(
+                pointer="/code",
+                message="this field is required when no zip is sent along",
+                hint="the folder of the entry script, or multipart/form-data with the parts 'spec' and 'code'",
+            )
+        elif code and (problem := self._place("/code", code)):
+            yield problem
+        elif code and not _is_folder(Path(code)):
+            yield Problem(pointer="/code", message=f"there is no folder {code!r}")
+
+    def _inputs(self, spec: JobSpec) -> Iterator[Problem]:
+        for name, given in spec.inputs.items():
+            pointer = f"/inputs/{name}/path"
+            problem = self._place(pointer, _fixed_part(given.path)) or _content(pointer, given)
+            if problem:
+                yield problem
+
+    def _output(self, spec: JobSpec) -> Iterator[Problem]:
+        if not spec.output:
+            return
+        problem = self._place("/output", spec.output)
+        own = [self.root / "jobs", self.root / "code"]
+        if problem is None and within(Path(spec.output), own):
+            problem = Problem(
+                pointer="/output",
+                message=f"{spec.output!r} is where ParallelRun keeps its own files",
+                hint="leave this field out to have the output in the job's folder",
+            )
+        if problem is None:
+            problem = _writable("/output", Path(spec.output))
+        if problem:
+            yield problem
+
+    def _place(self, pointer: str, path: str) -> Problem | None:
+        """What is wrong with where a path is."""
+        if not path.startswith("/"):
+            return Problem(
+                pointer=pointer,
+                message=f"{path!r} is a relative path, and here is no job file that it could be relative to",
+                hint="give an absolute path on the server",
+            )
+        try:
+            allowed = within(Path(path), self.roots)
+        except (OSError, RuntimeError, ValueError) as error:
+            return Problem(pointer=pointer, message=f"{path[:200]!r} can't be used as a path: {error}")
+        if not allowed:
+            return Problem(
+                pointer=pointer,
+                message=f"{path!r} is outside of the folders that jobs may use",
+                hint=f"allowed_roots: {':'.join(map(str, self.roots))}",
+            )
+        return None
+
+
+def _fixed_part(path: str) -> str:
+    """The path, or of a glob pattern the folder that it starts from."""
+    if not _PATTERN.search(path) or os.path.lexists(path):
+        return path
+    parts = path.split("/")
+    first = next(index for index, part in enumerate(parts) if _PATTERN.search(part))
+    return "/".join(parts[:first]) or "/"
+
+
+def _content(pointer: str, given: Input) -> Problem | None:
+    """What is wrong with what an input names."""
+    path = Path(given.path)
+    try:
+        if path.is_dir():
+            return _folder_content(pointer, given)
+        return None if path.is_file() else _pattern_content(pointer, given.path)
+    except PermissionError as error:
+        return Problem(pointer=pointer, message=f"{error.filename or given.path!r} can't be read: permission denied")
+    except OSError as error:
+        return Problem(pointer=pointer, message=f"{given.path[:200]!r} can't be read: {error.strerror}")
+
+
+def _folder_content(pointer: str, given: Input) -> Problem | None:
+    if given.type == "uri_file":
+        return Problem(pointer=pointer, message=f"{given.path!r} is a folder", hint="type: uri_folder")
+    if not _holds_a_file(Path(given.path)):
+        return _empty(pointer, f"the folder {given.path!r} holds no file")
+    return None
+
+
+def _pattern_content(pointer: str, pattern: str) -> Problem | None:
+    fixed = _fixed_part(pattern)
+    if fixed == pattern or not _is_folder(Path(fixed)):
+        return Problem(pointer=pointer, message=f"there is no file or folder {fixed!r}")
+    # Such a pattern may walk through millions of folders before it finds nothing.
+    any_match = _holds_a_file(Path(fixed)) if "**" in pattern else _matches(pattern)
+    return None if any_match else _empty(pointer, f"no file matches {pattern!r}")
+
+
+def _empty(pointer: str, message: str) -> Problem:
+    return Problem(pointer=pointer, message=message, hint="there is nothing to cut into mini-batches")
+
+
+def _matches(pattern: str) -> bool:
+    return any(
+        _holds_a_file(Path(found)) if _is_folder(Path(found)) else True
+        for found in glob.iglob(pattern)  # noqa: PTH207 - Path.glob takes no absolute pattern
+    )
+
+
+def _holds_a_file(folder: Path) -> bool:
+    """Whether a file is somewhere below a folder; looks no further than to the first."""
+    pending = [str(folder)]
+    looked_at = 0
+    while pending:
+        current = pending.pop()
+        try:
+            with os.scandir(current) as entries:
+                for entry in entries:
+                    looked_at += 1
+                    if looked_at > _MAX_LOOKED_AT or entry.is_file():
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+        except PermissionError:
+            if current == str(folder):
+                raise
+    return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _writable(pointer: str, folder: Path) -> Problem | None:
+    """What keeps a folder from being made, or a file from being made in it; leaves nothing behind."""
+    existing = folder
+    while not os.path.lexists(existing):
+        existing = existing.parent
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return None
+    except NotADirectoryError:
+        return Problem(pointer=pointer, message=f"{str(existing)!r} is not a folder")
+    except OSError as error:
+        return Problem(pointer=pointer, message=f"{str(existing)!r} can't be written: {error.strerror}")

@@ -1,0 +1,96 @@
+"""What the routes work with: made once per server, passed to each request."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, cast
+
+from fastapi import Depends, Request
+
+from parallelrun_api.checks import PathChecks
+from parallelrun_api.errors import TooManyStreams
+from parallelrun_api.feeds import Feeds, open_feeds
+from parallelrun_api.idempotency import Turns
+from parallelrun_api.jobs import Jobs
+from parallelrun_api.metrics import ClusterCollector, Metrics
+from parallelrun_api.registrar import Registrar
+from parallelrun_api.settings import ApiSettings
+from parallelrun_api.submissions import Submissions
+from parallelrun_core.store.connection import connect
+from parallelrun_core.store.registry import Registry
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """One server's parts."""
+
+    settings: ApiSettings
+    redis: Redis
+    registry: Registry
+    jobs: Jobs
+    feeds: Feeds
+    submissions: Submissions
+    registrar: Registrar
+    metrics: Metrics
+    turns: Turns = field(default_factory=Turns)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the server has been told to stop: streams end then."""
+
+    def stop(self) -> None:
+        """Let all streams end."""
+        self.stopping.set()
+        self.feeds.stop()
+
+    def check_streams(self) -> None:
+        """See to it that one more client may watch.
+
+        Raises:
+            TooManyStreams: enough do already.
+        """
+        if self.feeds.watchers >= self.settings.max_streams:
+            raise TooManyStreams(f"{self.settings.max_streams:,} clients are watching already.")
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.feeds.close()
+        self.redis.close()
+
+
+def build_context(settings: ApiSettings) -> Context:
+    """Put a server together; nothing is connected or written yet."""
+    client = connect(settings.redis_url)
+    registry = Registry(client)
+    jobs = Jobs(settings.root, registry)
+    checks = PathChecks(root=settings.root, roots=settings.roots)
+    submissions = Submissions(settings.root, checks, registry, lambda job_id: _call_leader(client, job_id))
+    feeds = open_feeds(settings.redis_url, jobs.has_ended)
+    metrics = Metrics()
+    metrics.watch(ClusterCollector(client, registry, settings.root, lambda: feeds.watchers))
+    return Context(
+        settings=settings,
+        redis=client,
+        registry=registry,
+        jobs=jobs,
+        feeds=feeds,
+        submissions=submissions,
+        registrar=Registrar(submissions, jobs, registry),
+        metrics=metrics,
+    )
+
+
+def _call_leader(client: Redis, job_id: str) -> None:
+    # RQ takes longer to import than the rest of Redis; a server can start without it.
+    from parallelrun_core.store import coarse
+
+    coarse.ask_for_leader(client, job_id)
+
+
+def _context_of(request: Request) -> Context:
+    return cast(Context, request.app.state.context)
+
+
+Ctx = Annotated[Context, Depends(_context_of)]

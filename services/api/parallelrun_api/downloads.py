@@ -1,0 +1,120 @@
+"""Sends an open file: whole, a range of it (RFC 9110, section 14), or its last lines."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from email.utils import formatdate
+from io import FileIO
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from anyio.to_thread import run_sync
+from starlette.responses import StreamingResponse
+
+from parallelrun_api.errors import RangeNotSatisfiable
+from parallelrun_api.files import MAX_TAIL_LINES, last_lines
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+TEXT: Final = "text/plain; charset=utf-8"
+BYTES: Final = "application/octet-stream"
+_CHUNK: Final = 1 << 18
+_ONE_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What of a file is asked for."""
+
+    range: str | None = None
+    """The Range header."""
+    if_range: str | None = None
+    """The If-Range header: the range is wanted only of the file with this ETag."""
+    tail: int | None = None
+    """The number of last lines."""
+
+
+def download(fd: int, name: str, media_type: str, wanted: Wanted) -> StreamingResponse:
+    """The answer with a file, or a part of it. Takes over the file descriptor.
+
+    Raises:
+        RangeNotSatisfiable: the file has no such bytes.
+    """
+    file = FileIO(fd, "rb")
+    found = os.fstat(fd)
+    size = found.st_size
+    tag = f'"{found.st_mtime_ns:x}-{size:x}"'
+    headers = {
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}",
+        "ETag": tag,
+        "Last-Modified": formatdate(found.st_mtime, usegmt=True),
+    }
+    status, begin, end = 200, 0, size
+    try:
+        if wanted.tail is not None:
+            begin = last_lines(fd, size, min(wanted.tail, MAX_TAIL_LINES))
+        elif wanted.range and wanted.if_range in (None, tag):
+            part = _range_of(wanted.range, size)
+            if part is not None:
+                status, (begin, end) = 206, part
+                headers["Content-Range"] = f"bytes {begin}-{end - 1}/{size}"
+    except BaseException:
+        file.close()
+        raise
+    headers["Content-Length"] = str(end - begin)
+    return _FileResponse(file, (begin, end), status, headers, media_type)
+
+
+def _range_of(header: str, size: int) -> tuple[int, int] | None:
+    """The bytes of a range; None when the whole file is to be sent: several ranges and other units are not known.
+
+    Raises:
+        RangeNotSatisfiable: it begins behind the end.
+    """
+    match = _ONE_RANGE.fullmatch(header.replace(" ", ""))
+    if match is None or match[1] == match[2] == "":
+        return None
+    if match[1] == "":
+        begin, end = max(0, size - int(match[2])), size
+    else:
+        begin = int(match[1])
+        end = min(size, int(match[2]) + 1) if match[2] else size
+        if match[2] and int(match[2]) < begin:
+            return None
+    if begin >= end:
+        raise RangeNotSatisfiable(
+            f"The file has {size:,} bytes; {header!r} lies behind its end.",
+            headers={"Content-Range": f"bytes */{size}"},
+        )
+    return begin, end
+
+
+class _FileResponse(StreamingResponse):
+    """Sends bytes of an open file, and closes it whatever happens."""
+
+    def __init__(
+        self, file: FileIO, span: tuple[int, int], status: int, headers: dict[str, str], media_type: str
+    ) -> None:
+        super().__init__(_chunks(file, *span), status, headers, media_type)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._file.close()
+
+
+async def _chunks(file: FileIO, begin: int, end: int) -> AsyncIterator[bytes]:
+    while begin < end:
+        chunk = await run_sync(os.pread, file.fileno(), min(_CHUNK, end - begin), begin)
+        if not chunk:
+            raise EOFError(f"the file became shorter while it was sent: {end - begin} bytes are missing")
+        begin += len(chunk)
+        yield chunk

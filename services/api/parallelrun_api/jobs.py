@@ -1,0 +1,179 @@
+"""What is known of jobs: the folder is the truth, Redis says what is going on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from parallelrun_api import models
+from parallelrun_api.masking import Mask, masked_spec
+from parallelrun_core.errors import NotFound
+from parallelrun_core.ids import checked_job_id
+from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, job_folder
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState
+from parallelrun_core.store.connection import CONNECTION_ERRORS
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.registry import JobFailure, JobStatus, Registry
+
+_MAX_LOOKED_AT: Final = 2000
+"""Jobs that one page looks at in search of some state; an answer must not take long because of what it leaves out."""
+
+
+class Jobs:
+    """Reads jobs. Safe to share between threads."""
+
+    def __init__(self, root: Path, registry: Registry) -> None:
+        self.root = root
+        self._registry = registry
+
+    def folder(self, job_id: str) -> JobFolder:
+        """The folder of a job whose id came from outside.
+
+        Raises:
+            NotFound: this can't be a job's id.
+        """
+        return job_folder(self.root, job_id)
+
+    def get(self, job_id: str) -> models.Job:
+        """One job.
+
+        Raises:
+            NotFound: there is none.
+            RedisError: it hasn't ended, and Redis is away.
+        """
+        folder = self.folder(job_id)
+        record = folder.record()
+        # In this order: a job that ends between the two is then seen as ended.
+        status, away = self._status(job_id)
+        result = folder.result()
+        if result is None and away is not None:
+            raise away
+        return job_of(record, status, result)
+
+    def submitted(self, job_id: str) -> models.Job:
+        """A job that was just accepted, as well as it is known now."""
+        record = self.folder(job_id).record()
+        status, _ = self._status(job_id)
+        return job_of(record, status, self.folder(job_id).result())
+
+    def _status(self, job_id: str) -> tuple[JobStatus | None, Exception | None]:
+        try:
+            return self._registry.status(job_id), None
+        except NotFound:
+            return None, None
+        except CONNECTION_ERRORS as error:
+            return None, error
+
+    def ids(self) -> list[str]:
+        """Every job, the newest first. Redis may have been wiped, so the folders tell: their names sort by time."""
+        try:
+            names = [folder.name for folder in (self.root / "jobs").iterdir()]
+        except FileNotFoundError:
+            return []
+        return sorted(filter(_is_job_id, names), reverse=True)
+
+    def page(self, *, before: str, limit: int, state: JobState | None) -> tuple[list[models.Job], str | None]:
+        """Jobs older than `before`, the newest first, and the last one looked at if there may be more."""
+        found: list[models.Job] = []
+        looked_at = 0
+        last = ""
+        for job_id in self.ids():
+            if before and job_id >= before:
+                continue
+            if len(found) == limit or looked_at == _MAX_LOOKED_AT:
+                return found, last
+            looked_at += 1
+            last = job_id
+            found += (job for job in self._if_there(job_id) if state is None or job.state == state)
+        return found, None
+
+    def _if_there(self, job_id: str) -> Iterator[models.Job]:
+        try:
+            yield self.get(job_id)
+        except NotFound:
+            return  # not wholly created yet, or being deleted
+
+    def has_ended(self, job_id: str) -> bool:
+        """Whether the job's result is recorded: nothing about it will change."""
+        return (self.folder(job_id).path / "result.json").exists()
+
+
+def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None) -> models.Job:
+    """A job as it is shown. A recorded result has the last word; a job that Redis doesn't know waits for a leader."""
+    mask = Mask(record.spec)
+    progress = result.progress if result else status.progress if status else Progress()
+    failure = result.failure if result else status.failure if status else None
+    started = result.started if result else status.started if status else None
+    ended = result.ended if result else status.ended if status else None
+    return models.Job(
+        id=record.job_id,
+        name=str(record.spec.get("name", "")),
+        state=result.state if result else status.state if status else JobState.QUEUED,
+        version=status.version if status else 0,
+        submitted=rfc3339(record.submitted),
+        started=rfc3339(started) if started is not None else None,
+        ended=rfc3339(ended) if ended is not None else None,
+        progress=models.Progress(**msgspec.structs.asdict(progress)),
+        failure=_failure(failure, mask) if failure else None,
+        output=_output(result) if result and result.output else None,
+        spec=masked_spec(record.spec),
+        links=_links(record.job_id),
+    )
+
+
+def etag(job: models.Job) -> str:
+    """Changes whenever the job does: also when the result of one in a terminal state is recorded."""
+    return f'"{job.version}-{job.state}-{int(job.ended is not None)}{int(job.output is not None)}"'
+
+
+def matches(if_none_match: str, tag: str) -> bool:
+    """Whether an `If-None-Match` header names this ETag (RFC 9110, section 13.1.2)."""
+    known = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
+    return tag in known or known == {"*"}
+
+
+def rfc3339(timestamp: float) -> str:
+    """Seconds since the epoch as UTC with milliseconds."""
+    return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
+    return models.Failure(
+        code=failure.code,
+        summary=mask.text(failure.summary),
+        first_cause=mask.text(failure.first_cause),
+        traceback=mask.text(failure.traceback),
+        sample_mini_batches=failure.sample_mini_batches,
+        log=failure.log,
+        hint=mask.text(failure.hint),
+    )
+
+
+def _output(result: JobResult) -> models.Output:
+    return models.Output(path=result.output, bytes=result.output_bytes, sha256=result.output_sha256, order=result.order)
+
+
+def _links(job_id: str) -> models.Links:
+    own = f"/v1/jobs/{job_id}"
+    return models.Links(
+        self=own,
+        events=f"{own}/events",
+        mini_batches=f"{own}/mini-batches",
+        logs=f"{own}/logs",
+        outputs=f"{own}/outputs",
+        cancel=f"{own}:cancel",
+    )
+
+
+def _is_job_id(name: str) -> bool:
+    try:
+        checked_job_id(name)
+    except NotFound:
+        return False
+    return True

@@ -1,0 +1,130 @@
+"""The command `parallelrun-api`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from anyio.to_thread import run_sync
+
+from parallelrun_api.app import create_app
+from parallelrun_api.auth import load_token
+from parallelrun_api.context import Context, build_context
+from parallelrun_api.redis_check import wait_for_redis
+from parallelrun_api.settings import ApiSettings
+from parallelrun_core import telemetry
+from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.store.connection import without_password
+from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis
+
+log = telemetry.logger()
+
+_GRACE_S = 10
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; exits with 1 when it can't listen and with 3 when Redis is not fit for use."""
+    settings = ApiSettings.from_command_line(argv)
+    die_with_parent_if_told()
+    telemetry.configure("api", log_format=settings.log_format)
+    try:
+        settings.root.mkdir(parents=True, exist_ok=True)
+        token = load_token(settings)
+        listener = _listen(settings.host, settings.port)
+    except (OSError, ValueError) as error:
+        log.error("not_started", error=str(error))
+        raise SystemExit(1) from None
+    raise SystemExit(asyncio.run(serve(settings, token, listener)))
+
+
+async def serve(settings: ApiSettings, token: str, listener: socket.socket) -> int:
+    """Serve on a listening socket until a signal comes; returns the exit code."""
+    context = build_context(settings)
+    config = uvicorn.Config(
+        create_app(context, token),
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_S,
+        ws="none",
+    )
+    server = _Server(config, context)
+    host, port = listener.getsockname()[:2]
+    log.info(
+        "started",
+        host=host,
+        port=port,
+        token_needed=bool(token),
+        redis=without_password(settings.redis_url),
+        root=str(settings.root),
+    )
+    background = asyncio.create_task(_in_background(context, server), name="background")
+    await server.serve(sockets=[listener])
+    background.cancel()
+    await asyncio.wait([background])
+    log.info("stopped")
+    return server.exit_code
+
+
+class _Server(uvicorn.Server):
+    """Ends event streams when it is told to stop, and then exits with a code of its own instead of by the signal."""
+
+    def __init__(self, config: uvicorn.Config, context: Context) -> None:
+        super().__init__(config)
+        self.exit_code = 0
+        self._context = context
+
+    def stop(self, exit_code: int = 0) -> None:
+        """Answer what has been asked, and end."""
+        self.exit_code = exit_code
+        self.should_exit = True
+        self._context.stop()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        yield
+
+
+async def _in_background(context: Context, server: _Server) -> None:
+    """What need not be done before the first request is answered. The server doesn't outlive it."""
+    try:
+        await wait_for_redis(context.redis, may_forget=context.settings.allow_volatile_redis)
+        await run_sync(_import_what_submissions_need)
+        await context.registrar.run()
+    except UnfitRedis as error:
+        log.error("redis_unfit", error=str(error))
+        server.stop(EXIT_UNFIT)
+    except Exception:
+        log.exception("background_failed")
+        server.stop(1)
+
+
+def _import_what_submissions_need() -> None:
+    import parallelrun_core.store.coarse  # noqa: F401
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio switches Nagle's algorithm off only where the protocol is named; with it, each answer takes 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(2048)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Keeps the values of a job's environment variables, which may be secrets, out of every answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+MASK: Final = "***"
+# A shorter one, such as `1` or `INFO`, occurs everywhere, and masking it would garble the text and hide nothing.
+_SHORTEST_SECRET: Final = 8
+
+
+def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A job spec as it may be shown."""
+    given = spec.get("environment_variables")
+    return {**spec, "environment_variables": dict.fromkeys(given, MASK) if isinstance(given, dict) else {}}
+
+
+class Mask:
+    """Blots out the values of one job's environment variables wherever its own code repeats them."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        given = spec.get("environment_variables")
+        values = given.values() if isinstance(given, dict) else ()
+        # The longest first, since one may be part of another.
+        self._values = sorted((str(v) for v in values if len(str(v)) >= _SHORTEST_SECRET), key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        """A text as it may be shown."""
+        for value in self._values:
+            text = text.replace(value, MASK)
+        return text
+
+    def json(self, text: str) -> str:
+        """A JSON document as it may be shown."""
+        for value in self._values:
+            for ascii_only in (False, True):
+                text = text.replace(json.dumps(value, ensure_ascii=ascii_only)[1:-1], MASK)
+        return text

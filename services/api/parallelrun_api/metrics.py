@@ -1,0 +1,139 @@
+"""What `/metrics` tells Prometheus. No job's id is ever a label: their number has no bound."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import prometheus_client
+import redis
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from parallelrun_core.states import JobState
+from parallelrun_core.store.keys import JobKeys
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+    from parallelrun_core.store.registry import Registry
+
+_METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+_SECONDS: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+
+
+class Metrics:
+    """The measurements of one server."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = prometheus_client.Counter(
+            "parallelrun_http_requests",
+            "Requests answered.",
+            ["method", "route", "status"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "parallelrun_http_request_seconds",
+            "Time to the first byte of the answer.",
+            ["route"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+
+    def answered(self, method: str, route: str, status: int, first_byte_s: float) -> None:
+        """Count one request."""
+        self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
+        self._seconds.labels(route).observe(first_byte_s)
+
+    def watch(self, collector: Collector) -> None:
+        """Ask this collector, too, at every scrape."""
+        self._registry.register(collector)
+
+    def text(self) -> bytes:
+        """Everything, in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+
+class ClusterCollector(Collector):
+    """Jobs, queues, nodes and storage, looked at when they are asked for."""
+
+    def __init__(self, client: Redis, registry: Registry, root: Path, streams: Callable[[], int]) -> None:
+        self._client = client
+        self._registry = registry
+        self._root = root
+        self._streams = streams
+
+    def describe(self) -> Iterable[Any]:
+        """Nothing: so that registering doesn't ask Redis."""
+        return ()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """All gauges; without those that are asked of Redis while it is away."""
+        yield _gauge(
+            "parallelrun_disk_free_bytes", "Free space at the root folder.", shutil.disk_usage(self._root).free
+        )
+        yield _gauge("parallelrun_event_streams", "Clients that watch a job.", self._streams())
+        try:
+            found = [*self._of_jobs(), *self._of_nodes()]
+            found.append(_gauge("parallelrun_redis_roundtrip_seconds", "A PING to Redis.", self._registry.ping()))
+        except redis.RedisError:
+            found = []
+        yield _gauge("parallelrun_redis_up", "Whether Redis answers.", int(bool(found)))
+        yield from found
+
+    def _of_jobs(self) -> Iterator[GaugeMetricFamily]:
+        active = self._registry.active_jobs()
+        with self._client.pipeline(transaction=False) as pipe:
+            for job_id in active:
+                keys = JobKeys(job_id)
+                pipe.hget(keys.job, "state")
+                pipe.llen(keys.ready)
+                pipe.hlen(keys.leases)
+            answers = pipe.execute()
+        states = Counter(raw.decode() for raw in answers[0::3] if raw)
+        yield _gauges(
+            "parallelrun_jobs",
+            "Jobs that have not been put away.",
+            "state",
+            {s.value: states[s.value] for s in JobState},
+        )
+        yield _gauges(
+            "parallelrun_queue_depth",
+            "Mini-batches on Redis.",
+            "state",
+            {"ready": sum(answers[1::3]), "leased": sum(answers[2::3])},
+        )
+
+    def _of_nodes(self) -> Iterator[GaugeMetricFamily]:
+        nodes = self._registry.nodes()
+        alive = [info for info, is_alive in nodes if is_alive]
+        states = Counter(info.state for info in alive)
+        yield _gauges(
+            "parallelrun_agents",
+            "Nodes.",
+            "state",
+            {"ready": states["ready"], "draining": states["draining"], "lost": len(nodes) - len(alive)},
+        )
+        busy = sum(info.busy for info in alive)
+        yield _gauges(
+            "parallelrun_slots",
+            "Workers that nodes can run.",
+            "state",
+            {"busy": busy, "idle": sum(info.slots for info in alive) - busy},
+        )
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value=value)
+
+
+def _gauges(name: str, text: str, label: str, values: dict[str, int]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for value, count in values.items():
+        family.add_metric([value], count)
+    return family

@@ -1,0 +1,138 @@
+"""A job's mini-batches, page by page: what is decided from the decision log, what is going on from Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from parallelrun_api.jobs import rfc3339
+from parallelrun_api.masking import Mask
+from parallelrun_api.models import MiniBatch, MiniBatchFailure, MiniBatchPage
+from parallelrun_api.paging import decode_numbers, encode_token
+from parallelrun_core.decisions import NAME
+from parallelrun_core.outcome import Outcome, decode_list
+from parallelrun_core.recordlog import RecordReader
+from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.termlog import Span, file_of, spans
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from redis import Redis
+
+Status = Literal["done", "failed", "running", "ready"]
+
+_MAX_LOOKED_AT: Final = 100_000
+"""Decisions that one page looks at; rare ones in a long log are then found over several, partly empty pages."""
+
+
+class Position(NamedTuple):
+    """Where in the decision log a page begins: a record, and how many of its outcomes come before."""
+
+    term: int
+    offset: int
+    skip: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a page shall hold."""
+
+    limit: int
+    token: str
+
+
+def decided(folder: Path, mask: Mask, status: Literal["done", "failed"] | None, page: Page) -> MiniBatchPage:
+    """Mini-batches that have a decision, in the order of the decisions.
+
+    The log is read from where the page before ended. A leader records no mini-batch of a generation twice, so what
+    was before need not be known.
+
+    Raises:
+        InvalidInput: the token is not one of this list.
+        CorruptLog: the log can't be read.
+    """
+    start = Position(*decode_numbers(page.token, "decided", 3)) if page.token else Position(0, 0, 0)
+    items: list[MiniBatch] = []
+    for looked_at, (position, outcome) in enumerate(_outcomes(folder, start)):
+        if len(items) == page.limit or looked_at == _MAX_LOOKED_AT:
+            return MiniBatchPage(items=items, next_page_token=encode_token("decided", *position))
+        if status in (None, outcome.status):
+            items.append(_decided(outcome, mask))
+    return MiniBatchPage(items=items)
+
+
+def _outcomes(folder: Path, start: Position) -> Iterator[tuple[Position, Outcome]]:
+    for span in spans(folder, NAME):
+        if span.term < start.term:
+            continue
+        is_first = span.term == start.term
+        at, skip = (start.offset, start.skip) if is_first else (span.start, 0)
+        for offset, payload in _records(folder, span, at):
+            for index, outcome in enumerate(decode_list(payload)):
+                if index >= skip:
+                    yield Position(span.term, offset, index), outcome
+            skip = 0
+
+
+def _records(folder: Path, span: Span, at: int) -> Iterator[tuple[int, bytes]]:
+    """`(offset, payload)` of each record from an offset on."""
+    reader = RecordReader(file_of(folder, NAME, span.term), start=at, end=span.end)
+    try:
+        offset = reader.at
+        while (payload := reader.read()) is not None:
+            yield offset, payload
+            offset = reader.at
+    finally:
+        reader.close()
+
+
+def running(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
+    """Mini-batches that an agent holds, by id."""
+    after = decode_numbers(page.token, "running", 1)[0] if page.token else -1
+    leases: Any = client.hgetall(JobKeys(job_id).leases)
+    nodes = {int(raw): _node_of(token.decode()) for raw, token in leases.items()}
+    ids = sorted(mini_batch for mini_batch in nodes if mini_batch > after)
+    items = [MiniBatch(id=found, status="running", node=nodes[found]) for found in ids[: page.limit]]
+    return MiniBatchPage(
+        items=items, next_page_token=encode_token("running", items[-1].id) if len(ids) > page.limit else None
+    )
+
+
+def ready(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
+    """Mini-batches that wait for an agent, the next one first."""
+    first = decode_numbers(page.token, "ready", 1)[0] if page.token else 0
+    found: Any = client.lrange(JobKeys(job_id).ready, first, first + page.limit)
+    items = [MiniBatch(id=int(raw), status="ready") for raw in found[: page.limit]]
+    return MiniBatchPage(
+        items=items, next_page_token=encode_token("ready", first + page.limit) if len(found) > page.limit else None
+    )
+
+
+def _node_of(token: str) -> str:
+    """The node that a lease's token was given to: it begins with the session, and that with the node."""
+    return token.partition("/")[0].rpartition("-")[0]
+
+
+def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
+    failure = outcome.failure
+    return MiniBatch(
+        id=outcome.mini_batch,
+        status="done" if outcome.status == "done" else "failed",
+        tries=outcome.tries,
+        node=outcome.node,
+        process=outcome.process,
+        items=outcome.items,
+        rows=outcome.rows,
+        failed_items=outcome.failed_items,
+        started=rfc3339(outcome.started) if outcome.started else None,
+        elapsed_s=outcome.elapsed_s,
+        run_s=outcome.run_s,
+        process_s=outcome.process_s,
+        failure=MiniBatchFailure(
+            category=failure.category, message=mask.text(failure.message), traceback=mask.text(failure.traceback)
+        )
+        if failure
+        else None,
+    )

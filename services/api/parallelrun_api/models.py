@@ -1,0 +1,209 @@
+"""What the API answers with: the schemas of `docs/openapi.json`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from parallelrun_core.states import JobState
+
+Time = str
+"""RFC 3339, UTC, milliseconds."""
+
+_TIME_EXAMPLE = "2026-11-21T09:30:00.000Z"
+_JOB_ID_EXAMPLE = "job_01kav3x8n2h7q5m9c4t6"
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class ProblemEntry(_Answer):
+    """One wrong field."""
+
+    pointer: str = Field(examples=["/mini_batch_sise"])
+    """Where it is: a JSON pointer into the job spec, or `/query/…`, `/header/…`."""
+    message: str = Field(examples=["unknown field"])
+    hint: str | None = Field(default=None, examples=["did you mean 'mini_batch_size'?"])
+
+
+class Problem(_Answer):
+    """An error (RFC 9457)."""
+
+    type: str = Field(examples=["urn:parallelrun:problem:invalid_input"])
+    title: str = Field(examples=["The request is not valid."])
+    status: int = Field(examples=[422])
+    detail: str
+    instance: str = Field(default="", examples=["/v1/jobs"])
+    """The path that was asked for."""
+    code: str = Field(examples=["invalid_input"])
+    """Stable; for programs."""
+    errors: list[ProblemEntry] = []
+    """All wrong fields at once."""
+    trace_id: str | None = None
+    """Only with status 500: finds the error in the server's log."""
+
+
+class Progress(_Answer):
+    """How far a job is. Counts are mini-batches, unless the name says otherwise."""
+
+    scheduled: int = 0
+    """Found so far; the total once `listing_done`."""
+    listing_done: bool = False
+    published: int = 0
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+    retried: int = 0
+    """Tries that failed and were followed by another."""
+    lost: int = 0
+    """Deliveries that ended because their node was lost."""
+    items_scheduled: int = 0
+    items_done: int = 0
+    items_failed: int = 0
+    rows: int = 0
+    bytes_concatenated: int = 0
+    bytes_to_concatenate: int = 0
+
+
+class Failure(_Answer):
+    """Why a job failed."""
+
+    code: str = Field(examples=["error_threshold"])
+    summary: str
+    first_cause: str = ""
+    traceback: str = ""
+    sample_mini_batches: list[int] = []
+    log: str = ""
+    """The log to open first: a path below `links.logs`."""
+    hint: str = ""
+
+
+class Output(_Answer):
+    """The file with all rows."""
+
+    path: str
+    bytes: int
+    sha256: str
+    order: str
+    """`sorted`, or `listing` when an input folder was too large to be sorted."""
+
+
+class Links(_Answer):
+    """Where to ask for more about a job."""
+
+    self: str
+    events: str
+    mini_batches: str
+    logs: str
+    outputs: str
+    cancel: str
+
+
+class Job(_Answer):
+    """One job."""
+
+    id: str = Field(examples=[_JOB_ID_EXAMPLE])
+    name: str
+    state: JobState
+    version: int
+    """Grows with every change that a watcher may want to see."""
+    submitted: Time = Field(examples=[_TIME_EXAMPLE])
+    started: Time | None = None
+    ended: Time | None = None
+    progress: Progress
+    failure: Failure | None = None
+    output: Output | None = None
+    spec: dict[str, Any]
+    """What was submitted; the values of `environment_variables` are masked."""
+    links: Links
+
+
+class JobPage(_Answer):
+    """Some of the jobs, newest first."""
+
+    items: list[Job]
+    next_page_token: str | None = None
+    """Pass it as `page_token` for the jobs that follow; null: there are none."""
+
+
+class MiniBatchFailure(_Answer):
+    """Why a mini-batch failed."""
+
+    category: str = Field(examples=["RUN_EXCEPTION"])
+    message: str
+    traceback: str = ""
+
+
+class MiniBatch(_Answer):
+    """One mini-batch. One that is `ready` or `running` has not much to tell yet."""
+
+    id: int
+    status: Literal["done", "failed", "running", "ready"]
+    tries: int | None = None
+    node: str | None = None
+    process: str | None = None
+    items: int | None = None
+    rows: int | None = None
+    failed_items: int | None = None
+    started: Time | None = None
+    elapsed_s: float | None = None
+    """From the hand-over by the agent to the result."""
+    run_s: float | None = None
+    """In `run()` itself."""
+    process_s: float | None = None
+    """In `run()` and around it, in the worker."""
+    failure: MiniBatchFailure | None = None
+
+
+class MiniBatchPage(_Answer):
+    """Some of a job's mini-batches. A page may hold fewer than asked for, and still not be the last."""
+
+    items: list[MiniBatch]
+    next_page_token: str | None = None
+
+
+class FileEntry(_Answer):
+    """One file."""
+
+    path: str = Field(examples=["user/stdout/node0/process000.stdout.txt"])
+    bytes: int
+    modified: Time
+
+
+class FileList(_Answer):
+    """The files below a folder, by path."""
+
+    items: list[FileEntry]
+    truncated: bool = False
+    """There are more than are listed."""
+
+
+class Node(_Answer):
+    """One node."""
+
+    node: str
+    host: str
+    slots: int
+    """Workers that it runs at the same time."""
+    busy: int
+    state: Literal["ready", "draining", "lost"]
+    version: str
+    started: Time
+    jobs: list[str]
+    """The jobs that it works for."""
+
+
+class NodeList(_Answer):
+    """All nodes, by name."""
+
+    items: list[Node]
+
+
+class Health(_Answer):
+    """Whether the server can be of use."""
+
+    status: Literal["ok", "unavailable"]
+    checks: dict[str, str] = {}
+    """What was looked at, and what is wrong with it."""

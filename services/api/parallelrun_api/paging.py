@@ -1,0 +1,64 @@
+"""Pages of long lists: an opaque token says where the next one begins."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Final
+
+from fastapi import Query
+
+from parallelrun_core.errors import InvalidInput
+
+MAX_LIMIT: Final = 500
+DEFAULT_LIMIT: Final = 50
+
+Limit = Annotated[
+    int, Query(description=f"Most items in the answer; taken as {MAX_LIMIT} when larger and as 1 when smaller.")
+]
+PageToken = Annotated[
+    str, Query(max_length=200, description="`next_page_token` of the page before; empty for the first one.")
+]
+
+
+def clamped(limit: int) -> int:
+    """The limit as it is used."""
+    return max(1, min(limit, MAX_LIMIT))
+
+
+def encode_token(kind: str, *position: str | int) -> str:
+    """A token of one list; no other list takes it."""
+    text = ".".join([kind, *map(str, position)])
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_token(token: str, kind: str, length: int) -> list[str]:
+    """The position that a token stands for.
+
+    Raises:
+        InvalidInput: it isn't a token of this list.
+    """
+    try:
+        text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise _not_ours(token) from error
+    found, *position = text.split(".")
+    if found != kind or len(position) != length:
+        raise _not_ours(token)
+    return position
+
+
+def decode_numbers(token: str, kind: str, length: int) -> list[int]:
+    """The position that a token stands for, when it consists of numbers.
+
+    Raises:
+        InvalidInput: it isn't a token of this list.
+    """
+    position = decode_token(token, kind, length)
+    if not all(text.isascii() and text.isdecimal() and len(text) <= 18 for text in position):
+        raise _not_ours(token)
+    return [int(text) for text in position]
+
+
+def _not_ours(token: str) -> InvalidInput:
+    return InvalidInput.at("/query/page_token", f"{token[:50]!r} is not a token that this list gave out")

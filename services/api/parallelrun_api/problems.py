@@ -1,0 +1,162 @@
+"""Every error as `application/problem+json` (RFC 9457), with a stable `code` for programs."""
+
+from __future__ import annotations
+
+import errno
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import redis
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from parallelrun_api.errors import HttpError
+from parallelrun_api.models import Problem, ProblemEntry
+from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+MEDIA_TYPE: Final = "application/problem+json"
+RETRY_AFTER_S: Final = "2"
+
+_CODES: Final = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+_REDIS_AWAY: Final = (
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.exceptions.OutOfMemoryError,
+    redis.exceptions.ReadOnlyError,
+)
+_REDIS_UNABLE: Final = (
+    "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY", "TRYAGAIN",
+)  # fmt: skip
+_STORAGE_UNABLE: Final = frozenset(
+    {errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EROFS, errno.ESTALE}
+)
+
+
+def install(app: FastAPI) -> None:
+    """Let an app answer every error with a problem."""
+    app.add_exception_handler(ParallelRunError, _answer)
+    app.add_exception_handler(RequestValidationError, _answer)
+    app.add_exception_handler(HTTPException, _answer)
+    app.add_exception_handler(redis.RedisError, _answer)
+    app.add_exception_handler(OSError, _answer)
+
+
+async def _answer(request: Request, error: Exception) -> Response:
+    found = _known(error)
+    if found is None:
+        raise error  # a bug: it is logged, and answered with 500, further out
+    return found.response(request.url.path)
+
+
+class _Found:
+    """An error that is understood, and the headers that belong to its answer."""
+
+    def __init__(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
+        self._problem = problem
+        self._headers = headers or {}
+
+    def response(self, instance: str) -> Response:
+        problem = self._problem.model_copy(update={"instance": instance})
+        return Response(
+            problem.model_dump_json(exclude_none=True),
+            status_code=problem.status,
+            headers={"Cache-Control": "no-store", **self._headers},
+            media_type=MEDIA_TYPE,
+        )
+
+
+def problem_response(error: Exception, instance: str) -> Response:
+    """The answer to an error that was met outside of all routes."""
+    return (_known(error) or _internal("")).response(instance)
+
+
+def internal_error(instance: str, trace_id: str) -> Response:
+    """The answer to a bug; `trace_id` finds it in the log."""
+    return _internal(trace_id).response(instance)
+
+
+def _internal(trace_id: str) -> _Found:
+    detail = f"This is a bug in ParallelRun; the server's log has it as trace_id {trace_id}." if trace_id else ""
+    return _Found(_problem(500, "internal_error", "Something went wrong in ParallelRun.", detail, trace_id=trace_id))
+
+
+def _problem(
+    status: int,
+    code: str,
+    title: str,
+    detail: str,
+    *,
+    errors: list[ProblemEntry] | None = None,
+    trace_id: str = "",
+) -> Problem:
+    return Problem(
+        type=f"urn:parallelrun:problem:{code}",
+        title=title,
+        status=status,
+        detail=detail or title,
+        code=code,
+        errors=errors or [],
+        trace_id=trace_id or None,
+    )
+
+
+def _known(error: Exception) -> _Found | None:
+    """What to answer to an error; None when it is a bug."""
+    match error:
+        case ParallelRunError():
+            return _own(error)
+        case RequestValidationError():
+            entries = [_of_parameter(details) for details in error.errors()]
+            title = "The request is not valid."
+            return _Found(_problem(422, "invalid_input", title, "; ".join(map(_in_words, entries)), errors=entries))
+        case HTTPException():
+            return _of_http(error)
+        case redis.RedisError() if isinstance(error, _REDIS_AWAY) or str(error).startswith(_REDIS_UNABLE):
+            return _own(Unavailable("Redis can't be used right now; nothing is lost. Try again soon."))
+        case OSError() if error.errno in _STORAGE_UNABLE:
+            return _own(Unavailable(f"The storage can't be used right now: {error.strerror}."))
+    return None
+
+
+def _own(error: ParallelRunError) -> _Found:
+    title = (type(error).__doc__ or "").strip().partition("\n")[0]
+    entries = [
+        ProblemEntry(pointer=_sendable(p.pointer), message=_sendable(p.message), hint=_sendable(p.hint) or None)
+        for p in error.problems
+    ]
+    headers = dict(error.headers) if isinstance(error, HttpError) else {}
+    if error.retryable:
+        headers.setdefault("Retry-After", RETRY_AFTER_S)
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = 'Bearer realm="parallelrun"'
+    return _Found(_problem(error.http_status, error.code, title, _sendable(error.message), errors=entries), headers)
+
+
+def _sendable(text: str) -> str:
+    """A text that may repeat what a client sent, as it can be put into JSON: without halves of characters."""
+    return text.encode(errors="replace").decode()
+
+
+def _of_http(error: HTTPException) -> _Found:
+    status = error.status_code
+    if status == 404:
+        return _own(NotFound("There is nothing at this address; see docs/openapi.json for what there is."))
+    title = HTTPStatus(status).phrase
+    headers = {name: value for name, value in (error.headers or {}).items() if name.lower() != "content-type"}
+    return _Found(_problem(status, _CODES.get(status, f"http_{status}"), title, str(error.detail)), headers)
+
+
+def _of_parameter(details: dict[str, object]) -> ProblemEntry:
+    where = details.get("loc") or ()
+    pointer = "/" + "/".join(map(str, where)) if isinstance(where, tuple | list) else ""
+    message = str(details.get("msg", "not valid"))
+    return ProblemEntry(pointer=pointer, message=message[:1].lower() + message[1:])
+
+
+def _in_words(entry: ProblemEntry) -> str:
+    return f"{entry.pointer}: {entry.message}"

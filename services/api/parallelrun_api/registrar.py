@@ -1,0 +1,88 @@
+"""Sees to it that Redis learns of every accepted job, however long that takes."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from typing import TYPE_CHECKING, Final
+
+import redis
+from anyio.to_thread import run_sync
+
+from parallelrun_core import telemetry
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.jobfolder import code_store
+
+if TYPE_CHECKING:
+    from parallelrun_api.jobs import Jobs
+    from parallelrun_api.submissions import Submissions
+    from parallelrun_core.store.registry import Registry
+
+log = telemetry.logger()
+
+_SHORTEST_PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 5.0
+_ABANDONED_S: Final = 3600
+
+
+class Registrar:
+    """Registers accepted jobs: at once when Redis is there, in the background when it isn't."""
+
+    def __init__(self, submissions: Submissions, jobs: Jobs, registry: Registry) -> None:
+        self._submissions = submissions
+        self._jobs = jobs
+        self._registry = registry
+        self._left: list[str] = []
+        self._is_work_left = asyncio.Event()
+
+    async def register(self, job_id: str) -> None:
+        """Tell Redis of a job, now or later."""
+        try:
+            await run_sync(self._submissions.register, job_id)
+        except redis.RedisError as error:
+            log.warning("job_not_registered", job_id=job_id, error=str(error))
+            self._left.append(job_id)
+            self._is_work_left.set()
+
+    async def run(self) -> None:
+        """Register what an earlier process or a lost connection has left undone; never returns."""
+        pause_s = _SHORTEST_PAUSE_S
+        is_first = True
+        while True:
+            try:
+                if is_first:
+                    await run_sync(self._remove_abandoned_uploads)
+                    self._left += await run_sync(self._unknown_to_redis)
+                    is_first = False
+                while self._left:
+                    await self._register_next()
+                pause_s = _SHORTEST_PAUSE_S
+                self._is_work_left.clear()
+                await self._is_work_left.wait()
+            except (redis.RedisError, OSError) as error:
+                log.warning("registration_delayed", error=str(error), jobs=len(self._left))
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _register_next(self) -> None:
+        job_id = self._left[0]
+        try:
+            await run_sync(self._submissions.register, job_id)
+            log.info("job_registered_late", job_id=job_id)
+        except (ParallelRunError, OSError) as error:
+            log.error("job_unreadable", job_id=job_id, error=str(error))
+        del self._left[0]
+
+    def _unknown_to_redis(self) -> list[str]:
+        unfinished = (job_id for job_id in reversed(self._jobs.ids()) if not self._jobs.has_ended(job_id))
+        return [job_id for job_id in unfinished if self._registry.state(job_id) is None]
+
+    def _remove_abandoned_uploads(self) -> None:
+        """Free what processes that were killed have left in the code store."""
+        for folder in code_store(self._jobs.root).glob(".incoming-*"):
+            try:
+                if time.time() - folder.stat().st_mtime > _ABANDONED_S:
+                    shutil.rmtree(folder, ignore_errors=True)
+            except FileNotFoundError:
+                continue

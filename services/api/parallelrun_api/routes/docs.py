@@ -1,0 +1,41 @@
+"""What the routes say of themselves in the OpenAPI document, as far as several say the same."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import Path
+
+_PROBLEMS: Final = {
+    401: "The token is missing or wrong.",
+    403: "The request comes from a page of another origin.",
+    404: "There is no such thing.",
+    409: "The present state doesn't allow this.",
+    413: "The body is over a limit.",
+    415: "The body is in a format that isn't understood.",
+    416: "The file has no such bytes.",
+    421: "The Host header names another server.",
+    422: "Something in the request is not valid; `errors` has all of it.",
+    503: "Redis or the storage can't be used right now.",
+}
+_RETRY_AFTER: Final = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+
+JobId = Annotated[str, Path(description="Id of a job.", examples=["job_01kav3x8n2h7q5m9c4t6"])]
+FilePath = Annotated[str, Path(description="A path as the listing has it.")]
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors that a route may answer with, and those that all of them may."""
+    return {
+        status: {
+            "description": _PROBLEMS[status],
+            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            **({"headers": _RETRY_AFTER} if status == 503 else {}),
+        }
+        for status in sorted({401, 421, 422, 503, *statuses})
+    }
+
+
+def content(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+    """An answer that isn't JSON."""
+    return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}

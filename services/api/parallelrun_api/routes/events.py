@@ -1,0 +1,96 @@
+"""A job's events as they happen (WHATWG server-sent events)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Header, Query
+from starlette.responses import StreamingResponse
+
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.happenings import EventId
+from parallelrun_api.masking import Mask
+from parallelrun_api.models import Job
+from parallelrun_api.routes.docs import JobId, content, problems
+from parallelrun_core.errors import InvalidInput
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+HEARTBEAT_S: Final = 15.0
+_RETRY_MS: Final = 1000
+
+
+@router.get(
+    "/jobs/{job_id}/events",
+    summary="Follow a job",
+    response_class=StreamingResponse,
+    responses={**content("text/event-stream", "Events, until the job has ended."), **problems(404)},
+)
+async def events(
+    job_id: JobId,
+    context: Ctx,
+    last_event_id: Annotated[str | None, Header(description="Go on behind this event.")] = None,
+    last_event_id_query: Annotated[
+        str | None,
+        Query(alias="last_event_id", description="The same, for those who can't set headers; 0: from the beginning."),
+    ] = None,
+) -> StreamingResponse:
+    """Follow a job until it has ended.
+
+    First comes a `snapshot` with the job, then each `state`, `progress` and `error` as it happens, with an id to
+    resume behind; last an `end` with the job, once its result is recorded. Without an id to resume behind, what
+    happened before the snapshot is left out. A comment every 15 s shows that the connection lives.
+    """
+    after = _parsed(last_event_id or last_event_id_query)
+    context.check_streams()
+    record = await run_sync(context.jobs.folder(job_id).record)
+    # Before the snapshot is taken: an event that falls between the two is told twice rather than not at all.
+    position = after or await context.feeds.last_id(job_id)
+    snapshot = await run_sync(context.jobs.get, job_id)
+    return StreamingResponse(
+        _stream(context, snapshot, position, Mask(record.spec)),
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        media_type="text/event-stream",
+    )
+
+
+def _parsed(text: str | None) -> EventId | None:
+    if not text:
+        return None
+    try:
+        return EventId.parse(text)
+    except ValueError as error:
+        raise InvalidInput.at("/header/last-event-id", str(error)) from error
+
+
+async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -> AsyncIterator[bytes]:
+    yield b"retry: %d\n" % _RETRY_MS + _frame("snapshot", snapshot.model_dump_json())
+    async with context.feeds.watch(snapshot.id) as feed:
+        while not context.stopping.is_set():
+            # Taken before the events are read: what comes later rings this bell, and after an end comes nothing.
+            bell, has_ended = feed.bell, feed.ended
+            news = await context.feeds.read(feed, after)
+            for event in news:
+                after = event.id
+                if event.name != "end":  # the end is told below, when it is recorded
+                    yield _frame(event.name, mask.json(event.data), event.id)
+            if news:
+                continue
+            if has_ended:
+                job = await run_sync(context.jobs.get, snapshot.id)
+                yield _frame("end", job.model_dump_json())
+                return
+            try:
+                await asyncio.wait_for(bell.wait(), HEARTBEAT_S)
+            except TimeoutError:
+                yield b": still here\n\n"
+
+
+def _frame(name: str, data: str, event_id: EventId | None = None) -> bytes:
+    lines = [f"event: {name}", *(f"data: {line}" for line in data.splitlines() or [""])]
+    if event_id is not None:
+        lines.insert(0, f"id: {event_id}")
+    return ("\n".join(lines) + "\n\n").encode()

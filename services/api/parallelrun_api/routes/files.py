@@ -1,0 +1,99 @@
+"""Logs and outputs: what there is, and the files themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Query, Response
+
+from parallelrun_api.answers import json_answer
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.downloads import BYTES, TEXT, Wanted, download
+from parallelrun_api.files import Place
+from parallelrun_api.models import FileList
+from parallelrun_api.routes.docs import FilePath, JobId, content, problems
+from parallelrun_core import telemetry
+from parallelrun_core.errors import NotFound
+from parallelrun_core.paths import within
+
+log = telemetry.logger()
+router = APIRouter(prefix="/v1", tags=["files"])
+
+Range = Annotated[str | None, Header(description="One range of bytes; several are answered with the whole file.")]
+IfRange = Annotated[str | None, Header(description="The range is wanted only if the file still has this ETag.")]
+Tail = Annotated[int | None, Query(description="Only this many last lines, at most 100,000 of them.")]
+
+_PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The range that was asked for."}}
+
+
+@router.get("/jobs/{job_id}/logs", summary="List logs", response_model=FileList, responses=problems(404))
+def list_logs(job_id: JobId, context: Ctx) -> Response:
+    """The log files of a job, by path."""
+    return json_answer(_logs(context, job_id).list())
+
+
+@router.get(
+    "/jobs/{job_id}/logs/{path:path}",
+    summary="Read a log",
+    response_class=Response,
+    responses={**content("text/plain", "The log."), **_PARTIAL, **problems(404, 416)},
+)
+def read_log(
+    job_id: JobId,
+    path: FilePath,
+    context: Ctx,
+    *,
+    range: Range = None,
+    if_range: IfRange = None,
+    tail: Tail = None,
+) -> Response:
+    """A log file, a range of its bytes, or its last lines. To follow one, ask for the range behind what is known."""
+    fd = _logs(context, job_id).open(path)
+    return download(fd, Path(path).name, TEXT, Wanted(range=range, if_range=if_range, tail=tail))
+
+
+@router.get("/jobs/{job_id}/outputs", summary="List outputs", response_model=FileList, responses=problems(404))
+def list_outputs(job_id: JobId, context: Ctx) -> Response:
+    """The output files of a job, by path; of an output folder that the job named, only its own file."""
+    return json_answer(_outputs(context, job_id).list())
+
+
+@router.get(
+    "/jobs/{job_id}/outputs/{path:path}",
+    summary="Download an output",
+    response_class=Response,
+    responses={**content("application/octet-stream", "The file."), **_PARTIAL, **problems(404, 416)},
+)
+def read_output(
+    job_id: JobId,
+    path: FilePath,
+    context: Ctx,
+    *,
+    range: Range = None,
+    if_range: IfRange = None,
+    tail: Tail = None,
+) -> Response:
+    """An output file, a range of its bytes, or its last lines."""
+    fd = _outputs(context, job_id).open(path)
+    log.info("output_opened", job_id=job_id)
+    return download(fd, Path(path).name, BYTES, Wanted(range=range, if_range=if_range, tail=tail))
+
+
+def _logs(context: Context, job_id: str) -> Place:
+    folder = context.jobs.folder(job_id)
+    folder.record()
+    return Place(anchor=folder.path.parent, beneath=f"{job_id}/logs")
+
+
+def _outputs(context: Context, job_id: str) -> Place:
+    folder = context.jobs.folder(job_id)
+    spec = folder.record().job_spec()
+    if not spec.output:
+        return Place(anchor=folder.path.parent, beneath=f"{job_id}/outputs")
+    # The job may have put a link there since it was submitted, so it is resolved and checked anew; a link that comes
+    # after that is met when the path is walked from the top.
+    real = Path(spec.output).resolve()
+    if not spec.writes_rows or not within(real, context.settings.roots):
+        raise NotFound(f"Job {job_id} has no output file.")
+    return Place(anchor=Path("/"), beneath=str(real).lstrip("/"), only=spec.append_row_file_name)

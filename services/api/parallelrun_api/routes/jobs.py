@@ -1,0 +1,186 @@
+"""Submit, look at, list and cancel jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import closing
+from typing import Annotated, Any, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from parallelrun_api.answers import json_answer
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.idempotency import checked_key
+from parallelrun_api.jobs import etag, matches
+from parallelrun_api.models import Job, JobPage
+from parallelrun_api.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
+from parallelrun_api.routes.docs import JobId, problems
+from parallelrun_api.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
+from parallelrun_core import telemetry
+from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.jobfolder import code_store
+from parallelrun_core.states import JobState
+
+log = telemetry.logger()
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+LONGEST_WAIT_S: Final = 60.0
+
+_EXAMPLE_YAML: Final = """\
+name: digits
+entry_script: digits.py
+code: /srv/digits/code
+inputs: {images: /srv/digits/images}
+mini_batch_size: 50
+output_action: append_row
+"""
+_SPEC: Final = {"$ref": "#/components/schemas/JobSpec"}
+_SUBMIT_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "A job spec, or a form of a job spec and a zip of the code. All paths are paths on the server.",
+        "content": {
+            JSON_TYPE: {"schema": _SPEC},
+            **{kind: {"schema": _SPEC, "examples": {"digits": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
+            FORM_TYPE: {
+                "schema": {
+                    "type": "object",
+                    "required": ["spec", "code"],
+                    "properties": {
+                        "spec": {"type": "string", "description": "A job spec without `code`, as YAML or JSON."},
+                        "code": {
+                            "type": "string",
+                            "contentMediaType": "application/zip",
+                            "description": "A zip of the folder with the entry script.",
+                        },
+                    },
+                },
+                "encoding": {"code": {"contentType": "application/zip"}},
+            },
+        },
+    }
+}
+_ETAG: Final = {"ETag": {"description": "Changes whenever the job does.", "schema": {"type": "string"}}}
+_LOCATION: Final = {"Location": {"description": "Address of the job.", "schema": {"type": "string"}}}
+
+
+@router.post(
+    "/jobs",
+    summary="Submit a job",
+    status_code=202,
+    response_model=Job,
+    response_description="The job is accepted, durably.",
+    responses={202: {"headers": {**_LOCATION, **_ETAG}}, **problems(403, 409, 413, 415)},
+    openapi_extra=_SUBMIT_BODY,
+)
+async def submit(
+    request: Request,
+    context: Ctx,
+    idempotency_key: Annotated[
+        str | None,
+        Header(description="The same request with the same key becomes the same job, for a day.", max_length=200),
+    ] = None,
+) -> Response:
+    """Check a job spec, keep a copy of its code, and accept the job.
+
+    Nothing is left behind by a request that is refused. With an `Idempotency-Key` the request may be repeated without
+    fear; the same key with another body is refused (`idempotency_key_reused`), and one whose first request takes very
+    long is answered with 409 (`idempotency_key_in_flight`).
+    """
+    settings = context.settings
+    key = checked_key(idempotency_key)
+    upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=code_store(settings.root))
+    with closing(upload):
+        async with context.turns.turn(key):
+            job_id = await run_sync(context.submissions.accept, upload, key)
+            await context.registrar.register(job_id)
+    job = await run_sync(context.jobs.submitted, job_id)
+    return json_answer(job, 202, {"Location": job.links.self, "ETag": etag(job)})
+
+
+@router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems())
+def list_jobs(
+    context: Ctx,
+    limit: Limit = DEFAULT_LIMIT,
+    page_token: PageToken = "",
+    status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
+) -> Response:
+    """The newest jobs first. A page may hold fewer than asked for; the last one has no `next_page_token`."""
+    before = decode_token(page_token, "jobs", 1)[0] if page_token else ""
+    items, last = context.jobs.page(before=before, limit=clamped(limit), state=status)
+    return json_answer(JobPage(items=items, next_page_token=encode_token("jobs", last) if last else None))
+
+
+@router.get(
+    "/jobs/{job_id}",
+    summary="Look at a job",
+    response_model=Job,
+    responses={200: {"headers": _ETAG}, 304: {"description": "It is as `If-None-Match` says."}, **problems(404)},
+)
+async def get_job(
+    job_id: JobId,
+    context: Ctx,
+    wait: Annotated[
+        float,
+        Query(description="Seconds to wait for a change, at most 60.", allow_inf_nan=False),
+    ] = 0.0,
+    since: Annotated[int, Query(description="The `version` that is known already.")] = 0,
+    if_none_match: Annotated[str | None, Header(description="The ETag that is known already.")] = None,
+) -> Response:
+    """One job. With `wait`, the answer comes when its `version` is above `since`, when it has ended, or in time."""
+    job = await run_sync(context.jobs.get, job_id)
+    if wait > 0 and job.version <= since and not await run_sync(context.jobs.has_ended, job_id):
+        context.check_streams()
+        await _wait_for_change(context, job_id, since, min(wait, LONGEST_WAIT_S))
+        job = await run_sync(context.jobs.get, job_id)
+    tag = etag(job)
+    if if_none_match is not None and matches(if_none_match, tag):
+        return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "no-store"})
+    return json_answer(job, headers={"ETag": tag})
+
+
+async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: float) -> None:
+    deadline = time.monotonic() + wait_s
+    async with context.feeds.watch(job_id) as feed:
+        while not context.stopping.is_set():
+            bell = feed.bell
+            left_s = deadline - time.monotonic()
+            if feed.version > since or feed.ended or feed.trouble or left_s <= 0:
+                return
+            try:
+                await asyncio.wait_for(bell.wait(), left_s)
+            except TimeoutError:
+                return
+
+
+@router.post(
+    "/jobs/{job_id}:cancel",
+    summary="Cancel a job",
+    status_code=202,
+    response_model=Job,
+    response_description="The job is canceled, now or since earlier.",
+    responses=problems(403, 404, 409),
+)
+def cancel(job_id: JobId, context: Ctx) -> Response:
+    """Cancel a job. One whose output is being put together, or that has ended otherwise, is left alone (409)."""
+    job = context.jobs.get(job_id)
+    if job.state != JobState.CANCELED:
+        try:
+            context.registry.move(job_id, JobState.CANCELED)
+        except NotFound:
+            _cancel_unknown(context, job)
+        except Conflict:
+            if context.registry.state(job_id) != JobState.CANCELED:
+                raise
+        log.info("job_canceled", job_id=job_id)
+    return json_answer(context.jobs.get(job_id), 202)
+
+
+def _cancel_unknown(context: Context, job: Job) -> None:
+    """Cancel a job that Redis has forgotten: a leader is called to record that."""
+    if job.state.is_terminal:
+        raise Conflict(f"Job {job.id} is {job.state}: it can't become {JobState.CANCELED}.")
+    context.submissions.register(job.id)
+    context.registry.move(job.id, JobState.CANCELED)

@@ -1,0 +1,45 @@
+"""What became of each mini-batch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from parallelrun_api.answers import json_answer
+from parallelrun_api.context import Ctx
+from parallelrun_api.masking import Mask
+from parallelrun_api.mini_batches import Page, Status, decided, ready, running
+from parallelrun_api.models import MiniBatchPage
+from parallelrun_api.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
+from parallelrun_api.routes.docs import JobId, problems
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+
+@router.get(
+    "/jobs/{job_id}/mini-batches",
+    summary="List mini-batches",
+    response_model=MiniBatchPage,
+    responses=problems(404),
+)
+def list_mini_batches(
+    job_id: JobId,
+    context: Ctx,
+    status: Annotated[Status | None, Query(description="By default all that are decided: done and failed.")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    page_token: PageToken = "",
+) -> Response:
+    """A job's mini-batches: those that are decided in the order of their decisions, `running` and `ready` ones as they
+    are at the moment. A page may hold fewer than asked for; the last one has no `next_page_token`."""
+    folder = context.jobs.folder(job_id)
+    record = folder.record()
+    page = Page(limit=clamped(limit), token=page_token)
+    match status:
+        case "running":
+            found = running(context.redis, job_id, page)
+        case "ready":
+            found = ready(context.redis, job_id, page)
+        case _:
+            found = decided(folder.path, Mask(record.spec), status, page)
+    return json_answer(found)

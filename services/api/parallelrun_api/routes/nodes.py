@@ -1,0 +1,36 @@
+"""The nodes of the cluster."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Response
+
+from parallelrun_api.answers import json_answer
+from parallelrun_api.context import Ctx
+from parallelrun_api.jobs import rfc3339
+from parallelrun_api.models import Node, NodeList
+from parallelrun_api.routes.docs import problems
+from parallelrun_core.store.registry import NodeInfo
+
+router = APIRouter(prefix="/v1", tags=["nodes"])
+
+
+@router.get("/nodes", summary="List nodes", response_model=NodeList, responses=problems())
+def list_nodes(context: Ctx) -> Response:
+    """Every node that is known, by name. A `lost` one has not been heard of for longer than its lease."""
+    return json_answer(NodeList(items=[_node(info, is_alive) for info, is_alive in context.registry.nodes()]))
+
+
+def _node(info: NodeInfo, is_alive: bool) -> Node:
+    state: Literal["ready", "draining", "lost"] = "draining" if info.state == "draining" else "ready"
+    return Node(
+        node=info.node,
+        host=info.host,
+        slots=info.slots,
+        busy=info.busy if is_alive else 0,
+        state=state if is_alive else "lost",
+        version=info.version,
+        started=rfc3339(info.started),
+        jobs=info.jobs if is_alive else [],
+    )

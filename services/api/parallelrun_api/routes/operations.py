@@ -1,0 +1,68 @@
+"""For those who run the server: is it alive, is it of use, what does it count."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable
+from typing import Any, Final
+
+import redis
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Response
+
+from parallelrun_api.answers import json_answer
+from parallelrun_api.context import Ctx
+from parallelrun_api.models import Health
+from parallelrun_api.routes.docs import content
+
+router = APIRouter(tags=["operations"])
+
+_PATIENCE_S: Final = 3.0
+_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_OPEN: Final[dict[str, Any]] = {"security": []}
+
+
+@router.get("/livez", summary="Is it alive?", response_model=Health, openapi_extra=_OPEN)
+async def livez() -> Response:
+    """The process runs and answers. Needs no token."""
+    return json_answer(Health(status="ok"))
+
+
+@router.get(
+    "/readyz",
+    summary="Is it of use?",
+    response_model=Health,
+    responses={503: {"model": Health, "description": "Not now."}},
+    openapi_extra=_OPEN,
+)
+async def readyz(context: Ctx) -> Response:
+    """Redis answers and the root folder can be written. Needs no token."""
+    root = context.settings.root
+    checks = {
+        "redis": await _outcome(context.feeds.ping()),
+        "root": await _outcome(run_sync(_write_in, str(root), abandon_on_cancel=True)),
+    }
+    is_well = set(checks.values()) == {"ok"}
+    return json_answer(Health(status="ok" if is_well else "unavailable", checks=checks), 200 if is_well else 503)
+
+
+@router.get("/metrics", summary="Measurements", response_class=Response, responses=content("text/plain", "Prometheus."))
+def metrics(context: Ctx) -> Response:
+    """Prometheus' text format. Needs no token on a loopback address."""
+    return Response(context.metrics.text(), media_type=_METRICS_TYPE)
+
+
+async def _outcome(check: Awaitable[object]) -> str:
+    try:
+        await asyncio.wait_for(check, _PATIENCE_S)
+    except TimeoutError:
+        return "no answer in time"
+    except (redis.RedisError, OSError) as error:
+        return type(error).__name__  # its text may hold addresses, and this answer needs no token
+    return "ok"
+
+
+def _write_in(folder: str) -> None:
+    with tempfile.TemporaryFile(dir=folder):
+        pass

@@ -1,0 +1,69 @@
+"""Settings of the API, read once by `main` and passed down."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+from pydantic import Field, SecretStr, field_validator
+
+from parallelrun_core.settings import ServiceSettings
+
+
+class ApiSettings(ServiceSettings):
+    """Where the API listens, whom it lets in, and how much it takes from them."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on. Any but a loopback one needs a token; without one, a random token is made."""
+    port: int = Field(default=8080, ge=0, le=65535)
+    """Port to listen on; 0: any that is free."""
+    token: SecretStr = SecretStr("")
+    """What clients must present as `Authorization: Bearer …`."""
+    token_file: Path | None = None
+    """File with the token. Without it and without a token: `token` in the root folder, when one is needed."""
+    allowed_roots: str = ""
+    """Folders, parted by ':', below which code, inputs and outputs of jobs must lie. By default everything when
+    listening on a loopback address, else the root folder."""
+    allowed_hosts: str = ""
+    """Names, parted by ',', that clients may use for this server, beyond those of the loopback interface."""
+    max_body_bytes: int = Field(default=256 << 20, ge=1 << 10)
+    """Largest request, which is: largest zip with a job's code."""
+    max_streams: int = Field(default=2000, ge=1)
+    """Most event streams and long polls at the same time."""
+
+    @field_validator("token", mode="after")
+    @classmethod
+    def _sendable(cls, value: SecretStr) -> SecretStr:
+        text = value.get_secret_value()
+        if any(not 33 <= ord(char) <= 126 for char in text):
+            raise ValueError("a token is made of visible ASCII characters")
+        return value
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the API."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def roots(self) -> list[Path]:
+        """The folders below which a job's paths must lie."""
+        named = [Path(text).absolute() for text in self.allowed_roots.split(":") if text]
+        return named or [Path("/") if self.is_loopback else self.root]
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names that a request's Host header may have; empty: any.
+
+        A page on the web can point a name of its own at 127.0.0.1; the browser then takes this server for a part
+        of that site. The Host header still tells (DNS rebinding).
+        """
+        named = {name.strip().lower() for name in self.allowed_hosts.split(",") if name.strip()}
+        if not named and not self.is_loopback:
+            return frozenset()
+        own = f"[{self.host}]" if ":" in self.host else self.host
+        return frozenset(named | {"localhost", "127.0.0.1", "[::1]"} | ({own} if self.is_loopback else set()))

@@ -1,0 +1,162 @@
+"""Accepts jobs. Until `job.json` is written nothing has happened; from then on the job is accepted and will run.
+
+The order of the steps is what makes that true:
+
+    1. look at everything               nothing is written
+    2. snapshot of the code             beside the store; moved into it once all of it is good and on disk
+    3. job folder with job.json         durable: this is the moment of acceptance
+    4. Redis: the job, a call for a leader
+
+When Redis goes away between 3 and 4, the answer is still "accepted", and step 4 is repeated until it succeeds
+(`registrar`). When this process dies there, the next one finds a folder that Redis doesn't know and does the same.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import redis
+
+from parallelrun_api.checks import PathChecks
+from parallelrun_api.errors import KeyReused
+from parallelrun_api.upload import Upload
+from parallelrun_core import failpoints, telemetry
+from parallelrun_core.codestore import check_entry_script, snapshot_folder, snapshot_zip
+from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.ids import new_job_id
+from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store
+from parallelrun_core.recordlog import sync_folder
+from parallelrun_core.states import JobState
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.registry import Registry
+
+log = telemetry.logger()
+
+
+class Submissions:
+    """Takes jobs in. Safe to share between threads."""
+
+    def __init__(self, root: Path, checks: PathChecks, registry: Registry, call_leader: Callable[[str], None]) -> None:
+        self._root = root
+        self._checks = checks
+        self._registry = registry
+        self._call_leader = call_leader
+
+    def accept(self, upload: Upload, key: str) -> str:
+        """Make an upload a job; returns its id. It is durable, and not yet registered.
+
+        With an idempotency key, the same upload becomes the same job however often it comes.
+
+        Raises:
+            InvalidInput, Conflict: it can't become one.
+            KeyReused: the key stands for another upload.
+            RedisError: Redis is away; nothing has happened.
+        """
+        job_id = new_job_id()
+        if not key:
+            self._registry.ping()
+            self._create(job_id, upload)
+            return job_id
+        try:
+            claimed = self._registry.claim_key(key, upload.sha256, job_id)
+        except Conflict as error:
+            raise KeyReused("This Idempotency-Key was used for a different request.") from error
+        if claimed != job_id and self._is_accepted(claimed):
+            return claimed
+        try:
+            # A key may also be held by a request that died half-way: this one then does the rest of its work.
+            self._create(claimed, upload)
+        except BaseException:
+            if claimed == job_id:
+                with suppress(redis.RedisError):
+                    self._registry.release_key(key)
+            raise
+        return claimed
+
+    def register(self, job_id: str) -> None:
+        """Tell Redis of an accepted job, unless it has got further than that already.
+
+        Raises:
+            RedisError: Redis is away.
+        """
+        folder = JobFolder(self._root, job_id)
+        if folder.result() is None and self._registry.state(job_id) in (None, JobState.QUEUED):
+            self._registry.add_job(job_id, submitted=folder.record().submitted)
+            self._call_leader(job_id)
+
+    def _is_accepted(self, job_id: str) -> bool:
+        try:
+            JobFolder(self._root, job_id).record()
+        except NotFound:
+            return False
+        return True
+
+    def _create(self, job_id: str, upload: Upload) -> None:
+        spec = upload.spec
+        self._checks.check(spec, has_zip=upload.code is not None)
+        code = self._snapshot(upload)
+        folder = JobFolder(self._root, job_id)
+        record = JobRecord(job_id=job_id, submitted=time.time(), code=code, spec=spec.model_dump(mode="json"))
+        try:
+            folder.create(record)
+        except FileExistsError:
+            return  # the same upload, under the same key, was faster
+        except BaseException:
+            if not (folder.path / "job.json").exists():
+                shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+        log.info("job_accepted", job_id=job_id, code=code, from_zip=upload.code is not None)
+        failpoints.reach("api.accepted")
+
+    def _snapshot(self, upload: Upload) -> str:
+        entry_script = upload.spec.entry_script
+        store = code_store(self._root)
+        with _folder_beside(store) as beside:
+            if upload.code is not None:
+                upload.code.seek(0)
+                name = snapshot_zip(upload.code, beside)
+            else:
+                folder = Path(upload.spec.code)
+                check_entry_script(folder, entry_script)  # before a large folder is copied in vain
+                name = snapshot_folder(folder, beside, leave_out=self._root)
+            check_entry_script(beside / name, entry_script)
+            _sync_tree(beside / name)
+            try:
+                (beside / name).rename(store / name)
+            except OSError:
+                if not (store / name).is_dir():
+                    raise
+            sync_folder(store)
+        return name
+
+
+@contextmanager
+def _folder_beside(store: Path) -> Iterator[Path]:
+    """A private folder on the volume of the store, gone afterwards."""
+    store.mkdir(parents=True, exist_ok=True)
+    beside = store / f".incoming-{secrets.token_hex(8)}"
+    beside.mkdir(mode=0o700)
+    try:
+        yield beside
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _sync_tree(folder: Path) -> None:
+    """Return once a folder and all in it would survive a power cut: a job must not outlive its code."""
+    for current, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            fd = os.open(Path(current) / name, os.O_RDONLY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        sync_folder(Path(current))

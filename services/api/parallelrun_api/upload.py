@@ -1,0 +1,106 @@
+"""Takes in what is submitted: a job spec alone, or together with a zip of the code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from anyio.to_thread import run_sync
+
+from parallelrun_api.errors import BodyTooLarge, UnsupportedMediaType
+from parallelrun_api.forms import SubmissionForm
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec import JobSpec
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+JSON_TYPE: Final = "application/json"
+YAML_TYPES: Final = ("application/yaml", "text/yaml", "application/x-yaml")
+FORM_TYPE: Final = "multipart/form-data"
+MAX_SPEC_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    """One submission, as it was sent."""
+
+    spec: JobSpec
+    code: IO[bytes] | None
+    """A zip, or None when the spec names a folder."""
+    sha256: str
+    """Of all that was sent: whether two submissions are the same."""
+
+    def close(self) -> None:
+        """Free the zip."""
+        if self.code is not None:
+            self.code.close()
+
+
+async def read_upload(request: Request, *, max_bytes: int, folder: Path) -> Upload:
+    """Read and parse the body of a submission; a zip in it goes to a file on the volume of `folder`.
+
+    Raises:
+        UnsupportedMediaType, BodyTooLarge, InvalidInput: it can't be accepted.
+    """
+    kind = _media_type(request)
+    if kind == FORM_TYPE:
+        return await _read_form(request, max_bytes, folder)
+    if kind != JSON_TYPE and kind not in YAML_TYPES:
+        raise UnsupportedMediaType(
+            f"A job can't be read from {kind or 'a body without a Content-Type'}.",
+            headers={"Accept-Post": ", ".join((JSON_TYPE, *YAML_TYPES, FORM_TYPE))},
+        )
+    text = b"".join([chunk async for chunk in _limited(request, min(max_bytes, MAX_SPEC_BYTES))])
+    parse = _parse_json if kind == JSON_TYPE else JobSpec.parse_text
+    return Upload(spec=await run_sync(parse, text), code=None, sha256=hashlib.sha256(text).hexdigest())
+
+
+async def _read_form(request: Request, max_bytes: int, folder: Path) -> Upload:
+    form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES)
+    try:
+        await form.read(_limited(request, max_bytes), folder)
+        spec = await run_sync(JobSpec.parse_text, form.spec_text())
+    except BaseException:
+        form.close()
+        raise
+    return Upload(spec=spec, code=form.code, sha256=form.sha256())
+
+
+def _media_type(request: Request) -> str:
+    if "content-type" not in request.headers:
+        return ""
+    header = Message()
+    header["content-type"] = request.headers["content-type"]
+    return header.get_content_type()
+
+
+def _parse_json(text: bytes) -> JobSpec:
+    """JSON proper: as YAML, its tabs would be refused and its escaped emoji torn in two."""
+    try:
+        document: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput.at("", f"not readable as JSON: {error}") from error
+    return JobSpec.parse(document)
+
+
+async def _limited(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
+    """The body, chunk by chunk.
+
+    Raises:
+        BodyTooLarge: as soon as it is known to be over the limit.
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:19]) > max_bytes:
+        raise BodyTooLarge(f"The body has {declared[:19]} bytes; at most {max_bytes:,} are taken.")
+    received = 0
+    async for chunk in request.stream():
+        received += len(chunk)
+        if received > max_bytes:
+            raise BodyTooLarge(f"The body has more than {max_bytes:,} bytes.")
+        yield chunk

@@ -1,0 +1,87 @@
+"""The OpenAPI document is up to date, and says all of what a client must know."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from parallelrun_api import models
+from parallelrun_api.app import create_app
+from parallelrun_api.context import build_context
+from parallelrun_api.settings import ApiSettings
+from parallelrun_core.outcome import Failure
+from parallelrun_core.progress import Progress
+from parallelrun_core.store.registry import JobFailure
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return create_app(build_context(ApiSettings()), "").openapi()
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        (method, path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_the_committed_one_is_this_one(document: dict[str, Any]) -> None:
+    committed = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
+
+    assert committed == json.loads(json.dumps(document)), "run: .venv/bin/python -m parallelrun_api.openapi"
+
+
+def test_its_version(document: dict[str, Any]) -> None:
+    assert document["openapi"].startswith("3.1")
+
+
+def test_every_operation_is_described(document: dict[str, Any]) -> None:
+    for method, path, operation in operations(document):
+        assert operation["summary"], (method, path)
+        assert operation["description"], (method, path)
+        for parameter in operation.get("parameters", []):
+            assert parameter["description"], (method, path, parameter["name"])
+
+
+def test_every_operation_tells_its_errors_in_one_form(document: dict[str, Any]) -> None:
+    for method, path, operation in operations(document):
+        if not path.startswith("/v1/"):
+            continue
+        assert {"401", "421", "422", "503"} <= operation["responses"].keys(), (method, path)
+        for status, answer in operation["responses"].items():
+            if int(status) >= 400:
+                assert list(answer["content"]) == ["application/problem+json"], (method, path, status)
+        if "{job_id}" in path:
+            assert "404" in operation["responses"], (method, path)
+
+
+def test_only_what_is_open_needs_no_token(document: dict[str, Any]) -> None:
+    assert document["security"] == [{"token": []}]
+    free = [path for _, path, operation in operations(document) if operation.get("security") == []]
+    assert free == ["/livez", "/readyz"]
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    text = json.dumps(document)
+    schemas = document["components"]["schemas"]
+
+    used = {part.partition('"')[0] for part in text.split('"$ref": "#/components/schemas/')[1:]}
+
+    assert used <= schemas.keys()
+    assert {"JobSpec", "Job", "Problem"} <= used
+
+
+@pytest.mark.parametrize(
+    "shown, kept",
+    [(models.Progress, Progress), (models.Failure, JobFailure), (models.MiniBatchFailure, Failure)],
+)
+def test_what_is_shown_is_what_is_kept(shown: type[models.Progress], kept: type[msgspec.Struct]) -> None:
+    assert list(shown.model_fields) == [field.name for field in msgspec.structs.fields(kept)]

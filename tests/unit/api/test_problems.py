@@ -1,0 +1,126 @@
+"""Every error becomes a problem with the status and code that it stands for."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from starlette.exceptions import HTTPException
+
+from parallelrun_api import errors as http_errors
+from parallelrun_api.app import create_app
+from parallelrun_api.context import build_context
+from parallelrun_api.settings import ApiSettings
+from parallelrun_core import errors
+
+
+def leaves(root: type[errors.ParallelRunError]) -> Iterator[type[errors.ParallelRunError]]:
+    for kind in root.__subclasses__():
+        if kind.__module__.startswith(("parallelrun_core", "parallelrun_api")):
+            yield kind
+            yield from leaves(kind)
+
+
+OURS = sorted(set(leaves(errors.ParallelRunError)), key=lambda kind: kind.__name__)
+
+# What each stands for, written out once more: a change of either is a change of the contract.
+EXPECTED = {
+    errors.InvalidInput: (422, "invalid_input"),
+    errors.UnsafePath: (422, "unsafe_path"),
+    errors.Unauthorized: (401, "unauthorized"),
+    errors.NotFound: (404, "not_found"),
+    errors.Conflict: (409, "conflict"),
+    errors.Unavailable: (503, "unavailable"),
+    errors.CorruptLog: (500, "corrupt_log"),
+    errors.Fenced: (409, "fenced"),
+    http_errors.HttpError: (500, "internal_error"),
+    http_errors.Forbidden: (403, "cross_origin"),
+    http_errors.KeyInFlight: (409, "idempotency_key_in_flight"),
+    http_errors.BodyTooLarge: (413, "body_too_large"),
+    http_errors.UnsupportedMediaType: (415, "unsupported_media_type"),
+    http_errors.RangeNotSatisfiable: (416, "range_not_satisfiable"),
+    http_errors.Misdirected: (421, "misdirected"),
+    http_errors.KeyReused: (422, "idempotency_key_reused"),
+    http_errors.TooManyStreams: (503, "too_many_streams"),
+}
+
+OTHERS: list[tuple[Exception, int, str]] = [
+    (redis.ConnectionError("no"), 503, "unavailable"),
+    (redis.TimeoutError("no"), 503, "unavailable"),
+    (redis.exceptions.BusyLoadingError("no"), 503, "unavailable"),
+    (redis.exceptions.ReadOnlyError("no"), 503, "unavailable"),
+    (redis.exceptions.OutOfMemoryError("no"), 503, "unavailable"),
+    (redis.ResponseError("MISCONF can't write"), 503, "unavailable"),
+    (redis.ResponseError("NOREPLICAS too few"), 503, "unavailable"),
+    (redis.ResponseError("ERR unknown command"), 500, "internal_error"),
+    (OSError(errno.ENOSPC, "No space left on device"), 503, "unavailable"),
+    (OSError(errno.EROFS, "Read-only file system"), 503, "unavailable"),
+    (OSError(errno.EACCES, "Permission denied"), 500, "internal_error"),
+    (HTTPException(404), 404, "not_found"),
+    (HTTPException(405), 405, "method_not_allowed"),
+    (HTTPException(418), 418, "http_418"),
+    (ZeroDivisionError("inner workings"), 500, "internal_error"),
+]
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> FastAPI:
+    settings = ApiSettings(root=tmp_path, redis_url=f"unix://{tmp_path}/nothing.sock")
+    return create_app(build_context(settings), "")
+
+
+def answer_to(app: FastAPI, error: Exception) -> Any:
+    def fail() -> None:
+        raise error
+
+    app.add_api_route("/fail", fail)
+    with TestClient(app, base_url="http://localhost") as client:
+        return client.get("/fail")
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_our_own(kind: type[errors.ParallelRunError], app: FastAPI) -> None:
+    status, code = EXPECTED[kind]
+
+    answer = answer_to(app, kind("what happened"))
+
+    problem = answer.json()
+    assert (answer.status_code, problem["status"], problem["code"]) == (status, status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["detail"] == "what happened"
+    assert problem["title"] == (kind.__doc__ or "").strip().partition("\n")[0]
+    assert ("retry-after" in answer.headers) == kind.retryable
+
+
+@pytest.mark.parametrize("error, status, code", OTHERS, ids=[str(error) for error, _, _ in OTHERS])
+def test_those_of_others(error: Exception, status: int, code: str, app: FastAPI) -> None:
+    answer = answer_to(app, error)
+
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "inner workings" not in answer.text
+
+
+def test_all_wrong_fields_are_listed(app: FastAPI) -> None:
+    problems = (
+        errors.Problem(pointer="/a", message="wrong", hint="try b"),
+        errors.Problem(pointer="/c", message="half a character: \ud800"),
+    )
+
+    found = answer_to(app, errors.InvalidInput(problems=problems)).json()
+
+    assert found["errors"] == [
+        {"pointer": "/a", "message": "wrong", "hint": "try b"},
+        {"pointer": "/c", "message": "half a character: ?"},
+    ]
+    assert found["detail"] == "/a: wrong (try b); /c: half a character: ?"
+
+
+def test_errors_say_what_to_do_about_tokens(app: FastAPI) -> None:
+    assert answer_to(app, errors.Unauthorized()).headers["www-authenticate"] == 'Bearer realm="parallelrun"'
