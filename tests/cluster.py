@@ -45,11 +45,12 @@ class Cluster:
         failpoints: str = "",
         agent_flags: tuple[str, ...] = (),
         api: bool = False,
+        redis_options: tuple[str, ...] = (),
     ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-"))
         self.root = self.home / "data"
         self.root.mkdir()
-        self.redis_server = RedisServer(*AOF)
+        self.redis_server = RedisServer(*AOF, *redis_options)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, list[str]] = {
             "master": ["parallelrun_master.main", "--leaders", "2"],
@@ -65,6 +66,8 @@ class Cluster:
         if api:
             self._commands["api"] = ["parallelrun_api.main", "--port", self.api_url.rpartition(":")[2]]
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
+        self.environments: dict[str, dict[str, str]] = {}
+        """What the environment of one service has beyond that of all."""
         self._environment = {
             **os.environ,
             "PARALLELRUN_REDIS_URL": self.redis_server.url,
@@ -107,10 +110,16 @@ class Cluster:
     def start(self, name: str) -> None:
         """Start a service, or start it again."""
         module, *flags = self._commands[name]
+        environment = {**self._environment, **self.environments.get(name, {})}
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", module, *flags], env=self._environment, stdout=log, stderr=log
+                [sys.executable, "-m", module, *flags], env=environment, stdout=log, stderr=log
             )
+
+    def add(self, name: str, module: str, *flags: str) -> None:
+        """Start one more service."""
+        self._commands[name] = [module, *flags]
+        self.start(name)
 
     def kill(self, name: str) -> None:
         """SIGKILL a service; its workers die with it."""

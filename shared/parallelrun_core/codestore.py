@@ -109,18 +109,33 @@ def _names_bound_in(tree: ast.Module) -> Iterator[str]:
 def _files_of(folder: Path, leave_out: Path | None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
     root = folder.resolve()
     left_out = leave_out.resolve() if leave_out else None
-    for current, subfolders, names in os.walk(folder):
+    for current, subfolders, names in os.walk(folder, followlinks=True):
         subfolders[:] = sorted(
             name for name in subfolders if name not in _SKIPPED_FOLDERS and (Path(current) / name).resolve() != left_out
         )
+        for name in subfolders:
+            _refuse_outside(Path(current) / name, folder, root)
         for name in sorted(names):
             path = Path(current) / name
             parts = path.relative_to(folder).parts
-            if path.is_symlink() and not path.resolve().is_relative_to(root):
-                raise UnsafePath.at("/code", f"{'/'.join(parts)} is a link to outside the code folder")
+            _refuse_outside(path, folder, root)
             if path.is_file():
                 with path.open("rb") as file:
                     yield parts, path.stat().st_mode, file
+
+
+def _refuse_outside(path: Path, folder: Path, root: Path) -> None:
+    if not path.is_symlink():
+        return
+    name = path.relative_to(folder)
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise UnsafePath.at("/code", f"{name} is a link to itself") from error
+    if not target.is_relative_to(root):
+        raise UnsafePath.at("/code", f"{name} is a link to outside the code folder")
+    if target.is_dir() and path.parent.resolve().is_relative_to(target):
+        raise UnsafePath.at("/code", f"{name} is a link to a folder above it")
 
 
 def _members_of(archive: zipfile.ZipFile) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:

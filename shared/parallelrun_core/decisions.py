@@ -2,13 +2,14 @@
 
 A term log (see `termlog`); each record is a JSON array of outcomes with status `done` or `failed`, as the
 leader accepted them. The first decision of a (mini-batch, generation) counts, and a later generation (a retry
-by the user) replaces a failure, never a success.
+that the user asked for) replaces a failure, never a success.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from parallelrun_core import failpoints
 from parallelrun_core.outcome import Outcome, decode_list, encode, encode_list
@@ -18,53 +19,88 @@ from parallelrun_core.termlog import open_term, read_term_log
 NAME = "decisions"
 
 
+class _Failed(NamedTuple):
+    generation: int
+    items: int
+
+
 class Decided:
-    """Which mini-batches have a decision, at a byte each."""
+    """Which mini-batches have a decision, at a byte each, and what the decisions add up to."""
 
     _OPEN, _FAILED, _DONE = 0, 1, 2
 
     def __init__(self) -> None:
         self._states = bytearray()
-        self._generations: dict[int, int] = {}  # only of those that failed: successes are never reopened
+        self._failures: dict[int, _Failed] = {}  # the last failure of each, also when it was reopened since
         self.count = 0
-
-    def accept(self, outcome: Outcome) -> bool:
-        """Whether this outcome is the decision of its mini-batch; remembers it if so."""
-        mini_batch = outcome.mini_batch
-        if mini_batch >= len(self._states):
-            self._states.extend(bytes(max(mini_batch + 1 - len(self._states), 4096)))
-        before = self._states[mini_batch]
-        if not failpoints.enabled("commit.fence"):
-            self.count += before == self._OPEN
-        elif before == self._DONE or (
-            before == self._FAILED and outcome.generation <= self._generations.get(mini_batch, 0)
-        ):
-            return False
-        else:
-            self.count += before == self._OPEN
-        if outcome.status == "done":
-            self._states[mini_batch] = self._DONE
-        else:
-            self._states[mini_batch] = self._FAILED
-            self._generations[mini_batch] = outcome.generation
-        return True
+        """Mini-batches that have a decision."""
+        self.done = 0
+        self.failed = 0
+        self.items_done = 0
+        self.items_failed = 0
+        self.rows = 0
 
     def __contains__(self, mini_batch: int) -> bool:
         return mini_batch < len(self._states) and self._states[mini_batch] != self._OPEN
 
+    def accept(self, outcome: Outcome) -> bool:
+        """Whether this outcome is the decision of its mini-batch; takes note of it if so."""
+        mini_batch = outcome.mini_batch
+        if mini_batch >= len(self._states):
+            self._states.extend(bytes(mini_batch + 1 - len(self._states)))
+        state = self._states[mini_batch]
+        earlier = self._failures.get(mini_batch)
+        late = state == self._DONE or (earlier is not None and outcome.generation <= earlier.generation)
+        if late and failpoints.enabled("commit.fence"):
+            return False
+        if state == self._FAILED and earlier is not None:
+            self._take_out(earlier)
+        self.count += state == self._OPEN
+        if outcome.status == "done":
+            self._states[mini_batch] = self._DONE
+            self.done += 1
+            self.rows += outcome.rows
+        else:
+            self._states[mini_batch] = self._FAILED
+            self._failures[mini_batch] = _Failed(outcome.generation, outcome.items)
+            self.failed += 1
+        self.items_failed += outcome.failed_items
+        self.items_done += outcome.items - outcome.failed_items
+        return True
+
+    def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
+        """Let those that failed in an earlier generation (all of them, or these) be decided anew."""
+        for mini_batch, failure in self._failures.items():
+            chosen = mini_batches is None or mini_batch in mini_batches
+            if chosen and failure.generation < generation and self._states[mini_batch] == self._FAILED:
+                self._states[mini_batch] = self._OPEN
+                self.count -= 1
+                self._take_out(failure)
+
+    def _take_out(self, failure: _Failed) -> None:
+        self.failed -= 1
+        self.items_failed -= failure.items
+
 
 class DecisionWriter:
-    """The leader's own file of the decision log; `decided` starts with what earlier terms decided.
+    """The leader's own file of the decision log.
+
+    Args:
+        folder: the job's.
+        term: the leader's; its file is created.
+        seen: told of every decision of earlier terms, in order.
 
     Raises:
         FileExistsError: this term has a decision log already.
     """
 
-    def __init__(self, folder: Path, term: int) -> None:
+    def __init__(self, folder: Path, term: int, seen: Callable[[Outcome], object] = lambda _: None) -> None:
         self.decided = Decided()
+        # First our own file: its header ends those of earlier leaders, who may still be writing.
         self._log: RecordWriter = open_term(folder, NAME, term)
         for outcome in read_outcomes(folder):
-            self.decided.accept(outcome)
+            if self.decided.accept(outcome):
+                seen(outcome)
 
     def add(self, outcomes: list[Outcome]) -> list[Outcome]:
         """Record those that are the first of their mini-batch; returns them. Not durable before `sync()`."""

@@ -44,7 +44,10 @@ POINTS: Final = {
 """Every step of the protocol at which a process may die, in order, and whose step it is."""
 
 SWITCHES: Final = {
-    "commit.fence": "the token of a commit, the end of a lost session, and the rule that the first decision wins"
+    "commit.fence": "the token of a commit, the end of a lost session, and the rule that the first decision wins",
+    "lease.trust": "the end that an agent puts to its workers before Redis lets others in",
+    "commit.check_rows": "the look whether the rows of an answer are in its part file",
+    "worker.end_orphans": "the end of what a dead worker has left behind outside its process group",
 }
 """What can be switched off, and what it is made of."""
 

@@ -9,6 +9,7 @@ jobs/<job id>/
     outputs/<file>           the result, whole or not there at all
     logs/…                   for people; the names are the reference's
     result.json              how it ended; written once
+    reopened.<generation>.json   that a user let it go on, and what for; result.<generation>.json: how that ended
 code/<sha256>/               snapshots of the users' code, shared between jobs
 """
 
@@ -22,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.progress import Progress
 from parallelrun_core.recordlog import sync_folder
@@ -61,6 +62,20 @@ class JobResult(msgspec.Struct, kw_only=True, frozen=True):
     order: str = ""
     """`sorted`, or `listing` when a folder was too large to be sorted."""
     failure: JobFailure | None = None
+
+
+class Reopening(msgspec.Struct, kw_only=True, frozen=True):
+    """`reopened.<generation>.json`: a job that had ended goes on, with the plan that it had."""
+
+    schema: int = 1
+    generation: int
+    at: float
+    retry_failed: bool
+    """Whether mini-batches that failed are tried anew; otherwise only what was never decided is done."""
+    mini_batches: list[int] | None = None
+    """Of those that failed, only these."""
+    accept_changed_inputs: bool = False
+    """Go on although files were changed or removed since they were scheduled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +121,7 @@ class JobFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         for folder in (self.parts, self.journals, self.outputs, self.logs):
             folder.mkdir(exist_ok=True)
-        _write_once(self.path / "job.json", msgspec.json.format(msgspec.json.encode(record), indent=2))
+        _write_once(self.path / "job.json", _pretty(record))
         sync_folder(self.path.parent)
 
     def record(self) -> JobRecord:
@@ -120,17 +135,44 @@ class JobFolder:
         except FileNotFoundError as error:
             raise NotFound(f"There is no job {self.job_id!r}.") from error
 
-    def result(self) -> JobResult | None:
-        """How the job ended, or None while it hasn't."""
+    def generation(self) -> int:
+        """How often the job was reopened."""
+        found = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
+        return max((int(text) for text in found if text.isdecimal()), default=0)
+
+    def reopening(self) -> Reopening | None:
+        """What the present generation is for; None in the first, which is for everything."""
+        generation = self.generation()
+        if not generation:
+            return None
+        return msgspec.json.decode((self.path / f"reopened.{generation}.json").read_bytes(), type=Reopening)
+
+    def reopen(self, reopening: Reopening) -> None:
+        """Begin a new generation, durably.
+
+        Raises:
+            Conflict: somebody else has just begun it.
+        """
         try:
-            return msgspec.json.decode((self.path / "result.json").read_bytes(), type=JobResult)
+            _write_once(self.path / f"reopened.{reopening.generation}.json", _pretty(reopening))
+        except FileExistsError as error:
+            raise Conflict(f"Job {self.job_id} has been reopened already.") from error
+
+    def _result_file(self) -> Path:
+        generation = self.generation()
+        return self.path / (f"result.{generation}.json" if generation else "result.json")
+
+    def result(self) -> JobResult | None:
+        """How the job ended, or None while it hasn't, or goes on again."""
+        try:
+            return msgspec.json.decode(self._result_file().read_bytes(), type=JobResult)
         except FileNotFoundError:
             return None
 
     def conclude(self, result: JobResult) -> JobResult:
         """Record how the job ended, durably; returns the first result if it was recorded before."""
         try:
-            _write_once(self.path / "result.json", msgspec.json.format(msgspec.json.encode(result), indent=2))
+            _write_once(self._result_file(), _pretty(result))
         except FileExistsError:
             return self.result() or result
         return result
@@ -148,6 +190,10 @@ def job_folder(root: Path, job_id: str) -> JobFolder:
 def code_store(root: Path) -> Path:
     """Where the snapshots of the users' code are."""
     return root / "code"
+
+
+def _pretty(record: msgspec.Struct) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2)
 
 
 def _write_once(path: Path, data: bytes) -> None:

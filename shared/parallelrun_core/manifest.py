@@ -52,9 +52,10 @@ class ManifestWriter:
         self.items = 0
         self._hash = hashlib.sha256()
         self.term = term
+        # First our own file: its header ends those of earlier leaders, who may still be writing.
+        self._log = open_term(folder, NAME, term)
         for entry in read_manifest(folder):
             self._count(entry.raw, message.decode(entry.raw).items)
-        self._log = open_term(folder, NAME, term)
 
     def _count(self, raw: bytes, items: int) -> None:
         self._hash.update(raw)
@@ -110,7 +111,7 @@ class ManifestCursor:
         self._folder = folder
         self._next = 0
         self._spans = spans(folder, NAME)
-        self._reader = self._open()
+        self._reader = self._open() if self._spans else None
         while self._next < first and self.read() is not None:
             pass
 
@@ -120,7 +121,7 @@ class ManifestCursor:
 
     def read(self) -> Entry | None:
         """The next mini-batch, or None when the writer has not flushed one yet."""
-        while True:
+        while self._reader is not None:
             offset = self._reader.at
             raw = self._reader.read()
             if raw is not None and not raw.startswith(_CLOSING_MARK):
@@ -131,6 +132,8 @@ class ManifestCursor:
             self._reader.close()
             self._spans.pop(0)
             self._reader = self._open()
+        return None
 
     def close(self) -> None:
-        self._reader.close()
+        if self._reader is not None:
+            self._reader.close()

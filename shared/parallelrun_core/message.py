@@ -95,30 +95,36 @@ def paths_of(message: Message) -> bytes:
     Raises:
         CorruptLog: the message holds no files, or its payload can't be read.
     """
-    match message.kind:
-        case 0:
-            payload = message.payload
-        case 1:
-            try:
-                payload = _decompressor.decompress(message.payload, max_output_size=_MAX_DECODED_BYTES)
-            except zstandard.ZstdError as error:
-                raise CorruptLog(f"mini-batch message: {error}") from error
-        case kind:
-            raise CorruptLog(f"a message of kind {kind} holds no paths")
-    return b"\0".join([_paths_of_group(group) for group in payload.split(b"\0\0")])
+    return b"\0".join([_paths_of_group(group) for group in _groups(message)])
 
 
 def groups_of(message: Message) -> list[tuple[bytes, list[bytes]]]:
-    """The `(folder, names)` groups of a FILES message: `encode_files`, backwards."""
-    payload = message.payload if message.kind == FILES else _decompressor.decompress(message.payload)
+    """The `(folder, names)` groups of a FILES message: `encode_files`, backwards.
+
+    Raises:
+        CorruptLog: the message holds no files, or its payload can't be read.
+    """
     groups = []
-    for group in payload.split(b"\0\0"):
+    for group in _groups(message):
         folder, *names = group.split(b"\0")
         groups.append((folder, names))
     return groups
 
 
+def _groups(message: Message) -> list[bytes]:
+    if message.kind == FILES:
+        return message.payload.split(b"\0\0")
+    if message.kind != FILES_ZSTD:
+        raise CorruptLog(f"a message of kind {message.kind} holds no paths")
+    try:
+        if zstandard.frame_content_size(message.payload) > _MAX_DECODED_BYTES:
+            raise CorruptLog("mini-batch message: it unpacks to more than 2 GiB")
+        return _decompressor.decompress(message.payload).split(b"\0\0")
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise CorruptLog(f"mini-batch message: {error}") from error
+
+
 def _paths_of_group(group: bytes) -> bytes:
     folder, _, names = group.partition(b"\0")
-    prefix = folder if folder.endswith(b"/") else folder + b"/"
+    prefix = folder if folder.endswith(b"/") or not folder else folder + b"/"
     return prefix + names.replace(b"\0", b"\0" + prefix)

@@ -24,7 +24,7 @@ def relative_parts(text: str) -> tuple[str, ...]:
         text.startswith("/")
         or "\\" in text
         or any(ord(char) < 32 or ord(char) == 127 for char in text)
-        or any(part == ".." or len(part.encode(errors="surrogateescape")) > _NAME_MAX for part in text.split("/"))
+        or any(part == ".." or len(part.encode(errors="surrogatepass")) > _NAME_MAX for part in text.split("/"))
     )
     parts = PurePosixPath(text).parts
     if bad or not parts:
@@ -40,14 +40,17 @@ def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY) -> int:
         NotFound: there is no such file, or a link stands in the way.
     """
     *folders, name = relative_parts(relative)
-    at = os.open(root, os.O_PATH | os.O_DIRECTORY)
+    try:
+        at = os.open(root, os.O_PATH | os.O_DIRECTORY)
+    except OSError as error:
+        raise NotFound(f"There is no file {relative!r}.") from error
     try:
         for folder in folders:
             below = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
             os.close(at)
             at = below
         return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         raise NotFound(f"There is no file {relative!r}.") from error
     finally:
         os.close(at)
@@ -55,5 +58,8 @@ def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY) -> int:
 
 def within(path: Path, roots: list[Path]) -> bool:
     """Whether a path, with every link followed, is one of the roots or below one."""
-    real = path.resolve()
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return False
     return any(real.is_relative_to(root.resolve()) for root in roots)

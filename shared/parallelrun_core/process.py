@@ -10,11 +10,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent_if_told() -> None:
-    """With PARALLELRUN_EXIT_WITH_PARENT=1, as in an embedded cluster: end when the process that started this one ends.
+    """With PARALLELRUN_EXIT_WITH_PARENT=1, end when the process that started this one ends.
 
     A cluster whose owner was killed must not leave services behind; only the kernel can see to that.
     """
     if os.environ.get("PARALLELRUN_EXIT_WITH_PARENT") == "1":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() == 1:
-            raise SystemExit("the parent process has ended")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import msgspec
-
-from parallelrun_core.outcome import Outcome
 
 
 class Progress(msgspec.Struct, kw_only=True):
@@ -35,17 +31,3 @@ class Progress(msgspec.Struct, kw_only=True):
     @property
     def decided(self) -> int:
         return self.done + self.failed
-
-    def count(self, outcome: Outcome) -> None:
-        """Add one decision."""
-        failed_items = outcome.failed_items
-        if outcome.status == "done":
-            self.done += 1
-            self.rows += outcome.rows
-        else:
-            self.failed += 1
-        self.items_failed += failed_items
-        self.items_done += outcome.items - failed_items
-
-    def copy(self) -> Self:
-        return msgspec.structs.replace(self)

@@ -1,9 +1,9 @@
 """An append-only file of records that a crash can only shorten, never garble.
 
-A file is a run of frames: 4 bytes length, 4 bytes crc32 of the payload (both little-endian), the
-payload. Whoever reads stops at the first frame that is short or whose crc is wrong: that is where
-a writer died, and nothing behind it was ever acknowledged. Manifest, decision log and journals are
-all such files; one file has one writer for its whole life.
+A file is a run of frames: 4 bytes length of the payload, 4 bytes crc32 of that length and the payload (both
+little-endian), the payload. Whoever reads stops at the first frame that is short or whose crc is wrong: that is where
+a writer died, and nothing behind it was ever acknowledged. Manifest, decision log and journals are all such files; one
+file has one writer for its whole life.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RecordWriter:
     def append(self, payload: bytes) -> int:
         """Append one record; returns the offset of its frame."""
         at = self.size
-        self._file.write(FRAME.pack(len(payload), zlib.crc32(payload)))
+        self._file.write(FRAME.pack(len(payload), _crc(payload)))
         self._file.write(payload)
         self.size = at + FRAME.size + len(payload)
         return at
@@ -82,15 +82,16 @@ class RecordReader:
                 return None
             begin = FRAME.size
         payload = self._buffer[begin : begin + length]
-        if zlib.crc32(payload) != crc:
+        if _crc(payload) != crc:
+            self._buffer = b""  # it may have been seen half-written: look at the file again next time
             return None
         self.at += FRAME.size + length
         return payload
 
     def _fill(self, wanted: int) -> bool:
         """Make the buffer begin at `at`; whether it then holds as many bytes as are wanted."""
-        if self._fd < 0:
-            return False
+        if self._fd < 0 or (wanted > _READ_AHEAD and self.at + wanted > os.fstat(self._fd).st_size):
+            return False  # a length that was never written must not be believed
         self._buffer = os.pread(self._fd, max(wanted, _READ_AHEAD), self.at)
         self._buffer_at = self.at
         return len(self._buffer) >= wanted
@@ -99,6 +100,11 @@ class RecordReader:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _crc(payload: bytes) -> int:
+    # With the length in it, a run of zeros, as some file systems leave it after a crash, is no record.
+    return zlib.crc32(payload, zlib.crc32(len(payload).to_bytes(4, "little")))
 
 
 def read_records(path: Path, *, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:

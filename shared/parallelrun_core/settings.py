@@ -35,6 +35,8 @@ class ServiceSettings(BaseSettings):
     """How long a silent master keeps leading a job."""
     health_port: int = Field(default=0, ge=0, le=65535)
     """Port of /livez, /readyz and /metrics on the loopback interface; 0: none."""
+    allow_volatile_redis: bool = False
+    """Work with a Redis that may forget what it was told. For tests."""
     log_format: str = Field(default="json", pattern="^(json|text)$")
     """How this service logs to stderr."""
 

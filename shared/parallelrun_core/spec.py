@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from parallelrun_core.errors import InvalidInput, Problem
 
@@ -21,14 +22,31 @@ _INPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BINDING = re.compile(r"\$\{\{\s*inputs\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _FORBIDDEN_IN_FILE_NAME: Final = frozenset('~"#%&*:<>?/\\{|}')
 _MAX_SECONDS: Final = 259_200
+_MAX_NAME_BYTES: Final = 255
 _MAX_DOCUMENT_BYTES: Final = 1 << 20
 
 Seconds = Annotated[float, Field(gt=0, le=_MAX_SECONDS)]
 Threshold = Annotated[int, Field(ge=-1)]
 
 
+def without_nul(value: str) -> str:
+    """The text, if it can be handed to the operating system.
+
+    Raises:
+        ValueError: it holds a NUL.
+    """
+    if "\0" in value:
+        raise ValueError("it holds a NUL character")
+    return value
+
+
+def _at(field: str, message: str) -> PydanticCustomError:
+    """What a check of the whole job has against one of its fields."""
+    return PydanticCustomError("job", "{message}", {"message": message, "field": field})
+
+
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True)
 
 
 class Input(_Strict):
@@ -38,6 +56,11 @@ class Input(_Strict):
     """Absolute, or relative to the job file. A folder counts with everything below it."""
     type: Literal["uri_folder", "uri_file"] = "uri_folder"
     mode: Literal["ro_mount", "direct"] = "ro_mount"
+
+    @field_validator("path")
+    @classmethod
+    def _no_nul_inside(cls, value: str) -> str:
+        return without_nul(value)
 
 
 class JobSpec(_Strict):
@@ -155,25 +178,33 @@ class JobSpec(_Strict):
     @field_validator("append_row_file_name")
     @classmethod
     def _plain_file_name(cls, value: str) -> str:
-        bad = sorted(_FORBIDDEN_IN_FILE_NAME.intersection(value))
-        if bad or value in {".", ".."} or any(ord(char) < 32 for char in value):
+        if len(value.encode(errors="surrogatepass")) > _MAX_NAME_BYTES:
+            raise ValueError(f"a file name has at most {_MAX_NAME_BYTES} bytes")
+        if _FORBIDDEN_IN_FILE_NAME.intersection(value) or value in {".", ".."} or any(ord(char) < 32 for char in value):
             raise ValueError(f"a plain file name is needed, without any of {' '.join(sorted(_FORBIDDEN_IN_FILE_NAME))}")
         return value
 
+    @field_validator("code", "entry_script", "output", "program_arguments")
+    @classmethod
+    def _no_nul_inside(cls, value: str) -> str:
+        return without_nul(value)
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        names = ", ".join(self.inputs)
         if not self.input_data:
             if len(self.inputs) > 1:
-                raise ValueError(
-                    f"input_data must say which of the inputs ({', '.join(self.inputs)}) is cut into mini-batches"
-                )
+                raise _at("input_data", f"it must say which of the inputs ({names}) is cut into mini-batches")
             object.__setattr__(self, "input_data", tuple(self.inputs))
         for name in self.input_data:
             if name not in self.inputs:
-                raise ValueError(f"input_data names {name!r}, which is not among inputs ({', '.join(self.inputs)})")
+                raise _at("input_data", f"{name!r} is not among inputs ({names})")
         if len(set(self.input_data)) < len(self.input_data):
-            raise ValueError("input_data names an input twice")
-        self.argv()
+            raise _at("input_data", "it names an input twice")
+        try:
+            self.argv()
+        except ValueError as error:
+            raise _at("program_arguments", str(error)) from error
         return self
 
     @property
@@ -193,7 +224,7 @@ class JobSpec(_Strict):
     def _bound(self, match: re.Match[str]) -> str:
         name = match.group(1)
         if name not in self.inputs:
-            raise ValueError(f"program_arguments names ${{{{inputs.{name}}}}}, which is not among inputs")
+            raise ValueError(f"${{{{inputs.{name}}}}} is not among inputs ({', '.join(self.inputs)})")
         return self.inputs[name].path
 
     def relative_to(self, folder: Path) -> Self:
@@ -220,7 +251,7 @@ def load_document(text: str | bytes) -> object:
         raise InvalidInput("The job spec is larger than 1 MiB.")
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except Exception as error:  # PyYAML lets through whatever its constructors run into
         raise InvalidInput.at("", f"not readable as YAML or JSON: {error}") from error
 
 
@@ -244,11 +275,14 @@ def set_field(document: object, assignment: str) -> None:
 
 
 def _absolute(folder: Path, path: str) -> str:
-    return str(folder / Path(path).expanduser()) if path else ""
+    try:
+        return str(folder / Path(path).expanduser()) if path else ""
+    except RuntimeError as error:
+        raise InvalidInput.at("", f"{path!r}: there is no such home folder") from error
 
 
 def _problem(model: type[BaseModel], details: Any) -> Problem:
-    where = [str(part) for part in details["loc"]]
+    where = [str(part) for part in details["loc"] or [details.get("ctx", {}).get("field", "")] if part]
     pointer = "/".join(["", *where]) if where else ""
     if details["type"] == "extra_forbidden":
         known = list(Input.model_fields if where[:1] == ["inputs"] else model.model_fields)

@@ -6,7 +6,8 @@
       └────────────┴───────────────────────► canceled
 
 Each move is one compare-and-set (`lua/transition.lua`), so of two that race one wins and the other is told.
-A cancel wins before `finalizing` and is refused after it. Nothing leaves a terminal state.
+A cancel wins before `finalizing` and is refused after it. Nothing leaves a terminal state but by the user's wish to
+resume or retry, which begins a new generation (`lua/reopen.lua`).
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,14 +16,18 @@ from parallelrun_core.errors import NotFound, ParallelRunError
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.states import JobState
-from parallelrun_core.store.connection import connect
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.leader_queue import Concatenated, LeaderQueue, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.telemetry import logger
 
+if TYPE_CHECKING:
+    from redis import Redis
+
 SETTINGS = "_PARALLELRUN_CONCATENATOR_SETTINGS"
 """Variable in which the supervisor leaves its settings for the processes that RQ forks."""
 _SHOW_EVERY_S = 0.5
+_TELL_WITHIN_S = 60.0
 
 
 def concatenate(job_id: str) -> None:
@@ -46,7 +52,8 @@ def concatenate(job_id: str) -> None:
             shown_at = now
             progress.bytes_concatenated = length
             text = msgspec.json.encode(progress)
-            queue.show({"progress": text}, event=("progress", text))
+            with suppress(*CONNECTION_ERRORS):  # this is for those who watch; the work goes on without them
+                queue.show({"progress": text}, event=("progress", text))
 
     began = time.monotonic()
     try:
@@ -59,4 +66,17 @@ def concatenate(job_id: str) -> None:
     except (OSError, ParallelRunError, NotFound) as error:
         log.error("concatenation_failed", error=str(error))
         made = Concatenated("", 0, "", problem=f"The output can't be put together: {error}")
-    report_concatenated(redis, job_id, made)
+    _tell(redis, job_id, made)
+
+
+def _tell(redis: Redis, job_id: str, made: Concatenated) -> None:
+    """Tell the leader, also when Redis is away just now: a large output should not be made twice for that."""
+    until = time.monotonic() + _TELL_WITHIN_S
+    while True:
+        try:
+            report_concatenated(redis, job_id, made)
+            return
+        except CONNECTION_ERRORS:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)  # there is no event for a server that comes back

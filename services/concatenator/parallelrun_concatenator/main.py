@@ -13,6 +13,7 @@ from parallelrun_core import telemetry
 from parallelrun_core.health import serve_health
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
+from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import CONCATENATE_QUEUE
 from parallelrun_core.store.rqworkers import RqWorkers
 
@@ -20,16 +21,17 @@ _LOOK_S = 1.0
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one concatenator until SIGTERM or SIGINT."""
+    """Run one concatenator until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
     settings = ConcatenatorSettings.from_command_line(argv)
     die_with_parent_if_told()
     telemetry.configure("concatenator", log_format=settings.log_format)
     log = telemetry.logger()
+    wait_for_fit_redis(settings)
     os.environ[SETTINGS] = settings.model_dump_json()
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    workers = RqWorkers(settings.redis_url, CONCATENATE_QUEUE, settings.concatenators)
+    workers = RqWorkers(settings.redis_url, CONCATENATE_QUEUE, settings.concatenators, listen_s=settings.leader_seconds)
     redis = connect(settings.redis_url)
     connected = False
     serve_health(settings.health_port, ready=lambda: connected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -39,12 +40,12 @@ def merge(segments: Iterable[Segment], parts: Path, target: Path, progress: Call
         OSError: a part is missing, or the disk is full.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    beside = target.with_name(f".merging-{parts.parent.name}-{secrets.token_hex(8)}")
     opened = _Parts(parts)
     digest = hashlib.sha256()
     length = 0
     try:
-        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
             pending: list[memoryview] = []
             size = 0
@@ -102,7 +103,10 @@ class _Parts:
         found = self._maps.get(part)
         if found is None:
             with open(self._folder / part, "rb") as file:
-                found = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+                try:
+                    found = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+                except ValueError as error:
+                    raise CorruptLog(f"parts/{part} is empty, but rows of it were committed") from error
             self._maps[part] = found
             if len(self._maps) > _OPEN_PARTS:
                 self._maps.popitem(last=False)  # it is unmapped once nothing points into it

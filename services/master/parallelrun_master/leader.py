@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,6 +27,7 @@ from parallelrun_core.store.leader_queue import Concatenated, LeaderQueue, News
 from parallelrun_core.store.registry import JobFailure, Registry
 from parallelrun_core.telemetry import logger
 from parallelrun_core.termlog import terms
+from parallelrun_master.inputs import changed_inputs
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.nodes import NodeWatch
 from parallelrun_master.reports import README, Overview, write_job_result
@@ -95,7 +97,8 @@ class Leader:
         self._log.exception("leader_crashed")
         if self._queue.count_crash() >= _MAX_CRASHES:
             summary = f"The master failed {_MAX_CRASHES} times: {type(error).__name__}: {error}"
-            self._move(JobState.FAILED, JobFailure(code="MASTER_ERROR", summary=summary))
+            with suppress(Conflict, NotFound):
+                self._registry.move(self._job_id, JobState.FAILED, JobFailure(code="MASTER_ERROR", summary=summary))
         self._queue.resign(self._token)
 
     # One round after another
@@ -104,14 +107,18 @@ class Leader:
         self._began = time.monotonic()
         self._tick_at = 0.0
         self._run_id = server_run_id(self._redis)
-        if self._folder.result() is None:
-            self._ledger = Ledger(self._folder.path, self._queue, term)
-            earlier = self._registry.status(self._job_id).progress
-            progress = self._ledger.progress
-            progress.retried, progress.lost = earlier.retried, earlier.lost
-            if (closing := read_closing(self._folder.path)) is not None:
-                progress.scheduled, progress.items_scheduled = closing.mini_batches, closing.items
-                progress.published, progress.listing_done = earlier.published, True
+        self._ledger = Ledger(self._folder.path, self._queue, term)
+        self._reopening = self._folder.reopening()
+        if self._reopening is not None:
+            self._queue.generation = self._reopening.generation
+            if self._reopening.retry_failed:
+                self._ledger.reopen(self._reopening.generation, self._reopening.mini_batches)
+        earlier = self._registry.status(self._job_id).progress
+        progress = self._ledger.progress
+        progress.retried, progress.lost = earlier.retried, earlier.lost
+        if (closing := read_closing(self._folder.path)) is not None:
+            progress.scheduled, progress.items_scheduled = closing.mini_batches, closing.items
+            progress.published, progress.listing_done = earlier.published, True
         state = self._registry.state(self._job_id)
         if state is JobState.QUEUED:
             (self._folder.logs / "readme.txt").write_text(README)
@@ -141,6 +148,9 @@ class Leader:
     def _process(self) -> None:
         """Until everything is decided, or the job has been ended."""
         scheduler = Scheduler(self._folder.path, self._spec, self._queue.term)
+        if (failure := self._changed_inputs()) is not None:
+            self._move(JobState.FAILED, failure)
+            return
         publisher = Publisher(self._folder.path, self._queue, self._ledger.decided)
         nodes = NodeWatch(self._registry, self._queue, self._spec, self._settings)
         inits = InitWatch(self._spec)
@@ -180,11 +190,25 @@ class Leader:
             except CONNECTION_ERRORS as error:
                 self._wait_for_redis(error)
                 publisher.rewind()
+                stall.moved(time.monotonic())  # nobody could make progress
             except OSError as error:
                 self._move(
                     JobState.FAILED, JobFailure(code="INPUT_UNREADABLE", summary=f"The input can't be read: {error}")
                 )
                 return
+
+    def _changed_inputs(self) -> JobFailure | None:
+        """A job that goes on keeps its plan, so what it has yet to do must still be what was planned."""
+        if self._reopening is None or self._reopening.accept_changed_inputs:
+            return None
+        changes = changed_inputs(self._folder.path, self._ledger.decided)
+        if not changes:
+            return None
+        return JobFailure(
+            code="INPUTS_CHANGED",
+            summary="The inputs are not what they were when they were scheduled: " + "; ".join(changes),
+            hint="put them back, or go on without them by accept_changed_inputs",
+        )
 
     def _schedule(self, scheduler: Scheduler) -> bool:
         if scheduler.closing is not None:
@@ -306,6 +330,8 @@ class Leader:
         failpoints.reach("finish.finalizing")
         self._overview.say("All mini-batches are decided; workers shut down.")
         self._wait_for_agents()
+        if self._registry.state(self._job_id) is not JobState.FINALIZING:
+            return None  # Redis has forgotten that far back
         made = Concatenated("", 0, "")
         if self._spec.writes_rows and not self._resigning:
             self._overview.say("Concatenation begins.")
@@ -329,6 +355,8 @@ class Leader:
                 self._keep_leading()
             except CONNECTION_ERRORS as error:
                 self._wait_for_redis(error)
+                if self._registry.state(self._job_id) is JobState.PROCESSING:
+                    return  # Redis has forgotten that they were to leave
 
     def _enter_late(self, news: list[News]) -> Concatenated | None:
         """While finalizing nothing can be decided any more; what still comes is about workers and the output."""
@@ -346,7 +374,10 @@ class Leader:
         while not self._resigning:
             try:
                 now = time.monotonic()
-                progress = self._registry.status(self._job_id).progress
+                status = self._registry.status(self._job_id)
+                if status.state is not JobState.FINALIZING:
+                    return None
+                progress = status.progress
                 if asked and progress.bytes_concatenated != last:
                     last, ask_at = progress.bytes_concatenated, now + _CONCATENATE_AGAIN_S
                 if now >= ask_at or concatenation_failed(self._redis, self._job_id, attempt=attempt):
@@ -393,14 +424,24 @@ class Leader:
         failpoints.reach("finish.after_state")
         return result
 
+    def _show_end(self, end: JobState) -> None:
+        """Let Redis have the recorded state: a leader may have died before, Redis may have forgotten it since."""
+        state = self._registry.state(self._job_id)
+        if state is JobState.PROCESSING and end is JobState.COMPLETED:
+            self._move(JobState.FINALIZING)
+        if state is not end:
+            self._move(end)
+
     def _retire(self, result: JobResult) -> None:
         """The result is recorded: show it, wait for the agents to let go, and clean up."""
-        if self._registry.state(self._job_id) is not result.state:
-            self._move(result.state)  # an earlier leader died before it could
+        self._show_end(result.state)
         text = msgspec.json.encode(result.progress)
         self._queue.show(
             {"progress": text, "ended": repr(result.ended)}, event=("end", msgspec.json.encode(result.state))
         )
         self._wait_for_agents()
+        self._show_end(result.state)
+        for leftover in self._folder.output_file(self._spec).parent.glob(f".merging-{self._job_id}-*"):
+            leftover.unlink(missing_ok=True)
         self._registry.retire(self._job_id)
         self._log.info("job_ended", state=result.state)

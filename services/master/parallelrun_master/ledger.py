@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core import failpoints
-from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.store.leader_queue import LeaderQueue, News
@@ -31,11 +31,20 @@ class Ledger:
         self._last_seen = b"0-0"
         self._forgettable = b""
         self._synced_at = 0.0
-        for outcome in read_decisions(folder):
-            self.progress.count(outcome)
-            self.errors.add(outcome)
-        self._log = DecisionWriter(folder, term)
+        self._told: set[str] = set()  # tokens of failures counted since Redis last forgot something
+        self._log = DecisionWriter(folder, term, seen=self.errors.add)
         self.decided = self._log.decided
+        self._show_decided()
+
+    def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
+        """Let those that failed in an earlier generation (all of them, or these) be decided anew."""
+        self.decided.reopen(generation, mini_batches)
+        self._show_decided()
+
+    def _show_decided(self) -> None:
+        progress, decided = self.progress, self.decided
+        progress.done, progress.failed, progress.rows = decided.done, decided.failed, decided.rows
+        progress.items_done, progress.items_failed = decided.items_done, decided.items_failed
 
     def read(self, *, block_ms: int | None) -> list[News]:
         """What has come in since the last call; waits for something when `block_ms` is given."""
@@ -54,16 +63,18 @@ class Ledger:
         retried = 0
         decisions = []
         for outcome in outcomes:
-            if outcome.failure is not None and (found := self.errors.add(outcome)) is not None:
-                signatures.append(found)
-            if outcome.status == "retry":
-                retried += 1
-            else:
+            if outcome.status != "retry":
                 decisions.append(outcome)
+            key = outcome.token or f"given up: {outcome.mini_batch}"
+            if outcome.failure is None or key in self._told:
+                continue
+            self._told.add(key)
+            retried += outcome.status == "retry"
+            if (found := self.errors.add(outcome)) is not None:
+                signatures.append(found)
         accepted = self._log.add(decisions)
-        for outcome in accepted:
-            self.progress.count(outcome)
         self.progress.retried += retried
+        self._show_decided()
         return accepted, signatures
 
     def settle(self, now: float, *, at_once: bool = False) -> None:
@@ -76,6 +87,7 @@ class Ledger:
         failpoints.reach("decide.after_sync")
         self._queue.forget(self._last_seen)
         self._forgettable = self._last_seen
+        self._told.clear()
         failpoints.reach("decide.after_forget")
 
     def close(self) -> None:

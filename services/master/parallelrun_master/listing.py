@@ -48,12 +48,18 @@ class Listing:
     def _walk(
         self, folder: bytes, pattern: _Pattern | None, states: frozenset[int], above: frozenset[tuple[int, int]]
     ) -> Iterator[Chunk]:
-        identity = os.stat(folder)
+        try:
+            identity = os.stat(folder)
+            scan = os.scandir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            if not above:
+                raise
+            return  # it went away while the folder above it was listed
         here = (identity.st_dev, identity.st_ino)
-        if here in above:
-            return  # a link that leads back to a folder above it
         below = above | {here}
-        with os.scandir(folder) as scan:
+        with scan:
+            if here in above:
+                return  # a link that leads back to a folder above it
             first = list(islice(scan, SORTED_UP_TO + 1))
             if len(first) <= SORTED_UP_TO:
                 yield from self._sorted(folder, first, pattern, states, below)
@@ -63,7 +69,7 @@ class Listing:
             while first:
                 names = []
                 for entry in first:
-                    if entry.is_dir():
+                    if _is_folder(entry):
                         folders.append(entry.name)
                     elif pattern is None or pattern.accepts(states, entry.name):
                         names.append(entry.name)
@@ -82,7 +88,7 @@ class Listing:
         below: frozenset[tuple[int, int]],
     ) -> Iterator[Chunk]:
         # With '/' behind the folders' names, the order is that of whole paths.
-        marked = sorted([entry.name + b"/" if entry.is_dir() else entry.name for entry in entries])
+        marked = sorted([entry.name + b"/" if _is_folder(entry) else entry.name for entry in entries])
         names: list[bytes] = []
         for name in marked:
             if not name.endswith(b"/"):
@@ -111,13 +117,18 @@ class Listing:
         yield from self._walk(os.path.join(folder, name), pattern, states, below)
 
 
+def _is_folder(entry: os.DirEntry[bytes]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself: the script may say what it thinks of it
+        return False
+
+
 class _Pattern:
     """A glob below a folder, matched one path segment at a time: a state is how many segments have matched."""
 
     def __init__(self, segments: list[str]) -> None:
-        self._segments = [
-            None if segment == "**" else re.compile(os.fsencode(translate(segment))) for segment in segments
-        ]
+        self._segments = [None if segment == "**" else re.compile(translate(segment)) for segment in segments]
 
     def _reachable(self, states: frozenset[int]) -> set[int]:
         """The states, and those behind a `**`, which may match nothing."""
@@ -138,7 +149,7 @@ class _Pattern:
             segment = self._segments[state]
             if segment is None:
                 after.add(state)
-            elif segment.match(name):
+            elif segment.match(os.fsdecode(name)):
                 after.add(state + 1)
         return frozenset(after)
 
@@ -148,7 +159,7 @@ class _Pattern:
         for state in self._reachable(states):
             if state == last:
                 segment = self._segments[state]
-                if segment is None or segment.match(name):
+                if segment is None or segment.match(os.fsdecode(name)):
                     return True
         return False
 

@@ -17,6 +17,7 @@ from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.coarse import ask_for_leader
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id, without_password
+from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import LEADER_QUEUE, Registry
 from parallelrun_core.store.rqworkers import RqWorkers
 from parallelrun_master import leader as _preloaded  # noqa: F401 - so that forked processes start at once
@@ -33,7 +34,7 @@ class Master:
         self._settings = settings
         self._stopping = threading.Event()
         self._log = telemetry.logger()
-        self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders)
+        self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders, listen_s=settings.leader_seconds)
         self._run_id = ""
         self.connected = False
 
@@ -75,10 +76,11 @@ class Master:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one master until SIGTERM or SIGINT."""
+    """Run one master until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
     settings = MasterSettings.from_command_line(argv)
     die_with_parent_if_told()
     telemetry.configure("master", log_format=settings.log_format)
+    wait_for_fit_redis(settings)
     os.environ[SETTINGS] = settings.model_dump_json()
     master = Master(settings)
     for number in (signal.SIGTERM, signal.SIGINT):

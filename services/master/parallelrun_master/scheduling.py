@@ -38,6 +38,8 @@ class Scheduler:
         self._writer: ManifestWriter | None = None
         if self.closing is None:
             self._writer = ManifestWriter(folder, term)
+            self.closing = read_closing(folder)  # the leader before us may have got so far a moment ago
+        if self.closing is None and self._writer is not None:
             known = _names_in(folder) if self._writer.mini_batches else {}
             self._cuts = self._cut_inputs(spec, known)
 

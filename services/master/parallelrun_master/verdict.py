@@ -10,7 +10,6 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import InitFailure
 from parallelrun_core.store.registry import JobFailure
 
-_ERROR_LOG = "logs/user/error"
 _MAX_SAMPLES = 3
 _MAX_SIGNATURES = 1000
 
@@ -22,6 +21,8 @@ class Signature:
     category: str
     message: str
     traceback: str
+    log: str
+    """Where the first of them is told in full, below logs/."""
     count: int = 0
     mini_batches: list[int] = field(default_factory=list)
 
@@ -42,7 +43,8 @@ class Errors:
         found = self._by_text.get(key)
         is_new = found is None and len(self._by_text) < _MAX_SIGNATURES
         if found is None:
-            found = Signature(failure.category, failure.message, failure.traceback)
+            log = error_log(outcome.node, outcome.process)
+            found = Signature(failure.category, failure.message, failure.traceback, log)
             if is_new:
                 self._by_text[key] = found
         found.count += 1
@@ -53,6 +55,11 @@ class Errors:
 
     def most_common(self, count: int) -> list[Signature]:
         return sorted(self._by_text.values(), key=lambda signature: -signature.count)[:count]
+
+
+def error_log(node: str, process: str) -> str:
+    """The file in which an agent keeps the errors of a worker, below logs/; empty when no worker is to blame."""
+    return f"user/error/{node}/{process}.txt" if process else ""
 
 
 def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFailure | None:
@@ -88,7 +95,7 @@ def with_cause(failure: JobFailure, errors: Errors) -> JobFailure:
         first_cause=f"{first.category}: {first.message}",
         traceback=first.traceback,
         sample_mini_batches=first.mini_batches,
-        log=_ERROR_LOG,
+        log=first.log,
         hint=failure.hint,
     )
 
@@ -118,7 +125,7 @@ class InitWatch:
             summary=f"No worker gets through init(): it failed {count} times in a row.",
             first_cause=f"{failure.failure.category}: {failure.failure.message}",
             traceback=failure.failure.traceback,
-            log=f"{_ERROR_LOG}/{failure.node}/{failure.process}.txt",
+            log=error_log(failure.node, failure.process),
             hint="init() and the script's own imports run once in each worker; try them on one machine first",
         )
 

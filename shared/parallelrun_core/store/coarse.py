@@ -56,6 +56,8 @@ def _enqueue(redis: Redis, name: str, function: str, job_id: str, rq_id: str) ->
     earlier = target.fetch_job(rq_id)
     if earlier is not None:
         if earlier.get_status() == JobStatus.QUEUED:
+            if target.get_job_position(rq_id) is None:
+                target.push_job_id(rq_id)  # somebody took it: to start it just now, or to die with it
             return
         earlier.delete()  # whoever ran it has died, or it wouldn't be asked for again
     target.enqueue(

@@ -76,10 +76,13 @@ class LeaderQueue:
         self._redis = redis
         self._keys = keys = JobKeys(job_id)
         self.term = 0
+        self.generation = 0
         self._lead = script(redis, "lead")
         self._lead_keys = [keys.job, keys.leader]
         self._publish = script(redis, "publish")
         self._publish_keys = [keys.job, keys.ready, keys.messages]
+        self._forget = script(redis, "forget")
+        self._assign = script(redis, "assign")
         self._reap = script(redis, "reap")
         self._reap_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.outcomes,
@@ -108,14 +111,16 @@ class LeaderQueue:
         return int(self._redis.hget(self._keys.job, "published") or 0)
 
     def publish(self, first: int, messages: list[bytes]) -> Published:
-        """Put messages of consecutive ids up for leasing. With none, just look.
+        """Put messages of consecutive ids up for leasing. With none, just look. A job that isn't processing takes none.
 
         Raises:
-            Fenced: another turn has begun, or the job isn't processing any more.
+            Fenced: another turn has begun.
         """
         done, *rest = self._publish(keys=self._publish_keys, args=[self.term, first, *messages])
         if rest[0] == b"fenced":
             raise Fenced(f"term {self.term} may not publish")
+        if rest[0] == b"ended":
+            return Published(first, 0, 0)
         if not done:
             return Published(int(rest[0]), 0, 0)
         return Published(first + len(messages), int(rest[0]), int(rest[1]))
@@ -129,7 +134,7 @@ class LeaderQueue:
         if records := fields.get(b"r"):
             return News(entry_id, outcomes=tuple(decode_list(records)))
         if mini_batch := fields.get(b"given_up"):
-            return News(entry_id, outcomes=(_given_up(int(mini_batch), fields),))
+            return News(entry_id, outcomes=(_given_up(int(mini_batch), self.generation, fields),))
         if failure := fields.get(b"init_failed"):
             return News(entry_id, init_failure=msgspec.json.decode(failure, type=InitFailure))
         if concatenated := fields.get(b"concatenated"):
@@ -137,9 +142,15 @@ class LeaderQueue:
         return News(entry_id)
 
     def forget(self, up_to: bytes) -> None:
-        """Drop the entries up to this one: they are in the decision log."""
+        """Drop the entries up to this one: they are in the decision log.
+
+        Raises:
+            Fenced: another turn has begun, and its leader may not have read them.
+        """
         stamp, _, sequence = up_to.partition(b"-")
-        self._redis.xtrim(self._keys.outcomes, minid=f"{int(stamp)}-{int(sequence) + 1}", approximate=False)
+        keep = f"{int(stamp)}-{int(sequence) + 1}"
+        if not self._forget(keys=[self._keys.job, self._keys.outcomes], args=[self.term, keep]):
+            raise Fenced(f"term {self.term} may not trim the stream")
 
     def reap(self, *, max_lost: int, max_lease_ms: int) -> Reaped:
         """End the sessions whose lease has run out.
@@ -161,12 +172,13 @@ class LeaderQueue:
         return int(self._redis.hlen(self._keys.leases))
 
     def assign(self, nodes: list[str]) -> None:
-        """Let only these nodes work for the job."""
-        with self._redis.pipeline(transaction=True) as pipe:
-            pipe.delete(self._keys.nodes)
-            if nodes:
-                pipe.sadd(self._keys.nodes, *nodes)
-            pipe.execute()
+        """Let only these nodes work for the job; every node, when there are none.
+
+        Raises:
+            Fenced: another turn has begun.
+        """
+        if not self._assign(keys=[self._keys.job, self._keys.nodes], args=[self.term, *nodes]):
+            raise Fenced(f"term {self.term} may not assign nodes")
 
     def count_crash(self) -> int:
         """Count one more leader that failed; returns how many did."""
@@ -193,11 +205,11 @@ def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated) -
     redis.xadd(JobKeys(job_id).outcomes, {"concatenated": msgspec.json.encode(concatenated)})
 
 
-def _given_up(mini_batch: int, fields: dict[bytes, bytes]) -> Outcome:
+def _given_up(mini_batch: int, generation: int, fields: dict[bytes, bytes]) -> Outcome:
     raw = fields[b"message"]
     return Outcome(
         mini_batch=mini_batch,
-        generation=0,
+        generation=generation,
         status="failed",
         token="",
         tries=int(fields[b"tries"]),

@@ -51,7 +51,7 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     slots: int
     busy: int
     state: str
-    """`ready`, or `draining` once it was told to stop."""
+    """`ready`; `disk_full` while it waits for room; `draining` once it was told to stop."""
     version: str
     started: float
     jobs: list[str] = []
@@ -79,6 +79,7 @@ class Registry:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._transition = script(redis, "transition")
+        self._reopen = script(redis, "reopen")
         self._beat = script(redis, "beat")
 
     # Jobs
@@ -173,6 +174,17 @@ class Registry:
             raise NotFound(f"There is no job {job_id!r}.")
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: it can't become {to}.")
+
+    def reopen(self, job_id: str, *, submitted: float) -> None:
+        """Queue a job again that has ended, or of which Redis knows nothing any more.
+
+        Raises:
+            Conflict: it has not ended.
+        """
+        done, present = self._reopen(keys=[JobKeys(job_id).job, JobKeys(job_id).events])
+        if not done:
+            raise Conflict(f"Job {job_id} is {present.decode()}: only a job that has ended can be reopened.")
+        self.add_job(job_id, submitted=submitted)
 
     def has_leader(self, job_id: str) -> bool:
         return bool(self._redis.exists(JobKeys(job_id).leader))

@@ -23,12 +23,26 @@ from parallelrun_core.telemetry import logger
 log = logger()
 
 _STOP_S = 10.0
+_LONGEST_LISTEN_S = 5
+
+
+class _Worker(Worker):
+    """An RQ worker that notices soon when Redis is back, and by itself when its connection is dead."""
+
+    max_connection_wait_time = 1.0
+
+    @property
+    def connection_timeout(self) -> int:
+        return self.dequeue_timeout + 2
 
 
 class RqWorkers:
     """Keeps `count` RQ workers on one queue (RQ protects a popped entry only for workers of a single queue)."""
 
-    def __init__(self, redis_url: str, queue_name: str, count: int) -> None:
+    def __init__(self, redis_url: str, queue_name: str, count: int, *, listen_s: float = _LONGEST_LISTEN_S) -> None:
+        """`listen_s`: what is put on the queue may be handed, in vain, to a worker that was cut off no longer ago."""
+        # RQ listens for its time to live less 15 s, by default for minutes.
+        self._ttl_s = 15 + max(1, min(int(listen_s), _LONGEST_LISTEN_S))
         self._redis_url = redis_url
         self._queue_name = queue_name
         self._count = count
@@ -53,8 +67,13 @@ class RqWorkers:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             die_with_parent_if_told()
-            redis = connect(self._redis_url, timeout_s=30)
-            worker = Worker([queue(redis, self._queue_name)], connection=redis, serializer=JSONSerializer)
+            redis = connect(self._redis_url)
+            worker = _Worker(
+                [queue(redis, self._queue_name)],
+                connection=redis,
+                serializer=JSONSerializer,
+                worker_ttl=self._ttl_s,
+            )
             worker.log.setLevel("ERROR")
             worker.work(logging_level="ERROR", with_scheduler=False)
             code = 0

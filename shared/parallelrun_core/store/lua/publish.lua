@@ -3,10 +3,12 @@
 --
 -- KEYS  1 job  2 ready  3 messages
 -- ARGV  1 term  2 id of the first message  3… messages, of consecutive ids; an empty one is decided already: skip it
--- Answer {1, messages outstanding, ready}, {0, 'fenced'} or {0, checkpoint} when it isn't at that id.
+-- Answer {1, messages outstanding, ready}, {0, 'fenced'}, {0, 'ended'} when the job isn't processing any more, or
+-- {0, checkpoint} when the checkpoint isn't at that id.
 
 local job = redis.call('HMGET', KEYS[1], 'term', 'published', 'state')
-if job[1] ~= ARGV[1] or job[3] ~= 'processing' then return {0, 'fenced'} end
+if job[1] ~= ARGV[1] then return {0, 'fenced'} end
+if job[3] ~= 'processing' then return {0, 'ended'} end
 local first = tonumber(ARGV[2])
 if tonumber(job[2] or 0) ~= first then return {0, tonumber(job[2] or 0)} end
 

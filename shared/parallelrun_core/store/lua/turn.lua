@@ -27,11 +27,12 @@ local function take(count, width)
   if count == 0 then return ids, reports end
   for i = 0, count - 1 do ids[#ids + 1] = ARGV[at + i * width] end
   local tokens = redis.call('HMGET', KEYS[4], unpack(ids))
-  local mine = {}
+  local mine, seen = {}, {}
   for i, held in ipairs(tokens) do
     local base = at + (i - 1) * width
     local token = ARGV[base + 1]
-    if state == 'processing' and held == token then
+    if state == 'processing' and held == token and not seen[ARGV[base]] then
+      seen[ARGV[base]] = true
       mine[#mine + 1] = ARGV[base]
       reports[#reports + 1] = ARGV[base + 2]
     else
@@ -72,12 +73,20 @@ for i = #returns, 1, -1 do redis.call('LPUSH', KEYS[2], returns[i]) end
 
 local answer = {state, 0, refused}
 if mode == 'leave' then
+  local prefix = session .. '/'
+  local leases = redis.call('HGETALL', KEYS[4])
+  for i = 1, #leases, 2 do -- what it still held and didn't report
+    if leases[i + 1]:sub(1, #prefix) == prefix then
+      redis.call('HDEL', KEYS[4], leases[i])
+      redis.call('LPUSH', KEYS[2], leases[i])
+    end
+  end
   redis.call('ZREM', KEYS[7], session)
   if state == 'finalizing' then redis.call('XADD', KEYS[9], '*', 'left', session) end -- the leader waits for it
   return answer
 end
 
-local want = tonumber(ARGV[5])
+local want = math.min(tonumber(ARGV[5]), 1000) -- unpack() takes no more than a few thousand
 local welcome = redis.call('EXISTS', KEYS[8]) == 0 or redis.call('SISMEMBER', KEYS[8], node) == 1
 if state == 'processing' and welcome then
   local ids = want > 0 and redis.call('LPOP', KEYS[2], want) or nil

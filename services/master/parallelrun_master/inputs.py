@@ -1,0 +1,42 @@
+"""Whether the files of a job that goes on are still those that were scheduled."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from parallelrun_core.decisions import Decided
+from parallelrun_core.manifest import NAME, read_manifest
+from parallelrun_core.message import decode, paths_of
+from parallelrun_core.termlog import file_of
+
+_MOST = 10
+
+
+def changed_inputs(folder: Path, decided: Decided) -> list[str]:
+    """What has changed about the files of undecided mini-batches since they were scheduled, a line each, not all of it.
+
+    A file counts as changed when it was written to after the manifest entry that names it.
+    """
+    changes: list[str] = []
+    more = 0
+    written: dict[int, float] = {}
+    for entry in read_manifest(folder):
+        if entry.mini_batch in decided:
+            continue
+        if entry.term not in written:
+            written[entry.term] = os.stat(file_of(folder, NAME, entry.term)).st_mtime
+        for path in paths_of(decode(entry.raw)).split(b"\0"):
+            change = _change(path, written[entry.term])
+            if change and len(changes) < _MOST:
+                changes.append(f"{os.fsdecode(path)} {change}")
+            elif change:
+                more += 1
+    return [*changes, f"and {more:,} more"] if more else changes
+
+
+def _change(path: bytes, scheduled: float) -> str:
+    try:
+        return "was changed" if os.stat(path).st_mtime > scheduled else ""
+    except OSError:
+        return "is gone"

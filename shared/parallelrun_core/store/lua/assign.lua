@@ -1,0 +1,10 @@
+-- The leader says which nodes may work for the job.
+--
+-- KEYS  1 job  2 nodes
+-- ARGV  1 term  2… nodes
+-- Answer: 1, or 0 when another turn has begun.
+
+if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[2])
+if #ARGV > 1 then redis.call('SADD', KEYS[2], unpack(ARGV, 2)) end
+return 1

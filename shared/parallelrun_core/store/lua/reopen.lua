@@ -1,0 +1,14 @@
+-- A job that has ended goes on, in a new generation: queued again, nothing published, nothing leased.
+--
+-- KEYS  1 job  2 events
+-- Answer {1, 'queued'} or {0, present state}.
+
+local state = redis.call('HGET', KEYS[1], 'state')
+if state and state ~= 'completed' and state ~= 'failed' and state ~= 'canceled' then return {0, state} end
+redis.call('HSET', KEYS[1], 'state', 'queued', 'published', 0)
+redis.call('HDEL', KEYS[1], 'failure', 'ended', 'crashes')
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+redis.call('PERSIST', KEYS[1])
+redis.call('PERSIST', KEYS[2])
+redis.call('XADD', KEYS[2], '*', 'event', 'state', 'data', cjson.encode({state = 'queued'}))
+return {1, 'queued'}

@@ -1,0 +1,145 @@
+"""One job on a real server, and a view of all that Redis holds of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parallelrun_core.ids import new_job_id, new_session
+from parallelrun_core.message import encode_files
+from parallelrun_core.outcome import Outcome, encode
+from parallelrun_core.states import JobState
+from parallelrun_core.store.agent_queue import AgentQueue, Delivery, Reports
+from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.leader_queue import LeaderQueue, Published
+from parallelrun_core.store.registry import Registry
+from tests.unit.core.making import failed, outcome
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+LONG_MS = 600_000
+"""A lease that no test outlives."""
+
+
+@dataclass
+class Session:
+    """An agent's session: its queue, and the name that its tokens begin with."""
+
+    name: str
+    queue: AgentQueue
+
+    def lease(self, want: int) -> tuple[Delivery, ...]:
+        return self.queue.turn("join", Reports(), want).deliveries
+
+
+class Desk:
+    """One job that is processing, led by `leader`."""
+
+    def __init__(self, redis: Redis, state: JobState = JobState.PROCESSING) -> None:
+        self.redis = redis
+        self.job_id = new_job_id()
+        self.keys = JobKeys(self.job_id)
+        self.registry = Registry(redis)
+        self.registry.add_job(self.job_id, submitted=1.0)
+        self.force(state)
+        self.leader = LeaderQueue(redis, self.job_id)
+        assert self.leader.acquire("leader", ttl_ms=LONG_MS, folder_term=0) == 1
+
+    def force(self, state: JobState | None) -> None:
+        """Put the job into any state, whatever the rules say; None: Redis doesn't know it."""
+        if state is None:
+            self.redis.delete(self.keys.job)
+        else:
+            self.redis.hset(self.keys.job, "state", state)
+
+    def agent(self, node: str = "node", lease_ms: int = LONG_MS) -> Session:
+        session = new_session(node)
+        return Session(session, AgentQueue(self.redis, self.job_id, session=session, node=node, lease_ms=lease_ms))
+
+    def publish(self, count: int) -> Published:
+        first = self.leader.checkpoint()
+        return self.leader.publish(first, [message(first + number) for number in range(count)])
+
+    def expire(self, *sessions: Session) -> None:
+        """Let the leases of these sessions have run out just now, by Redis' clock."""
+        for session in sessions:
+            self.redis.zadd(self.keys.sessions, {session.name: 1})
+
+    def ready(self) -> list[int]:
+        found: Any = self.redis.lrange(self.keys.ready, 0, -1)
+        return [int(raw) for raw in found]
+
+    def leases(self) -> dict[int, str]:
+        found: Any = self.redis.hgetall(self.keys.leases)
+        return {int(raw): token.decode() for raw, token in found.items()}
+
+    def expiries(self) -> list[float]:
+        """When the sessions' leases end, ms of Redis' clock."""
+        found: Any = self.redis.zrange(self.keys.sessions, 0, -1, withscores=True)
+        return [score for _, score in found]
+
+    def messages(self) -> set[int]:
+        found: Any = self.redis.hkeys(self.keys.messages)
+        return {int(raw) for raw in found}
+
+    def charged(self) -> dict[str, dict[int, int]]:
+        """What Redis keeps of failed tries and lost deliveries."""
+        found: dict[str, Any] = {name: self.redis.hgetall(getattr(self.keys, name)) for name in ("tries", "lost")}
+        return {name: {int(raw): int(count) for raw, count in counts.items()} for name, counts in found.items()}
+
+    def outcomes(self) -> list[Outcome]:
+        """All that the leader would read now."""
+        news = self.leader.news(b"0-0", block_ms=None, count=100_000)
+        return [each for entry in news for each in entry.outcomes]
+
+    def everything(self) -> dict[bytes, Any]:
+        """Each key of the job with its value, to compare before and after."""
+        found: dict[bytes, Any] = {}
+        keys: Any = self.redis.keys(f"*{self.job_id}*")
+        for key in sorted(keys):
+            kind: Any = self.redis.type(key)
+            match kind:
+                case b"hash":
+                    found[key] = self.redis.hgetall(key)
+                case b"list":
+                    found[key] = self.redis.lrange(key, 0, -1)
+                case b"zset":
+                    found[key] = self.redis.zrange(key, 0, -1)
+                case b"set":
+                    found[key] = self.redis.smembers(key)
+                case b"stream":
+                    found[key] = self.redis.xrange(key)
+                case _:
+                    found[key] = self.redis.get(key)
+        return found
+
+
+def message(mini_batch: int) -> bytes:
+    return encode_files([(b"/in", [b"file-%d" % mini_batch, b"other"])], 2)
+
+
+def decided(deliveries: Iterable[Delivery]) -> Reports:
+    """Reports that these are done."""
+    return Reports(
+        decided=[
+            (each.mini_batch, each.token, encode(outcome(each.mini_batch, token=each.token, tries=each.tries + 1)))
+            for each in deliveries
+        ]
+    )
+
+
+def retried(deliveries: Iterable[Delivery]) -> Reports:
+    """Reports that a try of each of these failed, and another may follow."""
+    return Reports(
+        retries=[
+            (each.mini_batch, each.token, encode(failed(each.mini_batch, status="retry", token=each.token)))
+            for each in deliveries
+        ]
+    )
+
+
+def returned(deliveries: Iterable[Delivery]) -> Reports:
+    """Reports that these were never started."""
+    return Reports(returns=[(each.mini_batch, each.token) for each in deliveries])

@@ -1,0 +1,138 @@
+"""A whole leader on a real server, with agents that this test plays: cancels and takeovers at awkward moments."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parallelrun_core.decisions import read_decisions
+from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult
+from parallelrun_core.progress import Progress
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.states import JobState
+from parallelrun_core.store.connection import connect
+from parallelrun_master.leader import Leader
+from parallelrun_master.scheduling import Publisher
+from parallelrun_master.settings import MasterSettings
+from tests.integration.queue.desk import Desk, decided
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = [
+    pytest.mark.integration,
+    # A leader has a process of its own, which ends with it and so closes its files.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+class Led:
+    """A job with a folder, and a leader to be run."""
+
+    def __init__(self, redis: Redis, url: str, root: Path, files: int, state: JobState = JobState.QUEUED) -> None:
+        inputs = root / "inputs"
+        inputs.mkdir()
+        for number in range(files):
+            (inputs / f"f{number}").touch()
+        self.desk = Desk(redis, state)
+        self.desk.leader.resign("leader")
+        self.folder = JobFolder(root, self.desk.job_id)
+        spec = JobSpec.parse({
+            "entry_script": "a.py", "inputs": str(inputs), "mini_batch_size": 1, "output_action": "summary_only",
+        })  # fmt: skip
+        self.folder.create(
+            JobRecord(job_id=self.desk.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
+        )
+        self.settings = MasterSettings(root=root, leader_seconds=600)
+        self.url = url
+
+    def leader(self) -> Leader:
+        return Leader(connect(self.url), self.desk.job_id, self.settings)
+
+    def result(self) -> JobResult:
+        found = self.folder.result()
+        assert found is not None, "the leader has ended without a result"
+        return found
+
+
+@pytest.fixture
+def led(redis: Redis, redis_url: str, tmp_path: Path) -> Callable[..., Led]:
+    """Make a job for a leader."""
+    return lambda files, **options: Led(redis, redis_url, tmp_path, files, **options)
+
+
+def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> None:
+    job = led(25)
+    agent = job.desk.agent()
+
+    def work() -> None:
+        queue = agent.queue
+        deadline = time.monotonic() + 30
+        reports, joined = decided(()), False
+        while time.monotonic() < deadline:
+            turn = queue.turn("stay" if joined else "join", reports, 3)
+            joined = True
+            reports = decided(turn.deliveries)
+            if turn.state is JobState.FINALIZING:
+                queue.turn("leave", decided(()), 0)
+                return
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    job.leader().run()
+    thread.join(30)
+    result = job.result()
+    assert result.state is JobState.COMPLETED
+    assert (result.progress.done, result.progress.scheduled, result.order) == (25, 25, "sorted")
+    assert sorted(each.mini_batch for each in read_decisions(job.folder.path)) == list(range(25))
+    assert job.desk.registry.state(job.desk.job_id) is JobState.COMPLETED
+    assert job.desk.registry.active_jobs() == []
+
+
+def test_a_cancel_in_the_middle_of_publishing_is_concluded_by_the_same_leader(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(30)
+    step = Publisher.step
+
+    def canceled_just_before(publisher: Publisher, scheduled: int) -> bool:
+        if job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING:
+            job.desk.registry.move(job.desk.job_id, JobState.CANCELED)
+        return step(publisher, scheduled)
+
+    monkeypatch.setattr(Publisher, "step", canceled_just_before)
+    job.leader().run()
+    assert job.result().state is JobState.CANCELED
+    assert job.desk.registry.active_jobs() == []
+
+
+@pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
+def test_who_takes_over_after_the_result_was_recorded_waits_for_the_agents_and_cleans_up(
+    led: Callable[..., Led], state: JobState
+) -> None:
+    job = led(1, state=state)
+    ended = state if state.is_terminal else JobState.COMPLETED
+    job.folder.conclude(JobResult(job_id=job.desk.job_id, state=ended, started=1.0, ended=2.0, progress=Progress()))
+    agent = job.desk.agent()
+    agent.lease(0)
+    timer = threading.Timer(0.5, lambda: agent.queue.turn("leave", decided(()), 0))
+    timer.start()
+    job.leader().run()
+    timer.join()
+    assert job.desk.registry.active_jobs() == []
+    assert job.desk.registry.state(job.desk.job_id) is ended
+
+
+def test_a_second_leader_is_turned_away(led: Callable[..., Led]) -> None:
+    job = led(1)
+    holder: Any = job.desk.leader
+    assert holder.acquire("somebody", ttl_ms=600_000, folder_term=0)
+    job.leader().run()
+    assert job.folder.result() is None
+    assert job.desk.registry.state(job.desk.job_id) is JobState.QUEUED

@@ -1,0 +1,121 @@
+"""A job that has ended goes on: what was never decided, or what failed, into the same output."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.decisions import read_outcomes
+from parallelrun_core.jobfolder import Reopening
+from parallelrun_core.states import JobState
+from parallelrun_core.store.coarse import ask_for_leader
+from tests.cluster import Cluster
+
+pytestmark = pytest.mark.integration
+
+PICKY = textwrap.dedent("""
+    import os
+    def run(mini_batch):
+        names = [os.path.basename(path) for path in mini_batch]
+        if os.path.exists(os.environ["SWITCH"]) and any(int(name[5:12]) % 10 == 3 for name in names):
+            raise ValueError("not today")
+        with open(os.environ["RUNS"], "a") as file:
+            file.write(names[0] + "\\n")
+        return names
+""")
+
+
+def submit(cluster: Cluster, **settings: object) -> tuple[str, Path, Path]:
+    switch, runs = cluster.home / "switch", cluster.home / "runs"
+    switch.touch()
+    runs.touch()
+    variables = {"SWITCH": str(switch), "RUNS": str(runs)}
+    job = cluster.submit(PICKY, inputs=cluster.files(100), environment_variables=variables, **settings)
+    return job, switch, runs
+
+
+def reopen(cluster: Cluster, job: str, **settings: object) -> None:
+    """What the API does when it is asked to."""
+    cluster.until(lambda: job not in cluster.registry.active_jobs(), "the job is retired")
+    folder = cluster.folder(job)
+    reopening = Reopening(generation=folder.generation() + 1, at=time.time(), **settings)  # type: ignore[arg-type]
+    folder.reopen(reopening)
+    cluster.registry.reopen(job, submitted=folder.record().submitted)
+    ask_for_leader(cluster.redis, job, attempt=f"again-{reopening.generation}")
+
+
+def test_retry_runs_only_what_failed_and_completes_the_output() -> None:
+    with Cluster() as cluster:
+        job, switch, runs = submit(cluster, mini_batch_size=1, run_max_try=1)
+        first = cluster.result(job)
+        assert first.state is JobState.COMPLETED
+        assert (first.progress.done, first.progress.failed) == (90, 10)
+        assert len(cluster.output(first)) == 90
+        switch.unlink()
+        runs.write_text("")
+        reopen(cluster, job, retry_failed=True)
+        second = cluster.result(job)
+        assert second.state is JobState.COMPLETED
+        assert (second.progress.done, second.progress.failed, second.progress.items_failed) == (100, 0, 0)
+        assert cluster.output(second) == [f"file-{number:07d}.txt" for number in range(100)]
+        assert len(runs.read_text().split()) == 10, "something was run that had succeeded"
+
+
+def test_retry_of_some_leaves_the_others_failed() -> None:
+    with Cluster() as cluster:
+        job, switch, _ = submit(cluster, mini_batch_size=1, run_max_try=1)
+        cluster.result(job)
+        switch.unlink()
+        reopen(cluster, job, retry_failed=True, mini_batches=[3, 13])
+        result = cluster.result(job)
+        assert (result.progress.done, result.progress.failed) == (92, 8)
+
+
+def test_resume_does_what_was_never_decided() -> None:
+    with Cluster() as cluster:
+        job, switch, runs = submit(cluster, mini_batch_size=1, run_max_try=1, mini_batch_error_threshold=1)
+        first = cluster.result(job)
+        assert first.state is JobState.FAILED
+        assert not first.output
+        switch.unlink()
+        done = {outcome.mini_batch for outcome in read_outcomes(cluster.folder(job).path) if outcome.status == "done"}
+        runs.write_text("")
+        reopen(cluster, job, retry_failed=True)
+        result = cluster.result(job)
+        assert result.state is JobState.COMPLETED, result.failure
+        assert cluster.output(result) == [f"file-{number:07d}.txt" for number in range(100)]
+        assert len(runs.read_text().split()) == 100 - len(done)
+
+
+def test_a_cancelled_job_is_resumed_although_redis_has_lost_it() -> None:
+    with Cluster() as cluster:
+        job, switch, _ = submit(cluster, mini_batch_size=1)
+        switch.unlink()
+        cluster.registry.move(job, JobState.CANCELED)
+        assert cluster.result(job).state is JobState.CANCELED
+        cluster.until(lambda: job not in cluster.registry.active_jobs(), "the job is retired")
+        cluster.redis.flushall()
+        reopen(cluster, job, retry_failed=False)
+        result = cluster.result(job)
+        assert result.state is JobState.COMPLETED
+        assert cluster.output(result) == [f"file-{number:07d}.txt" for number in range(100)]
+
+
+def test_changed_inputs_are_refused_with_their_names_unless_told_otherwise() -> None:
+    with Cluster() as cluster:
+        job, switch, _ = submit(cluster, mini_batch_size=1, run_max_try=1)
+        cluster.result(job)
+        switch.unlink()
+        os.utime(cluster.files(100) / "file-0000013.txt", (time.time() + 60, time.time() + 60))
+        reopen(cluster, job, retry_failed=True)
+        refused = cluster.result(job)
+        assert refused.state is JobState.FAILED
+        assert refused.failure is not None
+        assert refused.failure.code == "INPUTS_CHANGED"
+        assert "file-0000013.txt was changed" in refused.failure.summary
+        reopen(cluster, job, retry_failed=True, accept_changed_inputs=True)
+        assert cluster.result(job).progress.done == 100

@@ -1,0 +1,222 @@
+"""The output: committed segments in mini-batch order, verified, whole or not there at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import tempfile
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_concatenator import merge as merge_module
+from parallelrun_concatenator.merge import merge
+from parallelrun_concatenator.segments import Segment, SegmentTable
+from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.outcome import Outcome
+from tests.unit.core.making import failed, names_in, open_descriptors, outcome
+
+
+class Job:
+    """A job's decisions and part files, made from rows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.parts = folder / "parts"
+        self.parts.mkdir(parents=True)
+        self.target = folder / "outputs" / "out.txt"
+        self.outcomes: list[Outcome] = []
+
+    def commit(self, mini_batch: int, rows: bytes, part: str = "a") -> None:
+        with (self.parts / part).open("ab") as file:
+            offset = file.tell()
+            file.write(rows)
+        self.outcomes.append(
+            outcome(mini_batch, part=part if rows else "", offset=offset, length=len(rows), crc=zlib.crc32(rows))
+        )
+
+    def write(self) -> None:
+        writer = DecisionWriter(self.folder, 1)
+        writer.add(self.outcomes)
+        writer.sync()
+        writer.close()
+
+    def merge(self) -> bytes:
+        merged = merge(SegmentTable(self.folder).in_order(), self.parts, self.target, lambda _: None)
+        data = self.target.read_bytes()
+        assert merged.length == len(data)
+        assert merged.sha256 == hashlib.sha256(data).hexdigest()
+        assert names_in(self.target.parent) == [self.target.name]
+        return data
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path)
+
+
+@given(rows=st.lists(st.binary(max_size=30), max_size=40), seed=st.integers(0, 10**6), parts=st.integers(1, 5))
+@settings(deadline=None, max_examples=40)
+def test_rows_come_in_mini_batch_order_whatever_order_they_were_committed_in(
+    rows: list[bytes], seed: int, parts: int
+) -> None:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merge_module, "_OPEN_PARTS", 2)
+        patch.setattr(merge_module, "_BUFFERS", 3)
+        job = Job(Path(name))
+        order = random.Random(seed)
+        numbers = list(range(len(rows)))
+        order.shuffle(numbers)
+        for number in numbers:
+            job.commit(number, rows[number], f"part{order.randrange(parts)}")
+        job.write()
+        first = job.merge()
+        assert first == b"".join(rows)
+        assert job.merge() == first
+        table = SegmentTable(job.folder)
+        assert table.bytes == len(first)
+        assert len(table) == sum(bool(each) for each in rows)
+
+
+def test_failed_mini_batches_and_second_decisions_have_no_rows(job: Job) -> None:
+    job.commit(2, b"two\n")
+    job.outcomes.append(failed(1, part="a", offset=0, length=4, crc=zlib.crc32(b"two\n")))
+    job.commit(2, b"two again\n")
+    job.commit(0, b"zero\n")
+    writer = DecisionWriter(job.folder, 1)
+    # A second decision can stand in a log only if a leader put it there without asking; it counts for nothing.
+    from parallelrun_core.outcome import encode, encode_list
+
+    writer._log.append(encode_list([encode(each) for each in job.outcomes]))
+    writer.close()
+    assert job.merge() == b"zero\ntwo\n"
+
+
+def test_a_retry_by_the_user_replaces_the_failure(job: Job) -> None:
+    job.commit(1, b"one\n")
+    job.outcomes.append(failed(0))
+    job.outcomes.append(outcome(0, generation=1, part="a", offset=0, length=4, crc=zlib.crc32(b"one\n")))
+    job.write()
+    assert job.merge() == b"one\none\n"
+
+
+def test_nothing_to_merge_gives_an_empty_file(job: Job) -> None:
+    job.write()
+    assert job.merge() == b""
+
+
+def spoil_byte(part: Path) -> None:
+    data = bytearray(part.read_bytes())
+    data[5] ^= 1
+    part.write_bytes(data)
+
+
+def cut_off(part: Path) -> None:
+    part.write_bytes(part.read_bytes()[:-1])
+
+
+def empty(part: Path) -> None:
+    part.write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [spoil_byte, cut_off, empty, lambda part: part.unlink()])
+def test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job: Job, spoil: object) -> None:
+    assert callable(spoil)
+    job.commit(0, b"zero\n")
+    job.commit(1, b"one\n")
+    job.write()
+    before = job.merge()
+    spoil(job.parts / "a")
+    with pytest.raises((CorruptLog, OSError)):
+        job.merge()
+    # The output of an earlier time stays, whole, and nothing lies beside it.
+    assert job.target.read_bytes() == before
+    assert names_in(job.target.parent) == ["out.txt"]
+
+
+def test_a_disk_that_takes_a_little_at_a_time_gets_it_all(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(50):
+        job.commit(number, b"%d\n" % number * 3)
+    job.write()
+    whole = job.merge()
+    write, writev = os.write, os.writev
+    monkeypatch.setattr(os, "writev", lambda fd, buffers: writev(fd, buffers[:2]))
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:7]))
+    monkeypatch.setattr(merge_module, "_BUFFERS", 9)
+    assert job.merge() == whole
+
+
+def test_a_disk_that_is_full_publishes_nothing(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    job.commit(0, b"zero\n")
+    job.write()
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "writev", full)
+    with pytest.raises(OSError, match="No space"):
+        job.merge()
+    assert names_in(job.target.parent) == []
+
+
+def test_the_target_appears_only_whole(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        job.commit(number, b"%d\n" % number)
+    job.write()
+    monkeypatch.setattr(merge_module, "_BUFFERS", 2)
+    seen: list[bool] = []
+    merge(SegmentTable(job.folder).in_order(), job.parts, job.target, lambda _: seen.append(job.target.exists()))
+    assert len(seen) > 5
+    assert not any(seen[:-1])
+    assert seen[-1]
+
+
+def test_two_at_the_same_time_do_not_disturb_each_other(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two containers on one volume may well have the same process id."""
+    for number in range(20):
+        job.commit(number, b"%d\n" % number)
+    job.write()
+    monkeypatch.setattr(merge_module, "_BUFFERS", 5)
+    inner: list[str] = []
+
+    def another_begins(_: int) -> None:
+        if not inner:
+            inner.append("begun")
+            inner.append(merge(SegmentTable(job.folder).in_order(), job.parts, job.target, lambda _: None).sha256)
+
+    outer = merge(SegmentTable(job.folder).in_order(), job.parts, job.target, another_begins)
+    assert inner[1] == outer.sha256
+    assert hashlib.sha256(job.target.read_bytes()).hexdigest() == outer.sha256
+    assert names_in(job.target.parent) == [job.target.name]
+
+
+@pytest.mark.parametrize("name", ["a" * 255, "é" * 127])
+def test_a_name_as_long_as_names_may_be_can_be_published(job: Job, name: str) -> None:
+    job.commit(0, b"zero\n")
+    job.write()
+    job.target = job.target.with_name(name)
+    assert job.merge() == b"zero\n"
+
+
+def test_no_descriptor_stays_open_however_many_parts_there_are(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge_module, "_OPEN_PARTS", 5)
+    for number in range(300):
+        job.commit(number, b"%d\n" % number, f"part{number}")
+    job.write()
+    before = len(open_descriptors())
+    assert job.merge() == b"".join(b"%d\n" % number for number in range(300))
+    assert len(open_descriptors()) == before
+
+
+def test_a_segment_that_lies_outside_its_part_is_told(job: Job) -> None:
+    (job.parts / "a").write_bytes(b"0123456789")
+    for segment in (
+        Segment(0, "a", 8, 5, zlib.crc32(b"89")), Segment(0, "a", 100, 1, 0), Segment(0, "a", 0, 3, 1),
+    ):  # fmt: skip
+        with pytest.raises(CorruptLog, match="mini-batch 0"):
+            merge([segment], job.parts, job.target, lambda _: None)

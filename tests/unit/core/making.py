@@ -1,0 +1,35 @@
+"""Outcomes for tests that care about one or two of their fields, and what tests look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from parallelrun_core.outcome import Failure, Outcome
+
+
+def outcome(mini_batch: int = 0, **fields: Any) -> Outcome:
+    """A decision that succeeded with one row, unless told otherwise."""
+    settings: dict[str, Any] = {
+        "generation": 0, "status": "done", "token": "node-0/a.1", "tries": 1, "node": "node", "process": "process000",
+        "part": "node-0.process000", "offset": 0, "length": 5, "crc": 1, "items": 1, "rows": 1,
+        "started": 1.0, "elapsed_s": 0.1, "run_s": 0.1, "process_s": 0.1,
+    }  # fmt: skip
+    return Outcome(mini_batch=mini_batch, **{**settings, **fields})
+
+
+def failed(mini_batch: int = 0, *, message: str = "ValueError: bad", **fields: Any) -> Outcome:
+    """A decision that failed."""
+    settings: dict[str, Any] = {"status": "failed", "part": "", "length": 0, "crc": 0, "rows": 0}
+    failure = Failure("RUN_EXCEPTION", message, "Traceback")
+    return outcome(mini_batch, **{**settings, "failure": failure, **fields})
+
+
+def names_in(folder: Path) -> list[str]:
+    """What is in a folder."""
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def open_descriptors() -> list[str]:
+    """The file descriptors of this process."""
+    return names_in(Path("/proc/self/fd"))

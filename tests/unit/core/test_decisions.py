@@ -1,0 +1,136 @@
+"""The first decision wins; a later generation may replace a failure, and never a success."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_core.decisions import Decided, DecisionWriter, read_decisions, read_outcomes
+from parallelrun_core.outcome import Outcome, encode, encode_list
+from tests.unit.core.making import failed, outcome
+
+some = st.builds(
+    lambda mini_batch, generation, done, token: (outcome if done else failed)(
+        mini_batch, generation=generation, token=str(token)
+    ),
+    st.integers(0, 5),
+    st.integers(0, 3),
+    st.booleans(),
+    st.integers(0, 10**6),
+)
+
+
+def model(outcomes: list[Outcome]) -> list[Outcome]:
+    """What must be accepted, told in the simplest way."""
+    accepted: list[Outcome] = []
+    for each in outcomes:
+        before = [other for other in accepted if other.mini_batch == each.mini_batch]
+        if any(other.status == "done" for other in before):
+            continue
+        if before and each.generation <= max(other.generation for other in before):
+            continue
+        accepted.append(each)
+    return accepted
+
+
+@given(outcomes=st.lists(some, max_size=40))
+@settings(deadline=None, max_examples=200)
+def test_the_first_of_a_generation_counts_and_success_is_final(outcomes: list[Outcome]) -> None:
+    decided = Decided()
+    expected = model(outcomes)
+    assert [each for each in outcomes if decided.accept(each)] == expected
+    ids = {each.mini_batch for each in expected}
+    assert decided.count == len(ids)
+    assert {number for number in range(10) if number in decided} == ids
+
+
+@given(outcomes=st.lists(some, max_size=12), cuts=st.lists(st.integers(0, 12), max_size=3))
+@settings(deadline=None, max_examples=40)
+def test_leaders_that_follow_each_other_agree_with_one_that_never_died(
+    outcomes: list[Outcome], cuts: list[int]
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        at = 0
+        accepted: list[Outcome] = []
+        for term, cut in enumerate([*sorted(cuts), len(outcomes)], start=1):
+            writer = DecisionWriter(folder, term)
+            # A new leader reads the stream again from an entry that its predecessor had not trimmed.
+            accepted += writer.add(outcomes[max(0, at - 2) : cut])
+            at = max(at, cut)
+            writer.sync()
+            writer.close()
+        assert accepted == model(outcomes)
+        assert list(read_decisions(folder)) == accepted
+        assert list(read_outcomes(folder)) == accepted
+
+
+def test_large_ids_cost_a_byte_each() -> None:
+    decided = Decided()
+    assert 10**7 not in decided
+    assert decided.accept(outcome(10**7))
+    assert 10**7 in decided
+    assert 10**7 - 1 not in decided
+    assert decided.count == 1
+
+
+def test_repeats_are_not_written(tmp_path: Path) -> None:
+    writer = DecisionWriter(tmp_path, 1)
+    assert writer.add([outcome(1), outcome(1, token="late")]) == [outcome(1)]
+    writer.sync()
+    size = (tmp_path / "decisions.1").stat().st_size
+    assert writer.add([outcome(1)]) == []
+    assert writer.add([]) == []
+    writer.close()
+    assert (tmp_path / "decisions.1").stat().st_size == size
+
+
+def test_a_paused_leader_decides_nothing_any_more(tmp_path: Path) -> None:
+    paused = DecisionWriter(tmp_path, 1)
+    paused.add([outcome(0)])
+    paused.sync()
+    successor = DecisionWriter(tmp_path, 2)
+    paused.add([failed(1)])
+    paused.sync()
+    successor.add([outcome(1)])
+    successor.sync()
+    assert [(each.mini_batch, each.status) for each in read_decisions(tmp_path)] == [(0, "done"), (1, "done")]
+    paused.close()
+    successor.close()
+
+
+def test_a_term_has_one_decision_log(tmp_path: Path) -> None:
+    DecisionWriter(tmp_path, 1).close()
+    with pytest.raises(FileExistsError):
+        DecisionWriter(tmp_path, 1)
+
+
+def test_all_fields_come_back(tmp_path: Path) -> None:
+    given_outcomes = [
+        outcome(2**40, offset=2**45, length=2**40, crc=2**32 - 1, items=10**7, rows=0),
+        failed(3, message="Üñí\n\0 \U0001f600", tries=3, process="process001"),
+    ]
+    writer = DecisionWriter(tmp_path, 1)
+    writer._log.append(encode_list([encode(each) for each in given_outcomes]))
+    writer.sync()
+    writer.close()
+    assert list(read_outcomes(tmp_path)) == given_outcomes
+
+
+@pytest.mark.parametrize(
+    "given_outcome, expected",
+    [
+        (outcome(items=5, rows=5), 0),
+        (outcome(items=5, rows=3), 2),
+        (outcome(items=5, rows=0), 5),
+        (outcome(items=5, rows=50), 0),
+        (failed(items=5), 5),
+        (failed(items=5, rows=3), 5),
+    ],
+)
+def test_failed_items(given_outcome: Outcome, expected: int) -> None:
+    assert given_outcome.failed_items == expected

@@ -1,0 +1,179 @@
+"""The manifest grows, changes hands, and closes: a cursor sees each mini-batch once, in order."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_core import manifest, message, termlog
+from parallelrun_core.manifest import ManifestCursor, ManifestWriter, read_closing, read_manifest, resolve
+from parallelrun_core.recordlog import RecordWriter
+
+
+def raw(number: int) -> bytes:
+    return message.encode_files([(b"/in", [b"%d" % number])], 1)
+
+
+def ids(folder: Path, first: int = 0) -> list[tuple[int, bytes]]:
+    return [(entry.mini_batch, entry.raw) for entry in read_manifest(folder, first=first)]
+
+
+def drain(cursor: ManifestCursor) -> list[tuple[int, bytes]]:
+    found = []
+    while (entry := cursor.read()) is not None:
+        found.append((entry.mini_batch, entry.raw))
+    return found
+
+
+@given(
+    batches=st.lists(st.integers(0, 6), min_size=1, max_size=6),
+    heirs=st.sets(st.integers(1, 5)),
+    first=st.integers(0, 12),
+    close=st.booleans(),
+)
+@settings(deadline=None, max_examples=30)
+def test_a_cursor_sees_each_mini_batch_once_at_any_point_of_growth(
+    batches: list[int], heirs: set[int], first: int, close: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        writer = ManifestWriter(folder, 1)
+        written = 0
+        cursor = ManifestCursor(folder, first=0)
+        seen: list[tuple[int, bytes]] = []
+        for step, count in enumerate(batches):
+            if step in heirs:
+                writer.sync()
+                writer._log.close()
+                writer = ManifestWriter(folder, writer.term + 1)
+                cursor.close()
+                # Cursors belong to a leader, so each leader has its own.
+                cursor = ManifestCursor(folder, first=len(seen))
+            for _ in range(count):
+                assert writer.add(raw(written), 1) == written
+                written += 1
+            writer.sync()
+            seen += drain(cursor)
+            assert seen == [(number, raw(number)) for number in range(written)]
+        assert writer.mini_batches == writer.items == written
+        assert read_closing(folder) is None
+        if close:
+            closing = writer.close(order="sorted")
+            assert read_closing(folder) == closing
+            assert (closing.mini_batches, closing.items, closing.order) == (written, written, "sorted")
+            assert closing.sha256 == hashlib.sha256(b"".join(map(raw, range(written)))).hexdigest()
+        else:
+            writer._log.close()
+        assert drain(cursor) == []
+        assert cursor.read() is None
+        assert ids(folder) == seen
+        assert ids(folder, first) == seen[first:]
+        cursor.close()
+        late = ManifestCursor(folder, first=first)
+        assert drain(late) == seen[first:]
+        late.close()
+
+
+def test_an_entry_says_where_its_message_is(tmp_path: Path) -> None:
+    for term in (1, 2, 5):
+        writer = ManifestWriter(tmp_path, term)
+        for number in range(3):
+            writer.add(raw(100 * term + number), 1)
+        writer.sync()
+        writer._log.close()
+    for entry in read_manifest(tmp_path):
+        reference = message.decode(message.encode_reference(1, entry.term, entry.offset))
+        assert resolve(tmp_path, reference) == message.decode(entry.raw)
+    cursor = ManifestCursor(tmp_path)
+    for entry in read_manifest(tmp_path):
+        assert cursor.read() == entry
+    cursor.close()
+
+
+def test_a_full_message_resolves_to_itself(tmp_path: Path) -> None:
+    full = message.decode(raw(1))
+    assert resolve(tmp_path, full) is full
+
+
+def test_an_empty_manifest_is_closed_too(tmp_path: Path) -> None:
+    ManifestWriter(tmp_path, 1).close(order="sorted")
+    closing = read_closing(tmp_path)
+    assert closing is not None
+    assert closing.mini_batches == 0
+    assert ids(tmp_path) == []
+    cursor = ManifestCursor(tmp_path)
+    assert cursor.read() is None
+    cursor.close()
+
+
+def test_a_job_without_a_manifest_has_no_mini_batches(tmp_path: Path) -> None:
+    assert ids(tmp_path) == []
+    assert read_closing(tmp_path) is None
+    cursor = ManifestCursor(tmp_path)
+    assert cursor.read() is None
+    cursor.close()
+
+
+def test_a_record_that_was_half_written_is_not_counted_by_the_heir(tmp_path: Path) -> None:
+    first = ManifestWriter(tmp_path, 1)
+    first.add(raw(0), 1)
+    first.add(raw(1), 1)
+    first.sync()
+    path = termlog.file_of(tmp_path, "manifest", 1)
+    path.write_bytes(path.read_bytes()[:-1])
+    heir = ManifestWriter(tmp_path, 2)
+    assert heir.mini_batches == 1
+    assert heir.add(raw(9), 1) == 1
+    heir.sync()
+    heir._log.close()
+    assert ids(tmp_path) == [(0, raw(0)), (1, raw(9))]
+    first._log.close()
+
+
+def test_a_paused_leader_adds_nothing_any_more(tmp_path: Path) -> None:
+    paused = ManifestWriter(tmp_path, 1)
+    paused.add(raw(0), 1)
+    paused.sync()
+    heir = ManifestWriter(tmp_path, 2)
+    paused.add(raw(66), 1)
+    paused.close(order="sorted")
+    assert heir.add(raw(1), 1) == 1
+    heir.sync()
+    assert ids(tmp_path) == [(0, raw(0)), (1, raw(1))]
+    assert read_closing(tmp_path) is None
+    closing = heir.close(order="listing")
+    assert read_closing(tmp_path) == closing
+    assert closing.mini_batches == 2
+
+
+def test_a_leader_that_writes_while_its_heir_begins_is_counted_as_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the heir's header accepts and what the heir has counted must be the same, or every id shifts."""
+    paused = ManifestWriter(tmp_path, 1)
+    paused.add(raw(0), 1)
+    paused.sync()
+
+    def it_wakes_just_before(folder: Path, name: str, term: int) -> RecordWriter:
+        paused.add(raw(1), 1)
+        paused.sync()
+        return termlog.open_term(folder, name, term)
+
+    monkeypatch.setattr(manifest, "open_term", it_wakes_just_before)
+    heir = ManifestWriter(tmp_path, 2)
+    added = heir.add(raw(2), 1)
+    closing = heir.close(order="sorted")
+    paused._log.close()
+    assert (added, raw(2)) in ids(tmp_path)
+    assert closing.mini_batches == len(ids(tmp_path))
+
+
+def test_a_term_has_one_manifest(tmp_path: Path) -> None:
+    ManifestWriter(tmp_path, 1)._log.close()
+    with pytest.raises(FileExistsError):
+        ManifestWriter(tmp_path, 1)

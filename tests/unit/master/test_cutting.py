@@ -1,0 +1,50 @@
+"""Cutting loses no file, repeats none, changes no order, and fills every mini-batch but the last."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_core.message import decode, groups_of, paths_of
+from parallelrun_master.cutting import cut, without_known
+from parallelrun_master.listing import Chunk
+
+names = st.binary(min_size=1, max_size=4).map(lambda name: name.replace(b"\0", b"0").replace(b"/", b"1"))
+chunks = st.lists(
+    st.tuples(st.sampled_from([b"/", b"/a", b"/a/b", b"/c"]), st.lists(names, max_size=9)), max_size=8
+)  # fmt: skip
+
+
+def paths(given_chunks: list[Chunk]) -> list[bytes]:
+    return [os.path.join(folder, name) for folder, some in given_chunks for name in some]
+
+
+@given(given_chunks=chunks, size=st.integers(1, 12))
+@settings(deadline=None, max_examples=200)
+def test_each_file_comes_once_in_order_and_all_but_the_last_are_full(given_chunks: list[Chunk], size: int) -> None:
+    cuts = list(cut(given_chunks, size))
+    messages = [decode(each.raw) for each in cuts]
+    assert [path for message in messages for path in paths_of(message).split(b"\0")] == paths(given_chunks)
+    assert [each.items for each in cuts] == [message.items for message in messages]
+    assert [each.items for each in cuts] == [len(paths_of(message).split(b"\0")) for message in messages]
+    assert all(each.items == size for each in cuts[:-1])
+    assert all(0 < each.items <= size for each in cuts)
+
+
+@given(before=chunks, after=chunks, size=st.integers(1, 5))
+@settings(deadline=None, max_examples=100)
+def test_what_the_manifest_has_already_is_left_out(before: list[Chunk], after: list[Chunk], size: int) -> None:
+    known: dict[bytes, set[bytes]] = {}
+    for each in cut(before, size):
+        for folder, some in groups_of(decode(each.raw)):
+            known.setdefault(folder, set()).update(some)
+    left = list(without_known(after, known))
+    assert paths(left) == [path for path in paths(after) if path not in set(paths(before))]
+    assert all(some for _, some in left)
+
+
+def test_nothing_is_cut_into_nothing() -> None:
+    assert list(cut([], 3)) == []
+    assert list(cut([(b"/a", [])], 3)) == []

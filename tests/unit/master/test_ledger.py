@@ -1,0 +1,135 @@
+"""The leader's books: nothing is forgotten before it is durable, nothing is counted twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parallelrun_core import decisions
+from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.outcome import Outcome
+from parallelrun_core.recordlog import RecordWriter
+from parallelrun_core.store.leader_queue import News
+from parallelrun_core.termlog import open_term
+from parallelrun_master.ledger import Ledger
+from tests.unit.core.making import failed, outcome
+
+
+class Stream:
+    """The outcome stream as a list; it says what was durable at the moment when something was forgotten."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.entries: list[News] = []
+        self.forgotten: list[tuple[bytes, list[int]]] = []
+
+    def add(self, *outcomes: Outcome) -> None:
+        self.entries.append(News(b"%d-0" % (len(self.entries) + 1), outcomes=outcomes))
+
+    def news(self, after: bytes, *, block_ms: int | None) -> list[News]:
+        return [entry for entry in self.entries if int(entry.entry_id[:-2]) > int(after[:-2])]
+
+    def forget(self, up_to: bytes) -> None:
+        self.forgotten.append((up_to, [each.mini_batch for each in read_decisions(self.folder)]))
+
+
+def ledger(stream: Stream, term: int = 1) -> Ledger:
+    queue: Any = stream
+    return Ledger(stream.folder, queue, term)
+
+
+def enter_all(books: Ledger) -> list[Outcome]:
+    return books.enter([each for entry in books.read(block_ms=None) for each in entry.outcomes])[0]
+
+
+def test_redis_forgets_only_what_is_durable(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    books = ledger(stream)
+    books.settle(1.0, at_once=True)
+    stream.add(outcome(0), outcome(1))
+    stream.add(outcome(2))
+    assert len(enter_all(books)) == 3
+    books.settle(1.0)
+    books.settle(2.0)
+    assert stream.forgotten == [(b"2-0", [0, 1, 2])]
+    stream.add(outcome(3))
+    enter_all(books)
+    books.settle(2.0)
+    books.settle(2.0, at_once=True)
+    assert stream.forgotten[1:] == [(b"3-0", [0, 1, 2, 3])]
+    books.close()
+
+
+def test_repeats_count_once_also_after_redis_came_back(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    books = ledger(stream)
+    stream.add(outcome(0), failed(1, items=4), outcome(0, token="again"))
+    assert [each.mini_batch for each in enter_all(books)] == [0, 1]
+    books.start_over()
+    assert enter_all(books) == []
+    progress = books.progress
+    assert (progress.done, progress.failed, progress.items_failed, progress.rows) == (1, 1, 4, 1)
+    assert books.decided.count == 2
+    books.close()
+
+
+def test_the_same_errors_are_counted_once_also_after_redis_came_back(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    books = ledger(stream)
+    stream.add(failed(1), failed(2, status="retry"))
+    enter_all(books)
+    books.start_over()
+    enter_all(books)
+    books.close()
+    (signature,) = books.errors.most_common(1)
+    assert signature.count == 2
+    assert books.progress.retried == 1
+
+
+def test_the_next_leader_counts_the_same(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    books = ledger(stream)
+    stream.add(outcome(0), failed(1, items=3), outcome(2, items=5, rows=3))
+    enter_all(books)
+    books.close()
+    heir = ledger(stream, term=2)
+    assert enter_all(heir) == []
+    assert heir.progress == books.progress
+    assert heir.decided.count == 3
+    assert heir.errors.first is not None
+    heir.close()
+
+
+def test_a_leader_that_writes_while_its_heir_begins_is_counted_as_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise progress and thresholds miss a decision for ever."""
+    paused = DecisionWriter(tmp_path, 1)
+
+    def it_wakes_just_before(folder: Path, name: str, term: int) -> RecordWriter:
+        paused.add([failed(0, items=7)])
+        paused.sync()
+        return open_term(folder, name, term)
+
+    monkeypatch.setattr(decisions, "open_term", it_wakes_just_before)
+    heir = ledger(Stream(tmp_path), term=2)
+    heir.close()
+    paused.close()
+    recount = list(read_decisions(tmp_path))
+    assert heir.decided.count == len(recount)
+    assert heir.progress.failed == len(recount)
+    assert heir.progress.items_failed == sum(each.failed_items for each in recount)
+
+
+def test_retries_are_counted_and_not_decided(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    books = ledger(stream)
+    stream.add(failed(0, status="retry"))
+    accepted, signatures = books.enter(list(stream.entries[0].outcomes))
+    assert accepted == []
+    assert len(signatures) == 1
+    assert 0 not in books.decided
+    assert books.progress.retried == 1
+    books.close()
