@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -107,6 +107,33 @@ class Jobs:
         # A request whose answer was lost may be repeated: canceling what is canceled is no error.
         answer = self._transport.request("POST", f"{job_path(job_id)}:cancel", idempotent=True)
         return as_model(answer, Job) if isinstance(answer, dict) and "id" in answer else self.get(job_id)
+
+    def resume(self, job_id: str, *, accept_changed_inputs: bool = False) -> Job:
+        """Let a failed or canceled job do what it never decided.
+
+        Raises:
+            Conflict: it has not ended, or it has completed.
+        """
+        wish = {"accept_changed_inputs": accept_changed_inputs}
+        return self._reopen(job_id, "resume", wish)
+
+    def retry(
+        self, job_id: str, *, mini_batches: Sequence[int] | None = None, accept_changed_inputs: bool = False
+    ) -> Job:
+        """Try the failed mini-batches of a job again, all of them or these, into the same output.
+
+        Raises:
+            Conflict: it has not ended, or nothing has failed.
+            InvalidRequest: one of the mini-batches has not failed.
+        """
+        wish = {"mini_batches": mini_batches and [*mini_batches], "accept_changed_inputs": accept_changed_inputs}
+        return self._reopen(job_id, "retry", wish)
+
+    def _reopen(self, job_id: str, verb: str, wish: dict[str, Any]) -> Job:
+        answer = self._transport.request(
+            "POST", f"{job_path(job_id)}:{verb}", idempotent=False, body=lambda: {"json": wish}
+        )
+        return as_model(answer, Job)
 
     def events(
         self,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
 
+from parallelrun import Client, Conflict, InvalidRequest
 from parallelrun_core.decisions import read_outcomes
 from parallelrun_core.jobfolder import Reopening
 from parallelrun_core.states import JobState
@@ -63,6 +66,28 @@ def test_retry_runs_only_what_failed_and_completes_the_output() -> None:
         assert (second.progress.done, second.progress.failed, second.progress.items_failed) == (100, 0, 0)
         assert cluster.output(second) == [f"file-{number:07d}.txt" for number in range(100)]
         assert len(runs.read_text().split()) == 10, "something was run that had succeeded"
+
+
+def test_the_same_over_the_api_and_the_command_line() -> None:
+    with Cluster(api=True) as cluster, Client(cluster.api_url) as client:
+        job, switch, _ = submit(cluster, mini_batch_size=1, run_max_try=1)
+        first = client.jobs.wait(job)
+        assert first.progress.failed == 10
+        with pytest.raises(Conflict):
+            client.jobs.resume(job)
+        with pytest.raises(InvalidRequest, match="mini-batch 4 has not failed"):
+            client.jobs.retry(job, mini_batches=[3, 4])
+        switch.unlink()
+        client.jobs.retry(job, mini_batches=[3])
+        assert client.jobs.wait(job).progress.failed == 9
+        command = [sys.executable, "-m", "parallelrun", "job", "retry", job, "--failed", "--stream"]
+        done = subprocess.run(
+            [*command, "--url", cluster.api_url], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert client.jobs.get(job).progress.done == 100
+        with pytest.raises(Conflict):
+            client.jobs.retry(job)
 
 
 def test_retry_of_some_leaves_the_others_failed() -> None:

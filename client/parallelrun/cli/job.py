@@ -160,6 +160,54 @@ def cancel(
     print(f"{found.id} {found.state}")
 
 
+AcceptChanged = Annotated[
+    bool, typer.Option("--accept-changed-inputs", help="Go on although files were changed or removed since.")
+]
+FollowOption = Annotated[bool, typer.Option("--stream", help="Follow it to its end.")]
+
+
+@job.command()
+def resume(
+    job_id: JobId,
+    *,
+    accept_changed_inputs: AcceptChanged = False,
+    follow: FollowOption = False,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Let a job that failed or was canceled do what it never decided."""
+    with connect(url, token) as client:
+        found = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
+        print(f"{found.id} {found.state}")
+        if follow:
+            raise typer.Exit(_follow(client, found))
+
+
+@job.command()
+def retry(
+    job_id: JobId,
+    *,
+    failed: Annotated[bool, typer.Option("--failed", help="All mini-batches that failed (as without it).")] = True,
+    mini_batches: Annotated[
+        str, typer.Option("--mini-batches", metavar="4,9", help="Only these of them.", show_default=False)
+    ] = "",
+    accept_changed_inputs: AcceptChanged = False,
+    follow: FollowOption = False,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Try the mini-batches of a job that failed again, into the same output."""
+    try:
+        numbers = [int(number) for number in mini_batches.split(",")] if mini_batches else None
+    except ValueError as error:
+        raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
+    with connect(url, token) as client:
+        found = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
+        print(f"{found.id} {found.state}")
+        if follow:
+            raise typer.Exit(_follow(client, found))
+
+
 @job.command()
 def download(
     job_id: JobId,

@@ -80,9 +80,9 @@ def cluster_services(
         "PARALLELRUN_ROOT": str(layout.root),
     }
     # In the environment, not among the arguments: those can be read by everybody on the machine.
-    api = {**shared, "PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": "/"}
     if may_forget:
-        api["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
+        shared["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
+    api = {**shared, "PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": "/"}
     agents = [
         Service(
             name=node,

@@ -13,7 +13,7 @@ from parallelrun_api.auth import OPEN_PATHS, Guard
 from parallelrun_api.context import Context
 from parallelrun_api.openapi import document
 from parallelrun_api.requests import RequestScope
-from parallelrun_api.routes import events, files, jobs, mini_batches, nodes, operations
+from parallelrun_api.routes import events, files, jobs, mini_batches, nodes, operations, reopening
 
 DESCRIPTION = """\
 Submit parallel jobs, follow them, fetch what they leave.
@@ -45,7 +45,7 @@ def create_app(context: Context, token: str) -> FastAPI:
     )
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    for module in (jobs, events, mini_batches, files, nodes, operations):
+    for module in (jobs, reopening, events, mini_batches, files, nodes, operations):
         app.include_router(module.router)
     problems.install(app)
     open_paths = OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())

@@ -15,6 +15,7 @@ from parallelrun_api.idempotency import Turns
 from parallelrun_api.jobs import Jobs
 from parallelrun_api.metrics import ClusterCollector, Metrics
 from parallelrun_api.registrar import Registrar
+from parallelrun_api.reopening import Reopenings
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submissions import Submissions
 from parallelrun_core.store.connection import connect
@@ -34,6 +35,7 @@ class Context:
     jobs: Jobs
     feeds: Feeds
     submissions: Submissions
+    reopenings: Reopenings
     registrar: Registrar
     metrics: Metrics
     turns: Turns = field(default_factory=Turns)
@@ -77,6 +79,7 @@ def build_context(settings: ApiSettings) -> Context:
         jobs=jobs,
         feeds=feeds,
         submissions=submissions,
+        reopenings=Reopenings(settings.root, registry, lambda job_id: _call_leader(client, job_id)),
         registrar=Registrar(submissions, jobs, registry),
         metrics=metrics,
     )

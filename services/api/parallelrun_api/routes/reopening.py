@@ -1,0 +1,59 @@
+"""Let a job that has ended go on."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from parallelrun_api.answers import json_answer
+from parallelrun_api.context import Ctx
+from parallelrun_api.models import Job
+from parallelrun_api.routes.docs import JobId, problems
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+
+class Resume(BaseModel):
+    """How to go on."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    accept_changed_inputs: bool = False
+    """Go on although files were changed or removed since they were scheduled."""
+
+
+class Retry(Resume):
+    """What to try again."""
+
+    mini_batches: list[int] | None = Field(default=None, max_length=100_000)
+    """Only these of the failed mini-batches; all of them when not given."""
+
+
+@router.post(
+    "/jobs/{job_id}:resume",
+    summary="Resume a job",
+    status_code=202,
+    response_model=Job,
+    response_description="The job is queued again.",
+    responses=problems(403, 404, 409),
+)
+def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
+    """Let a failed or canceled job, or one that Redis has lost, do what it never decided. Its plan stays as it was."""
+    wish = wish or Resume()
+    context.reopenings.resume(job_id, accept_changed_inputs=wish.accept_changed_inputs)
+    return json_answer(context.jobs.get(job_id), 202)
+
+
+@router.post(
+    "/jobs/{job_id}:retry",
+    summary="Retry failed mini-batches",
+    status_code=202,
+    response_model=Job,
+    response_description="The job is queued again.",
+    responses=problems(403, 404, 409),
+)
+def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
+    """Try failed mini-batches again, into the same output. What succeeded is left alone."""
+    wish = wish or Retry()
+    context.reopenings.retry(job_id, mini_batches=wish.mini_batches, accept_changed_inputs=wish.accept_changed_inputs)
+    return json_answer(context.jobs.get(job_id), 202)
