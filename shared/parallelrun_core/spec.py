@@ -119,6 +119,8 @@ class JobSpec(_Strict):
     allowed_failed_percent: float = Field(default=100, ge=0, le=100)
     """The job fails when more per cent of its mini-batches have failed; looked at once all are scheduled."""
 
+    speculative_execution: bool = False
+    """At the job's tail, start a second delivery of a mini-batch that takes unusually long; the first result counts."""
     look_ahead: bool = True
     """Hand a worker several mini-batches at once while they are short."""
     logging_level: Literal["DEBUG", "INFO", "WARNING"] = "INFO"
@@ -199,6 +201,8 @@ class JobSpec(_Strict):
         for name in self.input_data:
             if name not in self.inputs:
                 raise _at("input_data", f"{name!r} is not among inputs ({names})")
+        if self.speculative_execution and not self.writes_rows:
+            raise _at("speculative_execution", "what a summary_only script writes itself could then be written twice")
         if len(set(self.input_data)) < len(self.input_data):
             raise _at("input_data", "it names an input twice")
         try:

@@ -32,6 +32,7 @@ from parallelrun_master.ledger import Ledger
 from parallelrun_master.nodes import NodeWatch
 from parallelrun_master.reports import README, Overview, write_job_result
 from parallelrun_master.scheduling import Publisher, Scheduler
+from parallelrun_master.speculation import Speculation
 from parallelrun_master.verdict import InitWatch, Signature, StallWatch, nothing_returned, over_threshold, with_cause
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Leader:
         nodes = NodeWatch(self._registry, self._queue, self._spec, self._settings)
         inits = InitWatch(self._spec)
         stall = StallWatch(self._spec, time.monotonic())
+        self._speculation = Speculation() if self._spec.speculative_execution else None
         durable = 0
         while not self._resigning:
             try:
@@ -237,6 +239,9 @@ class Leader:
             inits.ran()
             stall.moved(now)
             accepted, signatures = self._ledger.enter(outcomes)
+            if self._speculation is not None:
+                for outcome in accepted:
+                    self._speculation.observe(outcome.run_s)
             publisher.decided(len(accepted))
             for signature in signatures:
                 self._announce(signature)
@@ -260,10 +265,21 @@ class Leader:
         progress.listing_done = scheduler.closing is not None
         progress.published = publisher.next_id
         progress.running = self._queue.leased()
+        if self._speculation is not None and publisher.next_id == progress.scheduled and progress.listing_done:
+            self._second_deliveries(self._speculation, now)
         self._show()
         self._overview.progress(progress, now - self._began, now)
         failure = stall.stalled(now, nodes=nodes.alive, running=progress.running)
         return failure or over_threshold(self._spec, progress, self._ledger.errors)
+
+    def _second_deliveries(self, speculation: Speculation, now: float) -> None:
+        progress = self._ledger.progress
+        stragglers = speculation.stragglers(
+            self._queue.leases(), now, decided=progress.decided, total=progress.scheduled
+        )
+        if stragglers:
+            made = self._queue.speculate(stragglers)
+            self._log.info("stragglers_given_out_again", mini_batches=[number for number, _ in stragglers], made=made)
 
     def _show(self) -> None:
         text = msgspec.json.encode(self._ledger.progress)

@@ -160,4 +160,7 @@ class StallWatch:
         else:
             waits = f"{nodes} nodes are alive, {running} mini-batches are with a worker"
         name = "progress_update_timeout" if self._moved else "first_task_creation_timeout"
-        return JobFailure(code="NO_PROGRESS", summary=f"No progress for {limit:g} s ({name}): {waits}.")
+        hint = ""
+        if nodes and not running:
+            hint = "no worker has asked for work: if init() hangs, the workers' stderr in logs/user/stderr shows where"
+        return JobFailure(code="NO_PROGRESS", summary=f"No progress for {limit:g} s ({name}): {waits}.", hint=hint)

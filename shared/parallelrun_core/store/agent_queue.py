@@ -86,10 +86,10 @@ class AgentQueue:
         self._turn = script(redis, "turn")
         self._turn_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.nodes,
-            keys.outcomes,
+            keys.outcomes, keys.twins,
         ]  # fmt: skip
         self._reassert = script(redis, "reassert")
-        self._reassert_keys = [keys.ready, keys.leases]
+        self._reassert_keys = [keys.ready, keys.leases, keys.twins]
 
     def turn(self, mode: Mode, reports: Reports, want: int) -> Turn:
         """Report, renew the session's lease, and lease up to `want` mini-batches.

@@ -60,6 +60,11 @@ class JobKeys:
         return self._key("leases")
 
     @property
+    def twins(self) -> str:
+        """hash: id → token of the first delivery, of mini-batches that were given out a second time."""
+        return self._key("twins")
+
+    @property
     def tries(self) -> str:
         """hash: id → tries that failed. Only of those that had one."""
         return self._key("tries")
@@ -92,6 +97,6 @@ class JobKeys:
     def all(self) -> list[str]:
         """Every key of the job, for when it is deleted."""
         return [
-            self.job, self.leader, self.ready, self.messages, self.leases, self.tries, self.lost,
+            self.job, self.leader, self.ready, self.messages, self.leases, self.twins, self.tries, self.lost,
             self.sessions, self.nodes, self.outcomes, self.events,
         ]  # fmt: skip

@@ -83,9 +83,11 @@ class LeaderQueue:
         self._publish_keys = [keys.job, keys.ready, keys.messages]
         self._forget = script(redis, "forget")
         self._assign = script(redis, "assign")
+        self._speculate = script(redis, "speculate")
         self._reap = script(redis, "reap")
         self._reap_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.outcomes,
+            keys.twins,
         ]  # fmt: skip
 
     def acquire(self, token: str, *, ttl_ms: int, folder_term: int) -> int:
@@ -166,6 +168,23 @@ class LeaderQueue:
     def sessions(self) -> Iterator[str]:
         """The agent sessions that work for the job."""
         return (raw.decode() for raw in self._redis.zrange(self._keys.sessions, 0, -1))  # type: ignore[union-attr]
+
+    def leases(self) -> dict[int, str]:
+        """The mini-batches that agents hold, with the token of each; a straggler with its second delivery only."""
+        return {int(raw): token.decode() for raw, token in self._redis.hgetall(self._keys.leases).items()}  # type: ignore[union-attr]
+
+    def speculate(self, deliveries: list[tuple[int, str]]) -> int:
+        """Give these out a second time; returns how many of them were still out.
+
+        Raises:
+            Fenced: another turn has begun.
+        """
+        flat = [part for delivery in deliveries for part in delivery]
+        keys = [self._keys.job, self._keys.ready, self._keys.leases, self._keys.twins]
+        made = int(self._speculate(keys=keys, args=[self.term, *flat]))
+        if made < 0:
+            raise Fenced(f"term {self.term} may not speculate")
+        return made
 
     def leased(self) -> int:
         """How many mini-batches agents hold."""

@@ -116,7 +116,17 @@ class Registry:
         job = JobKeys(job_id)
         with self._redis.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.ACTIVE_JOBS, job_id)
-            pipe.delete(job.ready, job.messages, job.leases, job.tries, job.lost, job.sessions, job.nodes, job.outcomes)
+            pipe.delete(
+                job.ready,
+                job.messages,
+                job.leases,
+                job.twins,
+                job.tries,
+                job.lost,
+                job.sessions,
+                job.nodes,
+                job.outcomes,
+            )
             pipe.expire(job.job, _REMEMBER_S)
             pipe.expire(job.events, _REMEMBER_S)
             pipe.execute()

@@ -1,7 +1,7 @@
 -- The leader ends the sessions whose lease has run out: what they held goes back, on the account of the
 -- infrastructure and not of the user's tries. What was lost too often is given up, as an entry for the leader.
 --
--- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 outcomes
+-- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 outcomes  9 twins
 -- ARGV  1 term  2 lost deliveries that a mini-batch may have  3 longest lease, ms
 -- Answer {lost sessions, mini-batches that went back, given up}, or {'fenced'}.
 
@@ -22,11 +22,20 @@ for _, session in ipairs(expired) do
   redis.call('ZREM', KEYS[7], session)
 end
 
+local twins = redis.call('HGETALL', KEYS[9])
+for i = 1, #twins, 2 do -- lost first deliveries: a second one is on its way
+  if gone[twins[i + 1]:match('^[^/]*')] then redis.call('HDEL', KEYS[9], twins[i]) end
+end
+
 local back, given_up = 0, 0
 local leases = redis.call('HGETALL', KEYS[4])
 for i = 1, #leases, 2 do
   local id = leases[i]
-  if gone[leases[i + 1]:match('^[^/]*')] then
+  local first = gone[leases[i + 1]:match('^[^/]*')] and redis.call('HGET', KEYS[9], id)
+  if first then -- the first delivery of it goes on alone
+    redis.call('HSET', KEYS[4], id, first)
+    redis.call('HDEL', KEYS[9], id)
+  elseif gone[leases[i + 1]:match('^[^/]*')] then
     redis.call('HDEL', KEYS[4], id)
     if redis.call('HINCRBY', KEYS[6], id, 1) > tonumber(ARGV[2]) then
       redis.call('XADD', KEYS[8], '*', 'given_up', id, 'message', redis.call('HGET', KEYS[3], id) or '',

@@ -1,7 +1,7 @@
 -- After a restart of Redis, which may have forgotten the last moments: an agent says what it holds, and
 -- everything that Redis believes it to hold beyond that goes back, uncharged.
 --
--- KEYS  1 ready  2 leases
+-- KEYS  1 ready  2 leases  3 twins
 -- ARGV  1 session, then every token that the agent holds
 -- Answer: how many went back.
 
@@ -13,8 +13,14 @@ local back = 0
 for i = 1, #leases, 2 do
   local token = leases[i + 1]
   if token:sub(1, #prefix) == prefix and not mine[token] then
-    redis.call('HDEL', KEYS[2], leases[i])
-    redis.call('LPUSH', KEYS[1], leases[i])
+    local first = redis.call('HGET', KEYS[3], leases[i])
+    if first then -- the first delivery of it goes on alone
+      redis.call('HSET', KEYS[2], leases[i], first)
+      redis.call('HDEL', KEYS[3], leases[i])
+    else
+      redis.call('HDEL', KEYS[2], leases[i])
+      redis.call('LPUSH', KEYS[1], leases[i])
+    end
     back = back + 1
   end
 end

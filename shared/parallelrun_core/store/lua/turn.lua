@@ -1,6 +1,6 @@
 -- One turn of an agent for one job: report what ended, renew the session, lease what comes next.
 --
--- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes
+-- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins
 -- ARGV  1 session  2 node  3 lease, ms  4 mode: join | stay | leave  5 how many to lease  6 nonce
 --       7 number of decided  8 number of retries  9 number of returns, then
 --         decided: id, token, record      the mini-batch is done or has failed for good
@@ -21,27 +21,46 @@ redis.call('ZADD', KEYS[7], now + ARGV[3], session)
 local at = 10
 local refused = 0
 
--- Takes `count` reports of `width` arguments; answers those whose lease is still theirs, and gives these leases up.
+-- A mini-batch may have been given out a second time (speculate.lua): the first delivery is then in `twins`.
+local have_twins = redis.call('EXISTS', KEYS[10]) == 1
+local function twin(id) return have_twins and redis.call('HGET', KEYS[10], id) end
+
+-- Ends one delivery that decided nothing; true when the mini-batch is with nobody else and must be given out anew.
+local function release(id, token)
+  local first = twin(id)
+  if first == token then
+    redis.call('HDEL', KEYS[10], id)
+    return false
+  elseif first then
+    redis.call('HSET', KEYS[4], id, first)
+    redis.call('HDEL', KEYS[10], id)
+    return false
+  end
+  redis.call('HDEL', KEYS[4], id)
+  return true
+end
+
+-- Takes `count` reports of `width` arguments; answers those whose lease is still theirs, with their tokens.
 local function take(count, width)
   local ids, reports = {}, {}
-  if count == 0 then return ids, reports end
+  if count == 0 then return ids, reports, {} end
   for i = 0, count - 1 do ids[#ids + 1] = ARGV[at + i * width] end
   local tokens = redis.call('HMGET', KEYS[4], unpack(ids))
-  local mine, seen = {}, {}
+  local mine, seen, held_by = {}, {}, {}
   for i, held in ipairs(tokens) do
     local base = at + (i - 1) * width
     local token = ARGV[base + 1]
-    if state == 'processing' and held == token and not seen[ARGV[base]] then
+    if state == 'processing' and (held == token or twin(ARGV[base]) == token) and not seen[ARGV[base]] then
       seen[ARGV[base]] = true
       mine[#mine + 1] = ARGV[base]
+      held_by[#mine] = token
       reports[#reports + 1] = ARGV[base + 2]
     else
       refused = refused + 1
     end
   end
   at = at + count * width
-  if #mine > 0 then redis.call('HDEL', KEYS[4], unpack(mine)) end
-  return mine, reports
+  return mine, reports, held_by
 end
 
 local function report(records)
@@ -52,7 +71,9 @@ end
 
 local decided, records = take(tonumber(ARGV[7]), 3)
 if #decided > 0 then
+  redis.call('HDEL', KEYS[4], unpack(decided))
   redis.call('HDEL', KEYS[3], unpack(decided))
+  if have_twins then redis.call('HDEL', KEYS[10], unpack(decided)) end
   if redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
     redis.call('HDEL', KEYS[5], unpack(decided))
     redis.call('HDEL', KEYS[6], unpack(decided))
@@ -60,24 +81,26 @@ if #decided > 0 then
   report(records)
 end
 
-local retries
-retries, records = take(tonumber(ARGV[8]), 3)
-for _, id in ipairs(retries) do
+local retries, tokens
+retries, records, tokens = take(tonumber(ARGV[8]), 3)
+for i, id in ipairs(retries) do
   redis.call('HINCRBY', KEYS[5], id, 1)
-  redis.call('LPUSH', KEYS[2], id)
+  if release(id, tokens[i]) then redis.call('LPUSH', KEYS[2], id) end
 end
 report(records)
 
-local returns = take(tonumber(ARGV[9]), 2)
-for i = #returns, 1, -1 do redis.call('LPUSH', KEYS[2], returns[i]) end
+local returns
+returns, records, tokens = take(tonumber(ARGV[9]), 2)
+for i = #returns, 1, -1 do
+  if release(returns[i], tokens[i]) then redis.call('LPUSH', KEYS[2], returns[i]) end
+end
 
 local answer = {state, 0, refused}
 if mode == 'leave' then
   local prefix = session .. '/'
   local leases = redis.call('HGETALL', KEYS[4])
   for i = 1, #leases, 2 do -- what it still held and didn't report
-    if leases[i + 1]:sub(1, #prefix) == prefix then
-      redis.call('HDEL', KEYS[4], leases[i])
+    if leases[i + 1]:sub(1, #prefix) == prefix and release(leases[i], leases[i + 1]) then
       redis.call('LPUSH', KEYS[2], leases[i])
     end
   end
