@@ -24,13 +24,15 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.ids import new_session
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.states import JobState
-from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, limit_wait, server_run_id
 from parallelrun_core.store.registry import NodeInfo, Registry
 from parallelrun_core.telemetry import logger
 
 log = logger()
 
 _RETRY_S = (0.05, 0.1, 0.2, 0.5, 1.0)
+_ANSWER_S = 5.0
+_LEAST_ANSWER_S = 0.02
 _MAX_POLL_S = 0.1
 _BUSY_POLL_S = 0.02
 
@@ -51,6 +53,7 @@ class Agent:
         self._failures = 0
         self._retry_at = 0.0
         self._beat_at = 0.0
+        self._told_state = ""
         self._look_at = 0.0
         self._wake, self._wake_end = os.pipe()
         os.set_blocking(self._wake, False)
@@ -76,6 +79,7 @@ class Agent:
     def run(self) -> None:
         """Work until stopped."""
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        self._watch.orphans.adopt()
         drain_by = float("inf")
         while True:
             for key, _ in self._selector.select(self._pause()):
@@ -105,17 +109,21 @@ class Agent:
 
     def _talk(self, now: float) -> None:
         try:
+            self._limit_wait()
             if self._failures:
                 self._come_back()
-            if now >= self._beat_at:
+            if now >= self._beat_at or self._state() != self._told_state:
                 self._beat()
+                self._told_state = self._state()
                 self._beat_at = now + self._settings.lease_seconds / 4
             for job in list(self._jobs.values()):
                 if job.turn_due(now):
-                    job.turn(now)
+                    self._limit_wait()
+                    job.turn(time.monotonic())  # the calls before this one may have taken their time
                 if job.left or job.state is None:
                     self._forget(job)
             if now >= self._look_at and not self._draining:
+                self._limit_wait()
                 self._look_for_work(now)
                 self._look_at = now + self._settings.poll_seconds
         except CONNECTION_ERRORS as error:
@@ -124,10 +132,18 @@ class Agent:
             self._retry_at = now + _RETRY_S[min(self._failures, len(_RETRY_S) - 1)]
             self._failures += 1
 
+    def _limit_wait(self) -> None:
+        """No call may outlast the trust in a lease: while it waits, nobody ends the workers whose time is up."""
+        now = time.monotonic()
+        trusted_s = min((job.trusted_s(now) for job in self._jobs.values() if job.workers), default=_ANSWER_S)
+        limit_wait(self._redis, max(_LEAST_ANSWER_S, min(trusted_s, _ANSWER_S)))
+
     def _come_back(self) -> None:
-        log.info("redis_back", run_id=server_run_id(self._redis), failures=self._failures)
+        run_id = server_run_id(self._redis)
         for job in self._jobs.values():
             job.reassert()
+        self._beat()  # a server that can't write, for want of memory or disk, isn't back
+        log.info("redis_back", run_id=run_id, failures=self._failures)
         self._failures = 0
         self._beat_at = 0.0
 
@@ -141,13 +157,18 @@ class Agent:
                 pid=os.getpid(),
                 slots=settings.slots,
                 busy=sum(len(job.workers) for job in self._jobs.values()),
-                state="draining" if self._draining else "ready",
+                state=self._state(),
                 version=version("parallelrun"),
                 started=self._started,
                 jobs=sorted(self._jobs),
             ),
             lease_ms=settings.lease_ms,
         )
+
+    def _state(self) -> str:
+        if self._draining:
+            return "draining"
+        return "disk_full" if any(job.disk_is_full for job in self._jobs.values()) else "ready"
 
     def _look_for_work(self, now: float) -> None:
         """Give free slots to the oldest job that has something ready."""
@@ -186,7 +207,7 @@ class Agent:
         for job in self._jobs.values():
             worker = job.idle_worker() if job is not for_job else None
             if worker is not None:
-                worker.end()
+                worker.end(self._settings.shutdown_seconds)
                 return True
         return False
 

@@ -6,10 +6,12 @@ the disk is slow, and no worker ever waits for it.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,9 +39,13 @@ class Committer:
 
     def __init__(self, journal: Path, *, sync: bool, wake: int) -> None:
         self.durable: deque[Candidate] = deque()
-        self.failed: deque[Candidate] = deque()
-        """What could not be made durable: it must run again, somewhere else."""
+        self.rowless: deque[Candidate] = deque()
+        """What can't be made durable, because the rows are not where the worker said."""
+        self.failed: deque[tuple[Candidate, str, bool]] = deque()
+        """What could not be made durable, and why, and whether all that is in its part file may be lost."""
         self._journal_path = journal
+        self._journals = 0
+        self._lost_parts: set[int] = set()
         self._sync = sync
         self._wake = wake
         self._waiting: deque[Candidate] = deque()
@@ -82,25 +88,49 @@ class Committer:
                 closing, self._closing = list(self._closing), deque()
             if group:
                 try:
-                    journal = journal or RecordWriter(self._journal_path)
+                    group = self._with_rows(group)
+                    journal = journal or self._open_journal()
                     self._make_durable(group, journal)
                     self.durable.extend(group)
                 except OSError as error:
                     log.error("commit_failed", error=str(error), mini_batches=len(group))
-                    self.failed.extend(group)
+                    self.failed.extend((each, str(error), each.part_fd in self._lost_parts) for each in group)
+                    # A record may be in it in part; whatever came behind that could not be read.
+                    _abandon(journal)
+                    journal = None
                 os.write(self._wake, b"\1")
             for fd in closing:
                 os.close(fd)
-            if self._stopped and not group and not self._waiting:
-                if journal is not None:
-                    journal.close()
+                self._lost_parts.discard(fd)
+            if self._stopped and not self._waiting:
+                _abandon(journal)
                 return
+
+    def _open_journal(self) -> RecordWriter:
+        """The session's journal; a further one when the one before could not be written to."""
+        self._journals += 1
+        name = self._journal_path.name
+        return RecordWriter(self._journal_path.with_name(name if self._journals == 1 else f"{name}.{self._journals}"))
+
+    def _with_rows(self, group: list[Candidate]) -> list[Candidate]:
+        """Those whose part file reaches as far as the worker says: the script may have closed or cut it."""
+        if not failpoints.enabled("commit.check_rows"):
+            return group
+        sizes = {each.part_fd: os.fstat(each.part_fd).st_size for each in group if each.outcome.length}
+        good = []
+        for each in group:
+            outcome = each.outcome
+            if not outcome.length or outcome.offset + outcome.length <= sizes[each.part_fd]:
+                good.append(each)
+            else:
+                self.rowless.append(each)
+        return good
 
     def _make_durable(self, group: list[Candidate], journal: RecordWriter) -> None:
         failpoints.reach("commit.before_sync")
         if self._sync:
             for fd in {candidate.part_fd for candidate in group if candidate.outcome.length}:
-                os.fdatasync(fd)
+                self._sync_part(fd)
         failpoints.reach("commit.after_sync")
         journal.append(encode_list([candidate.encoded for candidate in group]))
         if self._sync:
@@ -108,3 +138,19 @@ class Committer:
         else:
             journal.flush()
         failpoints.reach("commit.after_journal")
+
+    def _sync_part(self, fd: int) -> None:
+        """An error is told once, about all that was written before: a second sync that succeeds would prove nothing."""
+        if fd in self._lost_parts:
+            raise OSError(errno.EIO, "an earlier sync of this part file has failed")
+        try:
+            os.fdatasync(fd)
+        except OSError:
+            self._lost_parts.add(fd)
+            raise
+
+
+def _abandon(journal: RecordWriter | None) -> None:
+    if journal is not None:
+        with suppress(OSError):
+            journal.close()

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 import signal
+import struct
 from dataclasses import dataclass
+
+import msgspec
 
 from parallelrun_agent.line import InHand
 from parallelrun_agent.worker_process import WorkerProcess
+from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
 from parallelrun_worker import frames
+
+_CONFUSED = (
+    "The worker was ended because its answers can't be trusted: something in the process, the entry script or a "
+    "library, wrote to a file descriptor that it hadn't opened, or closed it."
+)
+_ROWLESS = (
+    "The rows are not in the worker's part file: something in the process, the entry script or a library, closed a "
+    "file descriptor that it hadn't opened, or cut the file."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +39,33 @@ class Answer:
 
 
 def parse_answer(kind: int, payload: bytes) -> Answer:
-    """Read a DONE or FAILED frame."""
-    _, offset, length, crc, rows, run_s, process_s = frames.RESULT.unpack_from(payload)
-    failure = None
-    if kind == frames.FAILED:
-        said = json.loads(payload[frames.RESULT.size :])
-        failure = Failure(said["category"], said["message"], said["traceback"])
+    """Read a DONE or FAILED frame.
+
+    Raises:
+        CorruptLog: it is neither; somebody else wrote it.
+    """
+    try:
+        _, offset, length, crc, rows, run_s, process_s = frames.RESULT.unpack_from(payload)
+    except struct.error as error:
+        raise CorruptLog(f"not the answer of a worker: {error}") from error
+    failure = parse_failure(payload[frames.RESULT.size :]) if kind == frames.FAILED else None
     return Answer(offset=offset, length=length, crc=crc, rows=rows, run_s=run_s, process_s=process_s, failure=failure)
+
+
+def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure:
+    """Read what a worker says of an exception.
+
+    Raises:
+        CorruptLog: no worker of ours says this.
+    """
+    try:
+        said = json.loads(text)
+        found = [said["category"], said["message"], said["traceback"]]
+        # A file name that is no UTF-8 is in many a message, and in no record.
+        words = [word.encode("utf-8", "backslashreplace").decode() for word in found]
+        return msgspec.convert([category or words[0], *words[1:]], Failure)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptLog(f"not what a worker says of an error: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +82,7 @@ class Recorder:
         tries = delivery.tries + 1
         status: Status = "done"
         if answer.failure is not None:
-            status = "failed" if tries >= self.run_max_try else "retry"
+            status = self._status(tries)
         return Outcome(
             mini_batch=delivery.mini_batch,
             generation=self.generation,
@@ -71,22 +104,41 @@ class Recorder:
             failure=answer.failure,
         )
 
+    def without_rows(self, outcome: Outcome) -> Outcome:
+        """The outcome of a try whose rows are not where its worker said."""
+        failure = Failure("EXITED", _ROWLESS)
+        status = self._status(outcome.tries)
+        return msgspec.structs.replace(
+            outcome, status=status, failure=failure, part="", offset=0, length=0, crc=0, rows=0
+        )
 
-def cause_of_death(exit_code: int, *, reason: str, timeout_s: float, oom_killed: bool) -> Failure:
+    def _status(self, tries: int) -> Status:
+        return "failed" if tries >= self.run_max_try else "retry"
+
+
+def cause_of_death(exit_code: int, *, reason: str, timeout_s: float, oom_killed: bool, peak_bytes: int = 0) -> Failure:
     """Why a worker ended in the middle of run()."""
     category: ErrorCategory
     if reason == "timeout":
         category, message = "RUN_TIMEOUT", f"run() took longer than run_invocation_timeout ({timeout_s:g} s)."
+    elif reason == "confused":
+        category, message = "EXITED", _CONFUSED
     elif oom_killed:
-        category, message = "OOM_KILLED", "The kernel ended the worker because memory ran out."
+        category = "OOM_KILLED"
+        message = f"The kernel ended the worker because memory ran out.{_peak(peak_bytes)}"
     elif exit_code < 0:
         name = _signal_name(-exit_code)
         category, message = "SIGNAL", f"The worker was ended by signal {-exit_code} ({name}) during run()."
         if -exit_code == signal.SIGKILL:
             message += " Somebody sent it, or the kernel ended the worker because memory ran out."
+            message += _peak(peak_bytes)
     else:
         category, message = "EXITED", f"The worker exited with code {exit_code} during run()."
     return Failure(category, message)
+
+
+def _peak(peak_bytes: int) -> str:
+    return f" It had {peak_bytes / (1 << 20):,.0f} MiB at its peak." if peak_bytes else ""
 
 
 def _signal_name(number: int) -> str:

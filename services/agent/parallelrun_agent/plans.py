@@ -21,9 +21,11 @@ class PlanMaker:
     """Makes the plan of each next worker, and keeps the files about errors that its user reads."""
 
     def __init__(self, folder: JobFolder, record: JobRecord, spec: JobSpec, settings: AgentSettings) -> None:
+        self.job_id = folder.job_id
         self._folder = folder
         self._spec = spec
         self._node = settings.node
+        self._max_log_bytes = settings.max_log_bytes
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
         self._argv = [spec.entry_script, *spec.argv()]
@@ -57,6 +59,7 @@ class PlanMaker:
             part=self._folder.parts / f"{session}.{process}" if self._spec.writes_rows else None,
             stdout=user_logs / "stdout" / self._node / f"{process}.stdout.txt",
             stderr=user_logs / "stderr" / self._node / f"{process}.stderr.txt",
+            max_log_bytes=self._max_log_bytes,
         )
 
     def note_error(self, process: str, outcome: Outcome) -> None:
@@ -70,12 +73,16 @@ class PlanMaker:
         """Keep the error of an init() in the same file."""
         self._append_error(process, failure.category, failure)
 
+    def note_shutdown_failure(self, process: str, failure: Failure) -> None:
+        """The same for shutdown(), which fails nothing."""
+        self._append_error(process, "in shutdown()", failure)
+
     def _append_error(self, process: str, what: str, failure: Failure) -> None:
         path = self._folder.logs / "user" / "error" / self._node / f"{process}.txt"
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", errors="surrogateescape") as file:
+            with path.open("a", errors="backslashreplace") as file:
                 if file.tell() < _MAX_ERROR_BYTES:
                     file.write(f"{now} {what}\n{failure.message}\n{failure.traceback}\n")
         except OSError:
@@ -98,5 +105,9 @@ def fresh_folder(path: Path) -> None:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.is_symlink() or path.stat().st_uid != os.getuid():
         raise OSError(f"{path} belongs to somebody else")
+    path.chmod(0o700)
     for leftover in path.iterdir():
-        shutil.rmtree(leftover, ignore_errors=True)
+        if leftover.is_dir() and not leftover.is_symlink():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)

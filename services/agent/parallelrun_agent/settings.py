@@ -30,6 +30,10 @@ class AgentSettings(ServiceSettings):
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
     grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
     """How long running mini-batches may go on after SIGTERM."""
+    shutdown_seconds: float = Field(default=30.0, ge=0, le=40)
+    """How long a worker's shutdown() may take. A master waits 45 s for its agents."""
+    max_log_bytes: int = Field(default=64 << 20, ge=1 << 15)
+    """How long a worker's stdout and stderr may each get; what is beyond is dropped and counted."""
     poll_seconds: float = Field(default=0.05, gt=0, le=10)
     """How often a node with free slots looks for work."""
 

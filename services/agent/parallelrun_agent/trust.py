@@ -21,3 +21,6 @@ class Trust:
 
     def holds(self, now: float) -> bool:
         return now < self._until
+
+    def left_s(self, now: float) -> float:
+        return max(0.0, self._until - now)

@@ -15,16 +15,18 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
+from parallelrun_agent.capped_log import CappedLog
 from parallelrun_agent.line import Line
 from parallelrun_core.recordlog import sync_folder
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16
+_TELL_STACKS_S = 0.2
+"""How long a worker that is to be killed has for writing its stacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,12 @@ class WorkerPlan:
     """Part file to create for its rows; None when no rows are kept."""
     stdout: Path
     stderr: Path
+    max_log_bytes: int = 64 << 20
+    """How long each of these two may get."""
+
+
+class NotAFrame(Exception):
+    """What came through a worker's pipe was written by somebody else: the script, most likely."""
 
 
 class WorkerProcess:
@@ -59,12 +67,34 @@ class WorkerProcess:
         self.ready = False
         self.ending = False
         self.kill_reason = ""
+        self.kill_at = float("inf")
+        """When it is to be killed: the time it has for an orderly end, or for telling where it hangs."""
+        self.condemned_at = float("inf")
+        """When it was seen to hang; what it has begun since then is not what it hung in."""
+        self.is_heard = True
+        """Its pipe is being watched."""
+        self.said_all = False
+        """It has closed its end of the pipe."""
+        self.is_trusted = True
+        """Nobody else has written into the pipe."""
+        self.peak_bytes = 0
+        """The most memory that it had, known after its end."""
         self.started = time.monotonic()
-        self.part_fd = _create(plan.part) if plan.part else -1
         self._folder = plan.working_folder
         self._outbox: deque[bytes] = deque()
         self._heard = b""
-        self._popen, self._control, self._worker_end, self.results = _start(plan, self.part_fd)
+        with ExitStack() as undo:
+            self._stdout = CappedLog(plan.stdout, plan.max_log_bytes)
+            undo.callback(self._stdout.close)
+            self._stderr = CappedLog(plan.stderr, plan.max_log_bytes)
+            undo.callback(self._stderr.close)
+            self.part_fd = _create(plan.part) if plan.part else -1
+            if self.part_fd >= 0:
+                undo.callback(os.close, self.part_fd)
+            self._popen, self._control, self._worker_end, self.results = _start(
+                plan, self.part_fd, self._stdout.fd, self._stderr.fd
+            )
+            undo.pop_all()
         self.pid = self._popen.pid
         self.pidfd = os.pidfd_open(self.pid)
 
@@ -103,19 +133,29 @@ class WorkerProcess:
             packets.append(packet)
         packets += self._outbox
         self._outbox.clear()
+        for packet in packets:
+            if packet[0] == frames.PATHS_IN_FILE:
+                os.unlink(packet[frames.DELIVERY.size :])
         return [frames.DELIVERY.unpack_from(packet)[1] for packet in packets]
 
     def hear(self) -> Iterator[tuple[int, bytes]]:
-        """Every whole frame that the worker has sent so far, as `(kind, payload)`; never waits."""
-        while True:
+        """Every whole frame that the worker has sent so far, as `(kind, payload)`; never waits.
+
+        Raises:
+            NotAFrame: after the frames before it.
+        """
+        while self.is_trusted:
             try:
                 chunk = os.read(self.results, _READ_BYTES)
+                self.said_all = not chunk
             except BlockingIOError:
                 chunk = b""
             self._heard += chunk
             at = 0
             while at + frames.HEAD.size <= len(self._heard):
                 kind, length = frames.HEAD.unpack_from(self._heard, at)
+                if not frames.READY <= kind <= frames.NOT_KEPT or length > frames.MAX_PAYLOAD:
+                    raise NotAFrame(f"kind {kind}, {length} bytes")
                 end = at + frames.HEAD.size + length
                 if end > len(self._heard):
                     break
@@ -125,23 +165,46 @@ class WorkerProcess:
             if len(chunk) < _READ_BYTES:
                 return
 
-    def end(self) -> None:
-        """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits."""
+    def end(self, within_s: float = float("inf")) -> None:
+        """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits. Then its time is up."""
         if not self.ending:
             self.ending = True
+            self.kill_at = time.monotonic() + within_s
             self._control.shutdown(socket.SHUT_WR)
+
+    def kill_with_stacks(self, reason: str, why: str, now: float) -> None:
+        """End it, but let it first tell its user, in its stderr, where it hangs. What it answers yet, counts."""
+        if self.kill_reason:
+            return
+        self.kill_reason = reason
+        self.ending = True
+        self.condemned_at = now
+        self.kill_at = now + _TELL_STACKS_S
+        self._stderr.say(f"{why} This is where it stood:")
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, frames.TELL_STACKS)
+
+    def trim_logs(self) -> bool:
+        """Cut its output down to what it may have; whether that was necessary."""
+        return any([self._stdout.look(), self._stderr.look()])
 
     def kill(self, reason: str = "") -> None:
         """End it and its process group now; its exit follows as an event."""
         self.kill_reason = self.kill_reason or reason
         self.ending = True
+        self._kill_group()
+
+    def _kill_group(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def reap(self) -> int:
         """After its exit: end what is left of its group, and return the exit code (negative: signal)."""
-        self.kill()  # before wait(), while its process id can't have passed to somebody else
-        return self._popen.wait()
+        self._kill_group()  # before waiting, while its process id can't have passed to somebody else
+        _, status, used = os.wait4(self.pid, 0)
+        self.peak_bytes = used.ru_maxrss << 10
+        self._popen.returncode = os.waitstatus_to_exitcode(status)
+        return self._popen.returncode
 
     def close(self) -> None:
         """Free everything but the part file, which the committer may still have to sync."""
@@ -149,15 +212,23 @@ class WorkerProcess:
         os.close(self.pidfd)
         self._control.close()
         self._worker_end.close()
+        self._stdout.close()
+        self._stderr.close()
 
 
 def _create(part: Path) -> int:
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    sync_folder(part.parent)
+    try:
+        sync_folder(part.parent)
+    except OSError:
+        os.close(fd)
+        raise
     return fd
 
 
-def _start(plan: WorkerPlan, part_fd: int) -> tuple[subprocess.Popen[bytes], socket.socket, socket.socket, int]:
+def _start(
+    plan: WorkerPlan, part_fd: int, stdout: int, stderr: int
+) -> tuple[subprocess.Popen[bytes], socket.socket, socket.socket, int]:
     plan.working_folder.mkdir(parents=True, exist_ok=True)
     config = plan.working_folder / ".worker.json"
     config.write_text(
@@ -176,17 +247,16 @@ def _start(plan: WorkerPlan, part_fd: int) -> tuple[subprocess.Popen[bytes], soc
     command = [sys.executable, "-P", "-m", "parallelrun_worker"]
     command += [str(worker_end.fileno()), str(results_end), str(part_fd), str(config), str(os.getpid())]
     try:
-        with _append(plan.stdout) as stdout, _append(plan.stderr) as stderr:
-            popen = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=plan.working_folder,
-                env=plan.environment,
-                pass_fds=fds,
-                start_new_session=True,
-            )
+        popen = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=plan.working_folder,
+            env=plan.environment,
+            pass_fds=fds,
+            start_new_session=True,
+        )
     except OSError:
         for end in (control, worker_end):
             end.close()
@@ -195,8 +265,3 @@ def _start(plan: WorkerPlan, part_fd: int) -> tuple[subprocess.Popen[bytes], soc
     finally:
         os.close(results_end)
     return popen, control, worker_end, results
-
-
-def _append(path: Path) -> IO[bytes]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("ab")

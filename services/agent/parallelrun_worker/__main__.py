@@ -4,6 +4,7 @@ CONTROL, RESULTS, PART: file descriptors (see frames.py); PART is -1 when no row
 file with code, entry_script, argv, job_id, logging_level. AGENT: the agent's process id.
 """
 
+import contextlib
 import os
 import sys
 
@@ -21,11 +22,15 @@ def main() -> int:
     import json
     import logging
 
+    from parallelrun_worker import frames
+    from parallelrun_worker.log_files import forgiving
+
     with open(config_path) as file:
         config = json.load(file)
 
-    faulthandler.enable()
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    faulthandler.enable(2)
+    faulthandler.register(frames.TELL_STACKS, 2)
+    sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
     logging.basicConfig(level=config["logging_level"], stream=sys.stdout)
 
     from parallelrun_worker.runner import Runner
@@ -34,12 +39,17 @@ def main() -> int:
 
 
 def _die_with_the_agent(agent: int) -> None:
-    """An agent that was killed can't end its workers: the kernel does."""
+    """An agent that was killed can't end its workers: the kernel does.
+
+    And what daemonises itself stays below this process for as long as it lives, so that the agent can tell whose it is.
+    """
     import ctypes
     import signal
 
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    pr_set_pdeathsig, pr_set_child_subreaper = 1, 36
+    prctl = ctypes.CDLL(None).prctl
+    prctl(pr_set_pdeathsig, signal.SIGKILL)
+    prctl(pr_set_child_subreaper, 1, 0, 0, 0)
     if os.getppid() != agent:  # it died before the kernel knew of our wish
         os._exit(1)
 
@@ -55,7 +65,8 @@ def _prefer_me_when_memory_runs_out() -> None:
 
 if __name__ == "__main__":
     code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the script has closed it, or put something of its own there
+            stream.flush()
     # Threads that the user left running, and exit handlers that hang, must not keep the node waiting.
     os._exit(code)

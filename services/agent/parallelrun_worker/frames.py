@@ -13,10 +13,12 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
     DONE         payload: the struct below
     FAILED       payload: the struct below, then JSON {category, message, traceback}
     STOPPED      payload: JSON {message, traceback} when shutdown() raised, else empty
+    NOT_KEPT     payload: mini-batch (8 bytes), then the system's words: its rows did not fit on the disk
 
 All numbers are little-endian.
 """
 
+import signal
 import struct
 
 PATHS = 1
@@ -30,7 +32,14 @@ INIT_FAILED = 2
 DONE = 3
 FAILED = 4
 STOPPED = 5
+NOT_KEPT = 6
 HEAD = struct.Struct("<BI")
 RESULT = struct.Struct("<QQQIIdd")
 """mini-batch, offset and length of its rows in the part file, crc32, rows returned, seconds in run(), CPU seconds."""
 SECONDS = struct.Struct("<d")
+MINI_BATCH = struct.Struct("<Q")
+MAX_PAYLOAD = 1 << 20
+"""More than any frame of ours holds: a longer one was written by somebody else."""
+
+TELL_STACKS = signal.SIGRTMAX - 1
+"""At this signal a worker writes the stacks of all its threads to its stderr. No library is known to use it."""

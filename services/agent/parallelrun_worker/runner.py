@@ -1,5 +1,7 @@
 """The worker's life: configuration, init(), mini-batches first in first out, shutdown()."""
 
+import contextlib
+import errno
 import os
 import sys
 import time
@@ -10,6 +12,9 @@ from parallelrun_worker import frames
 from parallelrun_worker.entry_script import EntryScript
 from parallelrun_worker.rows import BadReturn, render
 
+_DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+_MAX_TRACEBACK = 16_000
+
 
 class Runner:
     """Serves one agent over two file descriptors, and writes rows to a third."""
@@ -18,7 +23,8 @@ class Runner:
         self._control = control
         self._results = results
         self._part = part
-        self._offset = 0
+        self._end = 0
+        self._pid = os.getpid()
 
     def main(self, config: dict[str, Any]) -> int:
         """Work until the agent asks for the end; returns the exit code."""
@@ -46,27 +52,51 @@ class Runner:
             items = payload.decode(sys.getfilesystemencoding(), "surrogateescape").split("\0")
             returned = script.run(mini_batch, items)
             run_s = time.perf_counter() - began
+            self._only_the_worker_goes_on()
             data, rows = render(returned)
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
+            self._only_the_worker_goes_on()
             result = frames.RESULT.pack(
                 mini_batch, 0, 0, 0, 0, time.perf_counter() - began, time.process_time() - cpu_began
             )
             self._send(frames.FAILED, result + _describe(error))
             return
         crc = zlib.crc32(data)
-        offset = self._offset
         if self._part < 0:
             data, crc = b"", 0
-        self._write_rows(data)
+        try:
+            offset = self._write_rows(data)
+        except OSError as error:
+            if error.errno not in _DISK_TROUBLE:
+                raise
+            self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode())
+            return
         cpu_s = time.process_time() - cpu_began
         self._send(frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, rows, run_s, cpu_s))
 
-    def _write_rows(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            written = os.write(self._part, view)
-            self._offset += written
-            view = view[written:]
+    def _only_the_worker_goes_on(self) -> None:
+        """A child that run() has forked and that fell out of it must not answer for its parent."""
+        if os.getpid() != self._pid:
+            os._exit(1)
+
+    def _write_rows(self, data: bytes) -> int:
+        """Append the rows to the part file; returns where they are."""
+        if not data:
+            return 0
+        try:
+            # Whoever adds to the file does no harm. Where it has been cut or closed there is nothing of ours: no offset
+            # before our own last end is true, and the agent will see that there are no rows at this one.
+            begin = max(os.lseek(self._part, 0, os.SEEK_END), self._end)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._part, view) :]
+        except OSError:
+            # Nobody will read what is there of it; a disk that is full can use the room.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._part, self._end)
+            raise
+        self._end = begin + len(data)
+        return begin
 
     def _shut_down(self, script: EntryScript) -> int:
         problem = b""
@@ -105,8 +135,9 @@ def _describe(error: BaseException) -> bytes:
     category = "BAD_RETURN" if isinstance(error, BadReturn) else "RUN_EXCEPTION"
     if isinstance(error, BadReturn):
         message = str(error)
-    limit = 16_000
-    return json.dumps({"category": category, "message": message[:2000], "traceback": text[-limit:]}).encode()
+    if len(text) > _MAX_TRACEBACK:  # where it began and where it ended; a long message is in the middle
+        text = f"{text[: _MAX_TRACEBACK // 2]}\n…\n{text[-_MAX_TRACEBACK // 2 :]}"
+    return json.dumps({"category": category, "message": message[:2000], "traceback": text}).encode()
 
 
 def _read_and_remove(path: bytes) -> bytes:

@@ -12,6 +12,7 @@ import msgspec
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
+from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.errors import NotFound, ParallelRunError
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import die_with_parent_if_told
@@ -64,6 +65,9 @@ def concatenate(job_id: str) -> None:
         made = Concatenated(str(target), merged.length, merged.sha256)
         log.info("concatenated", segments=len(table), bytes=merged.length, seconds=round(time.monotonic() - began, 3))
     except (OSError, ParallelRunError, NotFound) as error:
+        if isinstance(error, OSError) and is_disk_trouble(error):
+            log.warning("disk_full", error=str(error))
+            raise  # RQ sees this one fail, and the leader asks again after a while
         log.error("concatenation_failed", error=str(error))
         made = Concatenated("", 0, "", problem=f"The output can't be put together: {error}")
     _tell(redis, job_id, made)

@@ -47,6 +47,7 @@ _GATHER_S = 0.004
 _AWAY_S = 60.0
 _LEAVE_S = 45.0
 _CONCATENATE_AGAIN_S = 15.0
+_FIRST_PAUSE_S = 0.25
 _MAX_CRASHES = 3
 
 
@@ -386,7 +387,7 @@ class Leader:
             self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)
 
     def _concatenate(self) -> Concatenated | None:
-        ask_at, asked, last, attempt = 0.0, 0, -1, ""
+        ask_at, asked, last, attempt, failed_s = 0.0, 0, -1, "", _FIRST_PAUSE_S
         while not self._resigning:
             try:
                 now = time.monotonic()
@@ -396,7 +397,12 @@ class Leader:
                 progress = status.progress
                 if asked and progress.bytes_concatenated != last:
                     last, ask_at = progress.bytes_concatenated, now + _CONCATENATE_AGAIN_S
-                if now >= ask_at or concatenation_failed(self._redis, self._job_id, attempt=attempt):
+                if concatenation_failed(self._redis, self._job_id, attempt=attempt):
+                    # It was killed, or the disk is full: that may last.
+                    attempt, ask_at = "", now + failed_s
+                    failed_s = min(_CONCATENATE_AGAIN_S, 2 * failed_s)
+                    self._log.warning("concatenation_interrupted", again_in_s=ask_at - now)
+                if now >= ask_at:
                     asked += 1
                     attempt = f"{self._queue.term}-{asked}"
                     ask_for_concatenation(self._redis, self._job_id, attempt=attempt)

@@ -1,0 +1,58 @@
+"""The file that a worker's stdout or stderr goes to, kept from growing without end.
+
+Workers and their children write into the file itself: no byte passes through the agent, a worker never waits for it,
+and a job that prints nothing costs nothing. Now and then the agent looks at the size and cuts off what is beyond the
+limit; the writers append, so they go on at the new end. Beginning and end stay: causes are at the one, stacks at the
+other.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_TAIL_BYTES = 16 << 10
+
+
+class CappedLog:
+    """One file of at most `limit` bytes, and what is written between two looks.
+
+    Raises:
+        OSError: it can't be opened.
+    """
+
+    def __init__(self, path: Path, limit: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._limit = max(limit - _TAIL_BYTES, 0)
+        self._dropped = 0
+
+    def say(self, text: str) -> None:
+        """Add a line of the agent's own."""
+        with suppress(OSError):  # a full disk; nothing depends on it
+            os.write(self.fd, f"[parallelrun] {text}\n".encode())
+
+    def look(self) -> bool:
+        """Cut off what is too much; whether there was something."""
+        size = os.fstat(self.fd).st_size
+        if size <= self._limit + _TAIL_BYTES:
+            return False
+        # What is written between these two calls is dropped uncounted: a few kilobytes in gigabytes.
+        os.ftruncate(self.fd, self._limit)
+        self._dropped += size - self._limit
+        return True
+
+    def close(self) -> None:
+        """After the last writer's end: when something was dropped, say how much, then what was written last."""
+        try:
+            size = os.fstat(self.fd).st_size
+            if self._dropped or size > self._limit + _TAIL_BYTES:
+                tail = os.pread(self.fd, _TAIL_BYTES, max(self._limit, size - _TAIL_BYTES))
+                dropped = self._dropped + size - self._limit - len(tail)
+                os.ftruncate(self.fd, self._limit)
+                os.write(self.fd, f"\n[parallelrun] {dropped:,} bytes were dropped here\n".encode() + tail)
+        except OSError:
+            pass  # it is a log: whatever its disk does, the rows matter more
+        finally:
+            os.close(self.fd)

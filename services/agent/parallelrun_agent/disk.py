@@ -1,0 +1,67 @@
+"""A disk that is full, as an agent sees it: it stops taking mini-batches, looks now and then, and goes on by itself.
+
+A full disk is nobody's fault who runs on it: whatever could not be kept goes back uncharged.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from parallelrun_core.telemetry import logger
+
+log = logger()
+
+_FIRST_PAUSE_S = 0.25
+_LONGEST_PAUSE_S = 15.0
+_PROBE_BYTES = 1 << 16
+
+
+class DiskWatch:
+    """Whether the folder of a job's rows takes more. Pauses get longer until something was kept again."""
+
+    def __init__(self, folder: Path, probe: str, *, job_id: str) -> None:
+        self.is_full = False
+        self._probe = folder / f".{probe}.probe"
+        self._job_id = job_id
+        self._pause_s = 0.0
+        self._look_at = 0.0
+
+    def failed(self, error: str, now: float) -> None:
+        """Something could not be written."""
+        if self.is_full:
+            return
+        self.is_full = True
+        self._wait(now)
+        log.error("disk_full", job_id=self._job_id, error=error, pause_s=self._pause_s)
+
+    def kept(self) -> None:
+        """Something was written and synced."""
+        self._pause_s = 0.0
+
+    def look(self, now: float) -> None:
+        """When it is time, see whether there is room again."""
+        if not self.is_full or now < self._look_at:
+            return
+        try:
+            self._write_probe()
+        except OSError:
+            self._wait(now)
+        else:
+            self.is_full = False
+            log.info("disk_has_room", job_id=self._job_id)
+
+    def _wait(self, now: float) -> None:
+        self._pause_s = min(_LONGEST_PAUSE_S, max(_FIRST_PAUSE_S, self._pause_s * 2))
+        self._look_at = now + self._pause_s
+
+    def _write_probe(self) -> None:
+        """What is free says too little: quotas, reserves and inodes only show when one writes."""
+        try:
+            with open(self._probe, "wb", buffering=0) as file:
+                left = _PROBE_BYTES
+                while left:
+                    left -= file.write(b"\0" * left)
+                os.fsync(file.fileno())
+        finally:
+            self._probe.unlink(missing_ok=True)

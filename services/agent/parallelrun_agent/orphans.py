@@ -1,0 +1,90 @@
+"""Ends the processes that a dead worker leaves behind, however far they have run from it.
+
+A process group catches children, but not a daemon: `setsid` leaves the group, and a second fork leaves the parent. So
+worker and agent are both *subreapers*: what loses its parent becomes a child of the nearest one above it. While a
+worker lives, all its descendants hang below it. When it has died they hang below the agent; so whatever is a child of
+the agent and no worker was left behind by a dead one, and the descendants of living workers are never touched.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections import defaultdict
+from contextlib import suppress
+
+from parallelrun_core import failpoints
+from parallelrun_core.telemetry import logger
+
+log = logger()
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PATIENCE_S = 1.0
+_LOOK_AGAIN_S = 0.002
+
+
+class Orphans:
+    """The agent's children that are no workers. Does nothing before `adopt()`."""
+
+    def __init__(self) -> None:
+        self._adopting = False
+        self._workers: set[int] = set()
+
+    def adopt(self) -> None:
+        """From now on this process is the parent of whatever loses its own. Only for a process of its own."""
+        self._adopting = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+    def worker_started(self, pid: int) -> None:
+        self._workers.add(pid)
+
+    def worker_ended(self, pid: int) -> None:
+        """It was waited for; what it left behind goes with the next `end()`."""
+        self._workers.discard(pid)
+
+    def end(self) -> None:
+        """Kill what dead workers have left behind, and wait until it is gone."""
+        if not self._adopting or not failpoints.enabled("worker.end_orphans"):
+            return
+        ended: set[int] = set()
+        deadline = time.monotonic() + _PATIENCE_S
+        while found := self._left_behind():
+            ended |= found
+            for pid in found:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            for pid in found:  # those below them become our children when these are gone
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+            if time.monotonic() > deadline:  # the kernel keeps them: they are looked for again after the next death
+                log.warning("orphans_remain", pids=sorted(found))
+                return
+            time.sleep(_LOOK_AGAIN_S)
+        if ended:
+            log.info("orphans_ended", count=len(ended))
+
+    def _left_behind(self) -> set[int]:
+        below = _children()
+        found: set[int] = set()
+        look = [pid for pid in below[os.getpid()] if pid not in self._workers]
+        while look:
+            pid = look.pop()
+            found.add(pid)
+            look += below[pid]
+        return found
+
+
+def _children() -> defaultdict[int, list[int]]:
+    """Every process by its parent. /proc/…/children would be quicker, but many kernels don't have it."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for name in os.listdir("/proc"):  # noqa: PTH208 - hundreds of names, of which no path is needed
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    # The name of the program, in brackets, may itself hold spaces and brackets.
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError):  # it has just ended
+                continue
+            found[parent].append(int(name))
+    return found

@@ -1,0 +1,131 @@
+"""A disk that is full costs time, and nothing else: no try, no row, no torn output; and nobody has to lend a hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.decisions import read_decisions
+from parallelrun_core.states import JobState
+from tests.cluster import Cluster
+
+pytestmark = pytest.mark.integration
+
+ROW_BYTES = 10_000
+SCRIPT = textwrap.dedent(f"""
+    import os
+    def run(mini_batch):
+        print("words for a disk that may be full")
+        return [os.path.basename(path).ljust({ROW_BYTES}, ".") for path in mini_batch]
+""")
+
+
+class SmallDisk:
+    """A disk of 4 MB with all but so many bytes taken by a file that a test can remove."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+        if os.getuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
+            pytest.skip("needs root and the right to mount")
+        self._ballast = folder / "ballast"
+
+    def fill(self, *, but: int) -> None:
+        free = os.statvfs(self.folder)
+        with self._ballast.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - but)
+
+    def free(self) -> None:
+        self._ballast.unlink()
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", "-l", str(self.folder)], check=True)
+
+
+@pytest.fixture
+def small_disks() -> Iterator[list[SmallDisk]]:
+    disks: list[SmallDisk] = []
+    yield disks
+    for disk in disks:
+        disk.unmount()
+
+
+def assert_nothing_was_lost(cluster: Cluster, job: str, files: int) -> None:
+    result = cluster.result(job)
+    assert result.state is JobState.COMPLETED, result.failure
+    assert [row.rstrip(".") for row in cluster.output(result)] == [f"file-{number:07d}.txt" for number in range(files)]
+    assert {len(row) for row in cluster.output(result)} == {ROW_BYTES}
+    assert {outcome.tries for outcome in read_decisions(cluster.folder(job).path)} == {1}
+    assert (result.progress.retried, result.progress.failed, result.progress.lost) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("room", [105_000, 0], ids=["full-in-the-middle-of-rows", "full-from-the-start"])
+def test_a_node_whose_disk_is_full_waits_charges_nobody_and_goes_on_by_itself(
+    small_disks: list[SmallDisk], room: int
+) -> None:
+    with Cluster(slots=2) as cluster:
+        cluster.kill("node000")
+        job = cluster.submit(SCRIPT, inputs=cluster.files(120), mini_batch_size=4)
+        disk = SmallDisk(cluster.folder(job).parts)
+        small_disks.append(disk)
+        disk.fill(but=room)
+        cluster.start("node000")
+        cluster.until(lambda: cluster.logged("node000", "disk_full") > 0, "the agent finds the disk full")
+        cluster.until(lambda: [info.state for info, _ in cluster.registry.nodes()] == ["disk_full"], "and says so")
+        assert cluster.registry.state(job) is JobState.PROCESSING
+        disk.free()
+        cluster.until(lambda: cluster.logged("node000", "disk_has_room") > 0, "the agent finds room")
+        assert_nothing_was_lost(cluster, job, 120)
+
+
+def test_another_node_does_the_work_of_one_whose_disk_fails(tmp_path: Path) -> None:
+    """Each commit of one agent fails as if its disk were full, once; no root needed."""
+    with Cluster(nodes=2, failpoints=f"commit.before_sync=raise:{tmp_path / 'once'}") as cluster:
+        job = cluster.submit(SCRIPT, inputs=cluster.files(120), mini_batch_size=4)
+        assert_nothing_was_lost(cluster, job, 120)
+        assert sum(cluster.logged(node, "disk_full") for node in cluster.nodes) == 1
+
+
+def test_a_disk_that_is_full_when_the_output_is_put_together_delays_the_job_and_shows_no_part_of_it(
+    small_disks: list[SmallDisk],
+) -> None:
+    with Cluster() as cluster:
+        disk = SmallDisk(cluster.home / "out")
+        small_disks.append(disk)
+        disk.fill(but=300_000)
+        job = cluster.submit(SCRIPT, inputs=cluster.files(120), mini_batch_size=4, output=str(disk.folder))
+        cluster.until(lambda: cluster.logged("concatenator", "disk_full") >= 2, "it was tried twice")
+        assert cluster.registry.state(job) is JobState.FINALIZING
+        assert [path.name for path in disk.folder.iterdir() if not path.name.startswith(".")] == ["ballast"]
+        disk.free()
+        assert_nothing_was_lost(cluster, job, 120)
+        assert [path.name for path in disk.folder.iterdir()] == ["parallel_run_step.txt"]
+
+
+def test_a_disk_that_fails_at_the_outputs_sync_delays_the_job(tmp_path: Path) -> None:
+    with Cluster(failpoints=f"concatenate.before_sync=raise:{tmp_path / 'once'}") as cluster:
+        job = cluster.submit(SCRIPT, inputs=cluster.files(8), mini_batch_size=4)
+        assert_nothing_was_lost(cluster, job, 8)
+        assert cluster.logged("concatenator", "disk_full") == 1
+
+
+def test_rows_that_are_not_what_was_committed_still_fail_the_job_at_once() -> None:
+    """Waiting helps against a full disk, not against damage."""
+    script = SCRIPT + textwrap.dedent("""
+        def shutdown():
+            (part,) = [path for fd in os.listdir("/proc/self/fd")
+                       if "/parts/" in (path := os.path.realpath(f"/proc/self/fd/{fd}"))]
+            with open(part, "r+b") as file:
+                file.write(b"damage")
+    """)
+    with Cluster(slots=1) as cluster:
+        result = cluster.result(cluster.submit(script, inputs=cluster.files(8)), timeout_s=10)
+        assert result.state is JobState.FAILED
+        assert result.failure is not None
+        assert result.failure.code == "CONCATENATION_FAILED"
