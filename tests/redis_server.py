@@ -20,12 +20,13 @@ SERVER_VARIABLE = "PARALLELRUN_TEST_REDIS_SERVER"
 class RedisServer:
     """One server process; `with` it, `kill()` it, `start()` it again on the same data."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, binary: str | None = None) -> None:
         # pytest's own temporary folders have names that are too long for a socket.
         self.folder = Path(tempfile.mkdtemp(prefix="pr-redis-"))
         self.socket = self.folder / "redis.sock"
         self.url = f"unix://{self.socket}"
         self._options = options
+        self._binary = binary or os.environ.get(SERVER_VARIABLE) or str(get_binary_path())
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -38,10 +39,9 @@ class RedisServer:
 
     def start(self) -> None:
         """Start the server; it answers when this returns."""
-        binary = os.environ.get(SERVER_VARIABLE) or str(get_binary_path())
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [binary, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder), "--save", "",
+                [self._binary, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder), "--save", "",
                  *self._options],
                 stdout=log, stderr=log,
             )  # fmt: skip

@@ -1,0 +1,136 @@
+"""A TCP proxy between one process and Redis that can do to the connection what networks do."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from contextlib import suppress
+from typing import Literal, Self
+
+Mode = Literal["pass", "blackhole", "reset", "delay", "one-way", "half-open"]
+"""What happens to bytes, of connections that are open and of new ones.
+
+    pass        nothing
+    blackhole   they wait for as long as this lasts, in both directions, and arrive late, as TCP would send them again
+    reset       connections are reset, and new ones, too
+    delay       what Redis answers arrives two seconds late
+    one-way     what Redis answers is held back; what it is told arrives
+    half-open   Redis' side closes; the other side is never told, and new connections get no answer
+"""
+
+DELAY_S = 2.0
+
+
+class Proxy:
+    """Listens on the loopback interface for a Redis on a unix socket; `with` it, and set `mode` at any time."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target.removeprefix("unix://")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._links: set[_Link] = set()
+        self._mode: Mode = "pass"
+        self._passing = asyncio.Event()
+        self._answering = asyncio.Event()
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        server = asyncio.run_coroutine_threadsafe(
+            asyncio.start_server(self._accept, "127.0.0.1", 0), self._loop
+        ).result()
+        self._server = server
+        self.url = f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
+        self.set("pass")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _close(self) -> None:
+        self._server.close()
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # so that transports get to close their sockets
+
+    def set(self, mode: Mode) -> None:
+        """Change what happens from now on."""
+        asyncio.run_coroutine_threadsafe(self._set(mode), self._loop).result()
+
+    async def _set(self, mode: Mode) -> None:
+        self._mode = mode
+        _allow(self._passing, mode in ("pass", "delay", "one-way"))
+        _allow(self._answering, mode in ("pass", "delay"))
+        if mode in ("reset", "half-open"):
+            for link in list(self._links):
+                link.reset() if mode == "reset" else link.drop_server()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._mode == "reset":
+            _reset(writer)
+            return
+        try:
+            await self._passing.wait()
+            to_server = await asyncio.open_unix_connection(self._target)
+        except (OSError, asyncio.CancelledError):
+            writer.transport.abort()
+            return
+        link = _Link(writer, to_server[1])
+        self._links.add(link)
+        try:
+            await asyncio.gather(
+                self._pump(reader, to_server[1], self._passing), self._pump(to_server[0], writer, self._answering)
+            )
+        finally:
+            self._links.discard(link)
+            link.close()
+
+    async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, open_gate: asyncio.Event) -> None:
+        with suppress(OSError):
+            while chunk := await source.read(1 << 16):
+                if self._mode == "delay" and open_gate is self._answering:
+                    await asyncio.sleep(DELAY_S)
+                await open_gate.wait()
+                target.write(chunk)
+                await target.drain()
+        if self._mode != "half-open":
+            target.close()
+
+
+class _Link:
+    """One connection through the proxy."""
+
+    def __init__(self, client: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
+        self._client = client
+        self._server = server
+
+    def close(self) -> None:
+        self._client.transport.abort()
+        self._server.transport.abort()
+
+    def reset(self) -> None:
+        _reset(self._client)
+        _reset(self._server)
+
+    def drop_server(self) -> None:
+        self._server.transport.abort()
+
+
+def _allow(gate: asyncio.Event, is_open: bool) -> None:
+    if is_open:
+        gate.set()
+    else:
+        gate.clear()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    peer = writer.get_extra_info("socket")
+    if peer is not None and peer.family == socket.AF_INET:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    writer.transport.abort()
