@@ -5,6 +5,8 @@ AGENTS ?= 2
 SEEDS ?= 30
 B ?=
 T ?= tests
+# Most tests wait for processes, not for a CPU.
+TEST_PROCESSES ?= 4
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -54,7 +56,7 @@ run: setup ## Run the main job on real input: handwritten digits
 
 .PHONY: test
 test: setup ## Run all tests (T=tests/unit for a part)
-	@$(BIN)/python -m pytest -rs --durations=5 $(T)
+	@$(BIN)/python -m pytest -rs --durations=5 -n $(TEST_PROCESSES) --dist loadgroup $(T)
 
 .PHONY: check
 check: setup ## All that CI runs: lint, types, contracts, test

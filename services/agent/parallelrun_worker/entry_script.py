@@ -25,14 +25,12 @@ class EntryScript:
     """
 
     def __init__(self, code: str, entry_script: str, job_id: str) -> None:
-        import importlib
-
         path = os.path.join(code, entry_script)
         # The code's root and the script's own folder: both are where scripts expect to import from.
         for folder in (code, os.path.dirname(path)):
             if folder not in sys.path:
                 sys.path.insert(0, folder)
-        module = importlib.import_module(os.path.splitext(os.path.basename(path))[0])
+        module = _load(path)
         self._job_id = job_id
         self._run: Callable[..., object] = module.run
         self._takes_context = _positional_parameters(module.run) >= 2
@@ -44,6 +42,22 @@ class EntryScript:
         if self._takes_context:
             return self._run(items, Context(mini_batch, self._job_id))
         return self._run(items)
+
+
+def _load(path: str) -> Any:
+    """Import the file under its own name, so that what it pickles is found again; under another if that is taken."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    name = os.path.splitext(os.path.basename(path))[0]
+    if not name.isidentifier() or name in sys.modules:
+        name = "entry_script_of_the_user"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def _positional_parameters(function: Callable[..., object]) -> int:

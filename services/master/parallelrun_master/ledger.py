@@ -31,7 +31,7 @@ class Ledger:
         self._last_seen = b"0-0"
         self._forgettable = b""
         self._synced_at = 0.0
-        self._told: set[str] = set()  # tokens of failures counted since Redis last forgot something
+        self._told: set[tuple[int, str]] = set()  # failures counted since Redis last forgot something
         self._log = DecisionWriter(folder, term, seen=self.errors.add)
         self.decided = self._log.decided
         self._show_decided()
@@ -65,7 +65,7 @@ class Ledger:
         for outcome in outcomes:
             if outcome.status != "retry":
                 decisions.append(outcome)
-            key = outcome.token or f"given up: {outcome.mini_batch}"
+            key = (outcome.mini_batch, outcome.token)
             if outcome.failure is None or key in self._told:
                 continue
             self._told.add(key)

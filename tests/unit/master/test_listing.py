@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_master import listing
@@ -86,6 +86,7 @@ def test_patterns_match_as_a_naive_oracle_says(tree: set[tuple[str, ...]], patte
         root = Path(name)
         made = make(root, tree)
         if not set(pattern[0]) & set("*?["):
+            assume(not (root / pattern[0]).is_file())
             (root / pattern[0]).mkdir(exist_ok=True)  # so that the folder in front of the first wildcard is there
         assert paths("/".join([name, *pattern])) == oracle(root, pattern, made)
 

@@ -1,0 +1,132 @@
+"""One worker process as an agent starts it, and a patient ear for what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from parallelrun_agent.worker_process import WorkerPlan, WorkerProcess
+from parallelrun_worker import frames
+
+PATIENCE_S = 30.0
+
+
+class Answer(NamedTuple):
+    """A DONE or FAILED frame, taken apart."""
+
+    mini_batch: int
+    rows: bytes
+    returned: int
+    error: dict[str, Any]
+
+
+class Bench:
+    """A worker with an entry script of the test's own. `close()` it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        script: str,
+        *,
+        rows: bool = True,
+        argv: Iterable[str] = (),
+        modules: Mapping[str, str] = MappingProxyType({}),
+        **env: str,
+    ) -> None:
+        code = folder / "code"
+        code.mkdir(parents=True, exist_ok=True)
+        for name, source in {**modules, "score": script}.items():
+            (code / f"{name}.py").write_text(textwrap.dedent(source))
+        self.stdout, self.stderr = folder / "logs" / "stdout.txt", folder / "logs" / "stderr.txt"
+        self.part = folder / "part" if rows else None
+        self.working_folder = folder / "work"
+        secrets = {name: value for name, value in os.environ.items() if not name.startswith(("PARALLELRUN_", "REDIS_"))}
+        self.worker = WorkerProcess(
+            WorkerPlan(
+                process="process000", code=code, entry_script="score.py", argv=["score.py", *argv], job_id="job_1",
+                logging_level="INFO", environment={**secrets, **env}, working_folder=self.working_folder,
+                part=self.part, stdout=self.stdout, stderr=self.stderr,
+            )
+        )  # fmt: skip
+        self.heard: list[tuple[int, bytes]] = []
+        self.exit_code: int | None = None
+
+    def close(self) -> None:
+        if self.exit_code is None:
+            self.exit_code = self.worker.reap()
+        self.worker.close()
+        if self.worker.part_fd >= 0:
+            os.close(self.worker.part_fd)
+
+    def _wait(self, done: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            self.heard += self.worker.hear()
+            if done():
+                return
+            assert time.monotonic() < deadline, f"{what}; heard {self.heard}; {self.stderr.read_text()}"
+            ready, _, _ = select.select([self.worker.results, self.worker.pidfd], [], [], 1.0)
+            if self.worker.pidfd in ready:
+                self.heard += self.worker.hear()
+                assert done(), f"it died before: {what}; heard {self.heard}; {self.stderr.read_text()}"
+                return
+
+    def ready(self) -> Bench:
+        """Wait until init() is through."""
+        self._wait(lambda: any(kind == frames.READY for kind, _ in self.heard), "ready")
+        return self
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait for something that the user's code does."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, what
+            time.sleep(0.01)
+
+    def run(self, *items: str, mini_batch: int = 0) -> Answer:
+        """Hand over one mini-batch and wait for its answer."""
+        before = len(self.answers())
+        self.worker.deliver(mini_batch, "\0".join(items).encode("utf-8", "surrogateescape"))
+        self._wait(lambda: len(self.answers()) > before, f"answer {before}")
+        return self.answers()[before]
+
+    def wait_for_answers(self, count: int) -> list[Answer]:
+        self._wait(lambda: len(self.answers()) >= count, f"{count} answers")
+        return self.answers()
+
+    def answers(self) -> list[Answer]:
+        """All answers so far, in order."""
+        found = []
+        for kind, payload in self.heard:
+            if kind in (frames.DONE, frames.FAILED):
+                mini_batch, offset, length, _, count, *_ = frames.RESULT.unpack_from(payload)
+                rows = self.part.read_bytes()[offset : offset + length] if self.part else b""
+                error = json.loads(payload[frames.RESULT.size :]) if kind == frames.FAILED else {}
+                found.append(Answer(mini_batch, rows, count, error))
+        return found
+
+    def kinds(self) -> list[int]:
+        return [kind for kind, _ in self.heard]
+
+    def exited(self) -> int:
+        """Wait for the end; returns the exit code."""
+        ready, _, _ = select.select([self.worker.pidfd], [], [], PATIENCE_S)
+        assert ready, "it doesn't end"
+        self.heard += self.worker.hear()
+        self.exit_code = self.worker.reap()
+        return self.exit_code
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs: neither gone nor a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

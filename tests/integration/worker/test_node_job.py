@@ -1,0 +1,248 @@
+"""One node's work for one job, with real workers and a real queue: user code that must not take the agent along."""
+
+from __future__ import annotations
+
+import selectors
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parallelrun_agent.node_job import NodeJob, Watch
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_core import codestore
+from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store
+from parallelrun_core.message import encode_files
+from parallelrun_core.outcome import Outcome
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.states import JobState
+from parallelrun_core.store.agent_queue import MAX_REPORTS, AgentQueue, Mode, Reports, Turn
+from parallelrun_core.store.leader_queue import InitFailure
+from tests.integration.queue.desk import Desk
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = pytest.mark.integration
+
+PATIENCE_S = 10.0
+
+
+class Node:
+    """A `NodeJob` in a loop as the agent's."""
+
+    def __init__(self, redis: Redis, root: Path, script: str, *, slots: int = 1, **fields: Any) -> None:
+        self.desk = Desk(redis)
+        code = root / "code-folder"
+        code.mkdir()
+        (code / "score.py").write_text(textwrap.dedent(script))
+        spec = JobSpec.parse({"entry_script": "score.py", "inputs": "/in", "run_max_try": 1, **fields})
+        folder = JobFolder(root, self.desk.job_id)
+        snapshot = codestore.snapshot_folder(code, code_store(root))
+        folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code=snapshot, spec=spec.model_dump(mode="json")))
+        self.selector = selectors.DefaultSelector()
+        watch = Watch(
+            lambda fd, callback: _drop(self.selector.register(fd, selectors.EVENT_READ, callback)),
+            lambda fd: _drop(self.selector.unregister(fd)),
+        )
+        settings = AgentSettings(
+            root=root, work_dir=root / "work", node="node", slots=slots, lease_seconds=600, sync=False
+        )
+        self.job = NodeJob(redis, folder, settings, watch)
+        self.job.turn(time.monotonic())
+
+    def publish(self, *names: str) -> None:
+        first = self.desk.leader.checkpoint()
+        files = [encode_files([(b"/in", [name.encode("utf-8", "surrogateescape")])], 1) for name in names]
+        self.desk.leader.publish(first, files)
+        self.job.look_again()
+
+    def step(self) -> None:
+        for key, _ in self.selector.select(0.02):
+            if key.fd in self.selector.get_map():
+                key.data()
+        now = time.monotonic()
+        self.job.check_time(now)
+        if self.job.turn_due(now):
+            self.job.turn(now)
+        if not self.job.left and self.job.wanted_workers(now) > 0:
+            self.job.spawn()
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}; {self.desk.outcomes()}"
+            self.step()
+
+    def decided(self, count: int) -> dict[int, Outcome]:
+        """Go on until so many are decided."""
+        self.until(lambda: len(self.desk.outcomes()) >= count, f"{count} are decided")
+        return {outcome.mini_batch: outcome for outcome in self.desk.outcomes()}
+
+    def init_failures(self) -> list[InitFailure]:
+        news = self.desk.leader.news(b"0-0", block_ms=None)
+        return [entry.init_failure for entry in news if entry.init_failure is not None]
+
+
+def _drop(_: object) -> None: ...
+
+
+@pytest.fixture
+def node(redis: Redis, tmp_path: Path) -> Iterator[Callable[..., Node]]:
+    """Start a node that works for one job with this entry script."""
+    started: list[Node] = []
+
+    def begin(script: str, **fields: Any) -> Node:
+        started.append(Node(redis, tmp_path, script, **fields))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        each.job.close()
+        each.selector.close()
+
+
+def test_mini_batches_are_run_and_committed(node: Callable[..., Node]) -> None:
+    cluster = node("def run(items): return items", slots=2)
+    cluster.publish(*"abcdefgh")
+    decided = cluster.decided(8)
+    assert sorted(decided) == list(range(8))
+    assert {outcome.status for outcome in decided.values()} == {"done"}
+    parts = cluster.job.folder.parts
+    rows = b"".join(
+        (parts / each.part).read_bytes()[each.offset : each.offset + each.length] for _, each in sorted(decided.items())
+    )
+    assert rows.decode().split() == [f"/in/{name}" for name in "abcdefgh"]
+    assert cluster.desk.leases() == {}
+
+
+@pytest.mark.parametrize("error", ["ValueError(items[0])", "ValueError('\\ud800 \\udcff')"])
+def test_an_error_with_a_name_that_is_no_utf_8_fails_its_mini_batch_and_nothing_else(
+    node: Callable[..., Node], error: str
+) -> None:
+    cluster = node(f"def run(items):\n    if 'bad' in items[0]: raise {error}\n    return items")
+    cluster.publish("good", "bad\udcff", "good too")
+    decided = cluster.decided(3)
+    assert [decided[number].status for number in range(3)] == ["done", "failed", "done"]
+
+
+def test_an_error_in_init_with_a_name_that_is_no_utf_8_is_told(node: Callable[..., Node]) -> None:
+    cluster = node("def init(): raise ValueError('\\udcff')\ndef run(items): return items")
+    cluster.publish("a")
+    cluster.until(lambda: bool(cluster.init_failures()), "the leader is told")
+    assert cluster.init_failures()[0].failure.category == "INIT_EXCEPTION"
+
+
+@pytest.mark.parametrize("script", ["import os\nos._exit(3)\n", "import os\ndef init(): os.abort()\n"])
+def test_a_worker_that_dies_before_its_first_mini_batch_is_told_to_the_leader(
+    node: Callable[..., Node], script: str
+) -> None:
+    cluster = node(script + "def run(items): return items")
+    cluster.publish("a")
+    cluster.until(lambda: bool(cluster.init_failures()), "the leader is told")
+    failure = cluster.init_failures()[0].failure
+    assert failure.category == "INIT_DIED"
+    assert cluster.desk.outcomes() == []
+
+
+def test_a_worker_that_cannot_be_started_is_told_to_the_leader_and_the_agent_lives(node: Callable[..., Node]) -> None:
+    cluster = node("def run(items): return items", environment_variables={"LARGE": "x" * 200_000})
+    cluster.publish("a")
+    cluster.until(lambda: bool(cluster.init_failures()), "the leader is told")
+
+
+@pytest.mark.parametrize("garbage", ["b'x' * 1000", "bytes(50)", "b'\\x03\\x05\\0\\0\\0short'", "b'\\x04' * 40"])
+def test_whoever_writes_into_our_pipe_harms_only_himself(node: Callable[..., Node], garbage: str) -> None:
+    """A script that writes to every descriptor that it finds."""
+    cluster = node(
+        f"""
+        import os
+        def run(items):
+            if "bad" in items[0]:
+                for fd in range(3, 50):
+                    try:
+                        if os.readlink(f"/proc/self/fd/{{fd}}").startswith("pipe:"):
+                            os.write(fd, {garbage})
+                    except OSError:
+                        pass
+            return items
+        """,
+        run_invocation_timeout=2,
+    )
+    cluster.publish("good", "bad", "good too")
+    decided = cluster.decided(3)
+    assert (decided[0].status, decided[2].status) == ("done", "done")
+
+
+def test_the_head_alone_is_charged_for_a_death(node: Callable[..., Node]) -> None:
+    cluster = node("import os\ndef run(items):\n    if 'bad' in items[0]: os.abort()\n    return items")
+    cluster.publish("a", "b", "bad", "c", "d")
+    decided = cluster.decided(5)
+    assert [decided[number].status for number in range(5)] == ["done", "done", "failed", "done", "done"]
+    assert {outcome.tries for outcome in decided.values()} == {1}
+    failure = decided[2].failure
+    assert failure is not None
+    assert failure.category == "SIGNAL"
+
+
+def test_the_time_that_redis_takes_is_not_the_run_timeouts(
+    node: Callable[..., Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = node("import time\ndef run(items):\n    time.sleep(0.2)\n    return items", run_invocation_timeout=1)
+    cluster.publish("first")
+    cluster.decided(1)
+    turn = AgentQueue.turn
+
+    def slow(queue: AgentQueue, mode: Mode, reports: Reports, want: int) -> Turn:
+        answer = turn(queue, mode, reports, want)
+        if answer.deliveries:
+            time.sleep(1.5)
+        return answer
+
+    monkeypatch.setattr(AgentQueue, "turn", slow)
+    cluster.publish("second")
+    assert cluster.decided(2)[1].status == "done"
+
+
+def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(node: Callable[..., Node]) -> None:
+    cluster = node("def run(items): return items")
+    count = MAX_REPORTS + 500
+    for _ in range(2):
+        cluster.publish(*(f"{number}" for number in range(count // 2)))
+    for half in (MAX_REPORTS, 500):
+        for delivery in cluster.job._queue.turn("stay", cluster.job._reports, half).deliveries:
+            cluster.job._receive(delivery)
+    assert len(cluster.desk.leases()) == count
+    now = time.monotonic()
+    cluster.job.drain(5.0, now)
+    while not cluster.job.left:
+        cluster.job.turn(now)
+    assert cluster.desk.leases() == {}
+    assert len(cluster.desk.ready()) == count
+
+
+def test_a_session_that_was_given_up_while_the_job_ends_leaves_once(node: Callable[..., Node]) -> None:
+    cluster = node("def run(items): return items")
+    cluster.publish("a")
+    cluster.decided(1)
+    cluster.desk.force(JobState.FINALIZING)
+    cluster.job.look_again()
+    cluster.step()
+    cluster.desk.redis.delete(cluster.desk.keys.sessions)
+    cluster.until(lambda: cluster.job.left, "it leaves")
+    assert list(cluster.desk.leader.sessions()) == []
+
+
+def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    cluster = node(f"def run(items): return items\ndef shutdown(): open({str(mark)!r}, 'a').write('x')", slots=2)
+    cluster.publish(*"abcd")
+    cluster.decided(4)
+    workers = len(cluster.job.workers)
+    cluster.desk.force(JobState.FINALIZING)
+    cluster.job.look_again()
+    cluster.until(lambda: cluster.job.left, "it leaves")
+    assert mark.read_text() == "x" * workers

@@ -1,0 +1,415 @@
+"""Real workers with entry scripts of all kinds: what they answered is heard, what they did not is not made up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from parallelrun_worker import frames
+from tests.integration.worker.bench import Bench, is_alive
+from tests.unit.core.making import open_descriptors
+
+pytestmark = pytest.mark.integration
+
+Start = Callable[..., Bench]
+
+ECHO = "def run(items):\n    return items\n"
+
+
+def test_rows_are_written_and_answered_in_order(start: Start) -> None:
+    bench = start(ECHO).ready()
+    assert bench.run("a", "b", mini_batch=7) == (7, b"a\nb\n", 2, {})
+    assert bench.run("c", mini_batch=3) == (3, b"c\n", 1, {})
+    assert bench.part is not None
+    assert bench.part.read_bytes() == b"a\nb\nc\n"
+
+
+def test_any_path_arrives_as_the_operating_system_has_it(start: Start) -> None:
+    bench = start("import os\ndef run(items):\n    return [os.fsencode(item).hex() for item in items]").ready()
+    names = [b"/a b", b"/\xff\xfe", b"/new\nline", "/é\U0001f600".encode()]
+    answer = bench.run(*(name.decode("utf-8", "surrogateescape") for name in names))
+    assert answer.rows.decode().split() == [name.hex() for name in names]
+
+
+def test_a_worker_without_rows_counts_them_all_the_same(start: Start) -> None:
+    bench = start(ECHO, rows=False).ready()
+    assert bench.run("a", "b") == (0, b"", 2, {})
+
+
+def test_orderly_end_finishes_the_line_calls_shutdown_and_says_so(start: Start) -> None:
+    bench = start(ECHO + "def shutdown():\n    open('done', 'w').close()\n").ready()
+    for number in range(5):
+        bench.worker.deliver(number, b"x")
+    bench.worker.end()
+    assert bench.exited() == 0
+    assert [answer.mini_batch for answer in bench.answers()] == [0, 1, 2, 3, 4]
+    assert bench.kinds()[-1] == frames.STOPPED
+    assert (bench.working_folder / "done").exists()
+
+
+def test_shutdown_that_raises_is_told_and_the_end_is_still_orderly(start: Start) -> None:
+    bench = start(ECHO + "def shutdown():\n    raise RuntimeError('no shutdown')\n").ready()
+    bench.worker.end()
+    assert bench.exited() == 0
+    kind, payload = bench.heard[-1]
+    assert kind == frames.STOPPED
+    assert b"no shutdown" in payload
+
+
+def test_threads_that_the_user_left_running_do_not_hold_the_end_up(start: Start) -> None:
+    bench = start(
+        "import atexit, threading, time\natexit.register(time.sleep, 1000)\n"
+        "threading.Thread(target=time.sleep, args=(1000,)).start()\n" + ECHO
+    ).ready()
+    bench.worker.end()
+    assert bench.exited() == 0
+
+
+# Mini-batches that fail and leave the worker alive
+
+FAILING = {
+    "raise ValueError('bad file')": ("RUN_EXCEPTION", "ValueError: bad file"),
+    "sys.exit(3)": ("RUN_EXCEPTION", "SystemExit: 3"),
+    "raise KeyboardInterrupt": ("RUN_EXCEPTION", "KeyboardInterrupt"),
+    "return None": ("BAD_RETURN", "NoneType"),
+    "return 'text'": ("BAD_RETURN", "str"),
+    "return (x for x in items)": ("BAD_RETURN", "generator"),
+    "raise Broken()": ("RUN_EXCEPTION", "Broken"),
+    "raise ValueError('x' * 10**6)": ("RUN_EXCEPTION", "ValueError: xxx"),
+    "raise ValueError('\\udcff\\ud800')": ("RUN_EXCEPTION", "ValueError"),
+    "return f(0)": ("RUN_EXCEPTION", "RecursionError"),
+    "return [Broken()]": ("RUN_EXCEPTION", "mine"),
+}
+
+
+@pytest.mark.parametrize("body", FAILING)
+def test_a_run_that_fails_is_told_with_its_cause_and_the_next_one_runs(start: Start, body: str) -> None:
+    script = (
+        "import sys\nclass Broken(Exception):\n    def __str__(self): raise ValueError('mine')\n"
+        f"def f(n): return f(n + 1)\ndef run(items):\n    if items[0] == 'bad':\n        {body}\n    return items\n"
+    )
+    bench = start(script).ready()
+    category, words = FAILING[body]
+    assert bench.run("good").rows == b"good\n"
+    error = bench.run("bad", mini_batch=1).error
+    assert error["category"] == category
+    assert words in error["message"]
+    assert "parallelrun_worker" not in error["traceback"]
+    if category == "RUN_EXCEPTION" and "Broken()]" not in body:
+        assert "score.py" in error["traceback"]
+    assert bench.run("good again", mini_batch=2).rows == b"good again\n"
+
+
+@pytest.mark.parametrize(
+    "script, words",
+    [
+        ("raise RuntimeError('at import')", "at import"),
+        ("import sys\nsys.exit(0)", "SystemExit"),
+        ("def init():\n    raise RuntimeError('no model')\n" + ECHO, "no model"),
+        ("import module_that_is_not_there", "module_that_is_not_there"),
+        ("def run(:", "SyntaxError"),
+        ("x = 1", "run"),
+    ],
+)
+def test_a_script_that_does_not_begin_is_told_with_its_cause(start: Start, script: str, words: str) -> None:
+    bench = start(script)
+    assert bench.exited() == 1
+    ((kind, payload),) = bench.heard
+    assert kind == frames.INIT_FAILED
+    assert words in payload.decode()
+
+
+# Standard streams
+
+
+def test_whatever_is_printed_goes_to_its_own_file_and_nowhere_else(start: Start) -> None:
+    bench = start("""
+        import logging, os, sys
+        def run(items):
+            os.write(1, b"direct\\n")
+            os.system("echo from a child; echo complaint >&2")
+            print("printed", flush=True)
+            print("error", file=sys.stderr)
+            logging.getLogger("mine").info("logged")
+            return items
+    """).ready()
+    assert bench.run("a").rows == b"a\n"
+    text = bench.stdout.read_text()
+    assert all(words in text for words in ("direct", "from a child", "printed", "logged"))
+    assert all(words in bench.stderr.read_text() for words in ("complaint", "error"))
+
+
+def test_a_flood_of_output_holds_nobody_up(start: Start) -> None:
+    bench = start("def run(items):\n    for _ in range(2000):\n        print('x' * 5000)\n    return items").ready()
+    assert bench.run("a").returned == 1
+    assert bench.stdout.stat().st_size > 10_000_000
+
+
+def test_a_closed_standard_output_is_the_users_own_trouble(start: Start) -> None:
+    bench = start("""
+        import os, sys
+        def run(items):
+            sys.stdout.close()
+            os.close(2)
+            return items
+    """).ready()
+    assert bench.run("a").rows == b"a\n"
+    assert bench.run("b", mini_batch=1).error["category"] == "RUN_EXCEPTION"  # stdout is closed already
+
+
+def test_standard_input_is_empty(start: Start) -> None:
+    bench = start("import sys\ndef run(items):\n    return [repr(sys.stdin.read())]").ready()
+    assert bench.run("a").rows == b"''\n"
+
+
+# Deaths
+
+DEATHS = {
+    "os.abort()": -signal.SIGABRT,
+    "ctypes.string_at(0)": -signal.SIGSEGV,
+    "os._exit(0)": 0,
+    "os._exit(3)": 3,
+    "os.kill(os.getpid(), signal.SIGKILL)": -signal.SIGKILL,
+}
+
+
+@pytest.mark.parametrize("body", DEATHS)
+def test_what_was_answered_before_a_death_is_heard_and_nothing_more(start: Start, body: str) -> None:
+    script = (
+        f"import ctypes, os, signal\ndef run(items):\n    if items[0] == 'bad':\n        {body}\n    return items\n"
+    )
+    bench = start(script).ready()
+    for number, item in enumerate(["a", "b", "bad", "c"]):
+        bench.worker.deliver(number, item.encode())
+    assert bench.exited() == DEATHS[body]
+    assert [(answer.mini_batch, answer.rows) for answer in bench.answers()] == [(0, b"a\n"), (1, b"b\n")]
+    if DEATHS[body] in (-signal.SIGABRT, -signal.SIGSEGV):
+        assert "score.py" in bench.stderr.read_text()
+
+
+def test_frames_survive_a_kill_in_the_middle_of_many(start: Start) -> None:
+    bench = start(ECHO).ready()
+    for number in range(300):
+        bench.worker.deliver(number, b"x" * 50)
+    bench.until(lambda: bench.part is not None and bench.part.stat().st_size > 51 * 100, "a hundred are done")
+    bench.worker.kill()
+    assert bench.exited() == -signal.SIGKILL
+    answers = bench.answers()
+    assert len(answers) >= 100 - 1
+    assert [answer.mini_batch for answer in answers] == list(range(len(answers)))
+    assert {answer.rows for answer in answers} == {b"x" * 50 + b"\n"}
+
+
+def test_sigterm_that_is_ignored_does_not_save_it_from_the_agent(start: Start) -> None:
+    bench = start("""
+        import signal, time
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        def run(items):
+            open("running", "w").close()
+            time.sleep(1000)
+    """).ready()
+    bench.worker.deliver(0, b"x")
+    bench.until((bench.working_folder / "running").exists, "it runs")
+    os.kill(bench.worker.pid, signal.SIGTERM)
+    assert is_alive(bench.worker.pid)
+    bench.worker.kill("timeout")
+    assert bench.exited() == -signal.SIGKILL
+    assert bench.worker.kill_reason == "timeout"
+
+
+@pytest.mark.parametrize("end", ["kill", "exit"])
+def test_children_that_the_user_started_end_with_their_worker(start: Start, end: str) -> None:
+    bench = start("""
+        import os, subprocess
+        def run(items):
+            child = subprocess.Popen(["sleep", "1000"])
+            if os.fork() == 0:
+                while True:
+                    import time
+                    time.sleep(1)
+            return [str(child.pid)]
+    """).ready()
+    child = int(bench.run("x").rows)
+    assert is_alive(child)
+    if end == "kill":
+        bench.worker.kill()
+    else:
+        bench.worker.end()
+    bench.exited()
+    bench.until(lambda: not is_alive(child), "the child ends")
+
+
+def test_a_forked_child_that_falls_out_of_run_does_not_answer_for_its_parent(start: Start) -> None:
+    """`if os.fork() == 0: …; sys.exit()` is what people write; the child must not go on as a second worker."""
+    bench = start("""
+        import os, sys
+        def run(items):
+            child = os.fork()
+            if child == 0:
+                sys.exit(0)
+            os.waitpid(child, 0)
+            return items
+    """).ready()
+    answers = [bench.run(str(number), mini_batch=number) for number in range(3)]
+    assert [answer.rows for answer in answers] == [b"0\n", b"1\n", b"2\n"]
+    bench.worker.end()
+    bench.exited()
+    assert [answer.mini_batch for answer in bench.answers()] == [0, 1, 2]
+
+
+def test_a_child_that_holds_the_pipe_does_not_keep_the_agent_from_seeing_the_end(start: Start) -> None:
+    bench = start("""
+        import os, time
+        def run(items):
+            if os.fork() == 0:
+                os.setsid()
+                open("child", "w").write(str(os.getpid()))
+                time.sleep(60)
+                os._exit(0)
+            while not os.path.exists("child") or not open("child").read():
+                time.sleep(0.01)
+            os._exit(5)
+    """).ready()
+    bench.worker.deliver(0, b"x")
+    assert bench.exited() == 5
+    child = int((bench.working_folder / "child").read_text())
+    if is_alive(child):
+        os.kill(child, signal.SIGKILL)
+
+
+def test_it_dies_when_its_agent_dies(tmp_path: Path) -> None:
+    script = (
+        "import os, sys, time\nfrom pathlib import Path\nfrom tests.integration.worker.bench import Bench\n"
+        "bench = Bench(Path(sys.argv[1]), 'import time\\ndef run(items): time.sleep(1000)\\n').ready()\n"
+        "bench.worker.deliver(0, b'x')\nprint(bench.worker.pid, flush=True)\ntime.sleep(1000)\n"
+    )
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, cwd=root, text=True
+    ) as agent:
+        assert agent.stdout is not None
+        worker = int(agent.stdout.readline())
+        assert is_alive(worker)
+        agent.kill()
+    bench_until(lambda: not is_alive(worker))
+
+
+def bench_until(condition: Callable[[], bool]) -> None:
+    Bench.until(None, condition, "it ends")  # type: ignore[arg-type]
+
+
+# Taking back
+
+SLOW = """
+import os, time
+def run(items):
+    open("running", "a").write(items[0] + "\\n")
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    return items
+"""
+
+
+def test_take_back_takes_all_that_is_unread_and_only_that(start: Start) -> None:
+    bench = start(SLOW).ready()
+    bench.worker.deliver(0, b"x")
+    bench.until((bench.working_folder / "running").exists, "the first one runs")
+    for number in range(1, 400):
+        bench.worker.deliver(number, b"y" * 5000)  # more than the socket holds
+    assert bench.worker.take_back() == list(range(1, 400))
+    assert bench.worker.take_back() == []
+    bench.worker.deliver(400, b"z")
+    (bench.working_folder / "go").touch()
+    assert [answer.mini_batch for answer in bench.wait_for_answers(2)] == [0, 400]
+    bench.worker.end()
+    bench.exited()
+    assert [answer.mini_batch for answer in bench.answers()] == [0, 400]
+
+
+def test_what_the_socket_does_not_take_follows_with_the_next_answer(start: Start) -> None:
+    bench = start(ECHO).ready()
+    for number in range(200):
+        bench.worker.deliver(number, b"y" * 20_000)
+    while len(bench.answers()) < 200:
+        bench.wait_for_answers(len(bench.answers()) + 1)
+        bench.worker.flush()
+    assert [answer.mini_batch for answer in bench.answers()] == list(range(200))
+
+
+def test_take_back_after_a_death_takes_what_it_never_read(start: Start) -> None:
+    bench = start("import os\ndef run(items):\n    os._exit(1)\n").ready()
+    for number in range(3):
+        bench.worker.deliver(number, b"x")
+    assert bench.exited() == 1
+    assert bench.worker.take_back() == [1, 2]
+
+
+# Large mini-batches
+
+
+@pytest.mark.parametrize("size", [64_990, 64_991, 64_992, 65_000, 1 << 20])
+def test_a_megabyte_of_paths_goes_through_a_file_which_is_removed(start: Start, size: int) -> None:
+    bench = start("def run(items):\n    return [len(items), sum(map(len, items))]").ready()
+    items = ["x" * 99] * (size // 100)
+    items.append("y" * (size - len("\0".join(items)) - 1))
+    assert len("\0".join(items)) == size
+    answer = bench.run(*items)
+    assert answer.rows.decode().split() == [str(len(items)), str(size - len(items) + 1)]
+    assert [path.name for path in bench.working_folder.iterdir() if path.name.startswith(".mini")] == []
+
+
+def test_a_large_mini_batch_that_is_taken_back_leaves_no_file(start: Start) -> None:
+    bench = start(SLOW).ready()
+    bench.worker.deliver(0, b"x")
+    bench.until((bench.working_folder / "running").exists, "the first one runs")
+    bench.worker.deliver(1, b"x" * (1 << 20))
+    assert bench.worker.take_back() == [1]
+    assert not (bench.working_folder / ".mini-batch-1").exists()
+
+
+def test_a_large_result_is_whole(start: Start) -> None:
+    bench = start("def run(items):\n    return ['x' * 1000] * 20_000").ready()
+    answer = bench.run("a")
+    assert answer.returned == 20_000
+    assert answer.rows == (b"x" * 1000 + b"\n") * 20_000
+
+
+# Starting
+
+
+def test_a_part_file_is_never_written_by_two(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, ECHO)
+    before = len(open_descriptors())
+    with pytest.raises(FileExistsError):
+        Bench(tmp_path, ECHO)
+    assert len(open_descriptors()) == before
+    bench.close()
+
+
+def test_a_worker_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) -> None:
+    before = open_descriptors()
+    with pytest.raises(OSError, match="too long"):
+        Bench(tmp_path, ECHO, LARGE="x" * 200_000)
+    assert open_descriptors() == before
+
+
+def test_a_worker_frees_all_its_descriptors(tmp_path: Path) -> None:
+    before = open_descriptors()
+    bench = Bench(tmp_path, ECHO).ready()
+    bench.worker.end()
+    bench.exited()
+    bench.close()
+    assert open_descriptors() == before
+
+
+def test_who_died_by_itself_was_not_told_to(start: Start) -> None:
+    """The agent tells by `ending` whether a death in init() is news."""
+    bench = start("import os\nos._exit(4)")
+    assert bench.exited() == 4
+    assert not bench.worker.ending

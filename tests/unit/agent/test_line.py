@@ -1,0 +1,110 @@
+"""What a worker has in hand: only the head runs, so only the head is charged."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from parallelrun_agent.line import InHand, Line
+from parallelrun_core.store.agent_queue import Delivery
+
+
+def in_hand(mini_batch: int, *, tries: int = 0, lost: int = 0) -> InHand:
+    return InHand(Delivery(mini_batch, f"s/{mini_batch}", tries, lost, b""), 1, 0.0)
+
+
+class LineMachine(RuleBasedStateMachine):
+    """A line against a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = Line()
+        self.model: list[InHand] = []
+        self.since = 0.0
+        self.now = 0.0
+        self.next = 0
+
+    @rule(seconds=st.floats(0, 10))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(suspect=st.booleans())
+    def push(self, suspect: bool) -> None:
+        if self.line.room(4) == 0 or (suspect and self.model):
+            return
+        entry = in_hand(self.next, tries=int(suspect))
+        self.next += 1
+        if not self.model:
+            self.since = self.now
+        self.line.push(entry, self.now)
+        self.model.append(entry)
+
+    @precondition(lambda self: self.model)
+    @rule()
+    def the_head_is_answered(self) -> None:
+        head = self.model.pop(0)
+        assert self.line.answered(head.delivery.mini_batch, self.now) is head
+        self.since = self.now
+
+    @rule(other=st.integers(0, 100))
+    def something_else_is_answered(self, other: int) -> None:
+        if self.model and self.model[0].delivery.mini_batch == other:
+            return
+        with pytest.raises(LookupError):
+            self.line.answered(other, self.now)
+
+    @rule(picks=st.sets(st.integers(1, 9)))
+    def some_are_taken_back(self, picks: set[int]) -> None:
+        """Never the head: the worker has read that."""
+        wanted = [entry for at, entry in enumerate(self.model) if at in picks]
+        assert self.line.take_back(entry.delivery.mini_batch for entry in wanted) == wanted
+        self.model = [entry for entry in self.model if entry not in wanted]
+
+    @rule(running=st.booleans())
+    def the_worker_dies(self, running: bool) -> None:
+        head, rest = self.line.died(running=running)
+        assert [*([head] if head else []), *rest] == self.model
+        assert (head is not None) == (running and bool(self.model))
+        self.model = []
+
+    @invariant()
+    def it_is_as_long_and_as_old_as_the_model(self) -> None:
+        assert len(self.line) == len(self.model)
+        assert self.line.running_s(self.now) == (self.now - self.since if self.model else 0.0)
+
+    @invariant()
+    def nothing_waits_behind_what_may_kill_its_worker(self) -> None:
+        suspects = [entry for entry in self.model if entry.delivery.is_suspect]
+        assert not suspects or (len(self.model) == 1 and self.line.room(99) == 0)
+        if not self.model:
+            assert self.line.room(4) == 4
+        if not suspects:
+            assert self.line.room(4) == max(0, 4 - len(self.model))
+
+
+TestLine = LineMachine.TestCase
+TestLine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.parametrize("tries, lost", [(1, 0), (0, 1), (2, 3)])
+def test_what_failed_or_was_lost_before_has_nothing_behind_it(tries: int, lost: int) -> None:
+    line = Line()
+    line.push(in_hand(1, tries=tries, lost=lost), 0.0)
+    assert line.room(100) == 0
+    line.answered(1, 1.0)
+    assert line.room(100) == 100
+
+
+def test_the_time_of_the_next_one_begins_when_the_one_before_is_answered() -> None:
+    line = Line()
+    line.push(in_hand(1), 10.0)
+    line.push(in_hand(2), 11.0)
+    assert line.running_s(15.0) == 5.0
+    line.answered(1, 16.0)
+    assert line.running_s(17.0) == 1.0
+    line.answered(2, 18.0)
+    assert line.running_s(30.0) == 0.0
+    line.push(in_hand(3), 30.0)
+    assert line.running_s(31.0) == 1.0

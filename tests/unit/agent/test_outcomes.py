@@ -1,0 +1,179 @@
+"""From what a worker says to the record that goes into the log: whatever the user's code put in it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parallelrun_agent.line import InHand
+from parallelrun_agent.outcomes import Answer, Recorder, cause_of_death, parse_answer
+from parallelrun_agent.plans import PlanMaker, fresh_folder
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.agent_queue import Delivery
+from parallelrun_worker import frames
+from tests.unit.core.making import failed
+
+WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")
+
+
+def record(answer: Answer, *, tries: int = 0, run_max_try: int = 3) -> Outcome:
+    entry = InHand(Delivery(7, "s/1", tries, 0, b""), 5, 1.0)
+    return Recorder("node", 0, run_max_try).outcome(entry, WORKER, answer, 0.5)
+
+
+def failed_frame(**said: object) -> bytes:
+    fields = {"category": "RUN_EXCEPTION", "message": "m", "traceback": "t", **said}
+    return frames.RESULT.pack(7, 0, 0, 0, 0, 0.1, 0.1) + json.dumps(fields).encode()
+
+
+def test_a_done_frame_becomes_a_decision() -> None:
+    answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 4, 0.25, 0.125))
+    done = record(answer)
+    assert (done.mini_batch, done.status, done.tries, done.token) == (7, "done", 1, "s/1")
+    assert (done.part, done.offset, done.length, done.crc) == ("s.process000", 10, 20, 30)
+    assert (done.rows, done.items, done.run_s, done.process_s, done.elapsed_s) == (4, 5, 0.25, 0.125, 0.5)
+    assert done.failure is None
+
+
+def test_no_bytes_need_no_part() -> None:
+    assert record(Answer()).part == ""
+
+
+@pytest.mark.parametrize(
+    "tries, run_max_try, status", [(0, 1, "failed"), (0, 2, "retry"), (1, 2, "failed"), (5, 3, "failed")]
+)
+def test_a_failure_is_tried_again_until_the_tries_are_used_up(tries: int, run_max_try: int, status: str) -> None:
+    outcome = record(parse_answer(frames.FAILED, failed_frame()), tries=tries, run_max_try=run_max_try)
+    assert (outcome.status, outcome.tries) == (status, tries + 1)
+    assert outcome.failure == Failure("RUN_EXCEPTION", "m", "t")
+
+
+any_text = st.text(st.characters(), max_size=20) | st.text("a\udcff\ud83dé\n\0", max_size=5)
+
+
+@given(message=any_text, traceback=any_text)
+def test_any_text_in_an_error_can_be_recorded(message: str, traceback: str) -> None:
+    """A file name that is no UTF-8 is in many a message; it must not end the agent that records it."""
+    outcome = record(parse_answer(frames.FAILED, failed_frame(message=message, traceback=traceback)))
+    (back,) = decode_list(encode_list([encode(outcome)]))
+    assert back == outcome
+
+
+@given(rest=st.binary(max_size=30) | st.builds(lambda value: json.dumps(value).encode(), st.dictionaries(
+    st.sampled_from(["category", "message", "traceback"]), st.none() | st.text(max_size=3) | st.integers(), max_size=3,
+)))  # fmt: skip
+def test_what_no_worker_of_ours_says_is_told_as_such_or_recorded(rest: bytes) -> None:
+    """The user's code can write into the pipe. What comes of it is an error of a kind that the agent expects."""
+    payload = frames.RESULT.pack(7, 0, 0, 0, 0, 0.1, 0.1) + rest
+    try:
+        answer = parse_answer(frames.FAILED, payload)
+    except (ParallelRunError, LookupError):
+        return
+    (back,) = decode_list(encode_list([encode(record(answer))]))
+    assert back.failure is not None
+
+
+@pytest.mark.parametrize("size", [0, 1, frames.RESULT.size - 1])
+def test_a_frame_that_is_too_short_is_told_as_such(size: int) -> None:
+    with pytest.raises((ParallelRunError, LookupError)):
+        parse_answer(frames.DONE, bytes(size))
+
+
+@pytest.mark.parametrize(
+    "exit_code, reason, oom, category, words",
+    [
+        (-signal.SIGKILL, "timeout", False, "RUN_TIMEOUT", "run_invocation_timeout (5 s)"),
+        (0, "timeout", False, "RUN_TIMEOUT", "5 s"),
+        (-signal.SIGKILL, "", True, "OOM_KILLED", "memory"),
+        (-signal.SIGSEGV, "", False, "SIGNAL", "SIGSEGV"),
+        (-signal.SIGKILL, "", False, "SIGNAL", "memory"),
+        (-63, "", False, "SIGNAL", "63"),
+        (0, "", False, "EXITED", "code 0"),
+        (3, "", False, "EXITED", "code 3"),
+    ],
+)
+def test_the_cause_of_death_is_told(exit_code: int, reason: str, oom: bool, category: str, words: str) -> None:
+    failure = cause_of_death(exit_code, reason=reason, timeout_s=5, oom_killed=oom)
+    assert failure.category == category
+    assert words in failure.message
+
+
+# Plans
+
+
+@pytest.fixture
+def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanMaker:
+    for name, value in {"PARALLELRUN_REDIS_URL": "redis://:secret@h", "REDIS_URL": "x", "REDIS_PASSWORD": "y"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HARMLESS", "z")
+    spec = JobSpec.parse({
+        "entry_script": "sub/score.py", "inputs": "/in", "program_arguments": "--a 'b c'",
+        "environment_variables": {"MINE": "1", "HARMLESS": "mine"},
+    })  # fmt: skip
+    job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
+    settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node")
+    return PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings)
+
+
+def test_a_plan_has_the_users_settings_and_none_of_our_secrets(plans: PlanMaker, tmp_path: Path) -> None:
+    plan = plans.next_plan("node-1")
+    assert not [name for name in plan.environment if name.startswith(("PARALLELRUN_", "REDIS_"))]
+    assert (plan.environment["MINE"], plan.environment["HARMLESS"]) == ("1", "mine")
+    assert plan.environment["AZUREML_RUN_ID"] == "job_x"
+    assert plan.argv == ["sub/score.py", "--a", "b c"]
+    assert plan.code == tmp_path / "code" / ("c" * 64)
+    assert plan.part == tmp_path / "jobs" / "job_x" / "parts" / "node-1.process000"
+
+
+def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:
+    made = [plans.next_plan("node-1") for _ in range(3)] + [plans.next_plan("node-2")]
+    assert [plan.process for plan in made] == ["process000", "process001", "process002", "process003"]
+    assert len({plan.part for plan in made} | {plan.working_folder for plan in made}) == 8
+
+
+@pytest.mark.parametrize("message", ["plain", chr(0xDCFF), chr(0xD800), "\0\n"])
+def test_any_error_can_be_kept_for_its_user(plans: PlanMaker, tmp_path: Path, message: str) -> None:
+    plans.note_error("process000", failed(3, message=message, tries=2))
+    plans.note_init_failure("process000", Failure("INIT_EXCEPTION", message, "Traceback"))
+    text = (tmp_path / "jobs" / "job_x" / "logs" / "user" / "error" / "node" / "process000.txt").read_bytes()
+    assert b"mini-batch 3, try 2: RUN_EXCEPTION" in text
+    assert b"INIT_EXCEPTION" in text
+
+
+def test_a_disk_that_is_full_is_no_further_error(plans: PlanMaker, tmp_path: Path) -> None:
+    (tmp_path / "jobs").write_text("a file where a folder should be")
+    plans.note_error("process000", failed(3))
+
+
+def test_the_agents_folder_is_private_and_empty(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    (folder / "job" / "process000").mkdir(parents=True)
+    (folder / "job" / "process000" / "x").touch()
+    (folder / "file").touch()
+    (folder / "link").symlink_to(tmp_path)
+    folder.chmod(0o777)
+    (tmp_path / "precious").touch()
+    fresh_folder(folder)
+    assert list(folder.iterdir()) == []
+    assert (folder.stat().st_mode & 0o077) == 0
+    assert (tmp_path / "precious").exists()
+
+
+def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "precious").touch()
+    (tmp_path / "work").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="somebody else"):
+        fresh_folder(tmp_path / "work")
+    assert (tmp_path / "elsewhere" / "precious").exists()

@@ -1,0 +1,71 @@
+"""How far to look ahead, and how long to trust a lease. Pure arithmetic."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parallelrun_agent.look_ahead import HORIZON_S, MAX_DEPTH, LookAhead
+from parallelrun_agent.trust import Trust
+
+seconds = st.floats(0, 1e5)
+
+
+@given(times=st.lists(seconds, max_size=30))
+def test_the_depth_stays_within_its_bounds(times: list[float]) -> None:
+    look_ahead = LookAhead(enabled=True)
+    assert look_ahead.depth == 1
+    for run_s in times:
+        look_ahead.observe(run_s)
+        assert 1 <= look_ahead.depth <= MAX_DEPTH
+    off = LookAhead(enabled=False)
+    for run_s in times:
+        off.observe(run_s)
+    assert off.depth == 1
+
+
+@given(before=st.lists(st.floats(0, 0.001), max_size=30))
+def test_one_long_run_is_believed_at_once(before: list[float]) -> None:
+    look_ahead = LookAhead(enabled=True)
+    for run_s in before:
+        look_ahead.observe(run_s)
+    look_ahead.observe(10.0)
+    assert look_ahead.depth == 1
+
+
+def test_short_runs_are_believed_in_time() -> None:
+    look_ahead = LookAhead(enabled=True)
+    look_ahead.observe(1.0)
+    for _ in range(200):
+        look_ahead.observe(0.0001)
+    assert look_ahead.depth > 100
+
+
+@given(run_s=st.floats(1e-4, 10))
+def test_about_as_much_waits_as_the_horizon_says(run_s: float) -> None:
+    look_ahead = LookAhead(enabled=True)
+    for _ in range(3):
+        look_ahead.observe(run_s)
+    assert (look_ahead.depth - 1) * run_s <= HORIZON_S
+
+
+@given(lease=st.floats(0.06, 3600), sent=seconds, later=st.floats(0, 7200))
+def test_trust_ends_before_the_lease_can(lease: float, sent: float, later: float) -> None:
+    trust = Trust(lease)
+    assert not trust.holds(sent)
+    trust.renewed(sent)
+    if trust.holds(sent + later):
+        assert later < lease
+    assert not trust.holds(sent + lease)
+    assert trust.holds(sent) or lease < 1e-9 * sent
+
+
+@given(lease=st.floats(1, 100), times=st.lists(seconds, min_size=1, max_size=10), now=seconds)
+def test_an_older_renewal_that_is_confirmed_late_takes_nothing_away(
+    lease: float, times: list[float], now: float
+) -> None:
+    trust, newest = Trust(lease), Trust(lease)
+    newest.renewed(max(times))
+    for sent in times:
+        trust.renewed(sent)
+    assert trust.holds(now) == newest.holds(now)
