@@ -16,7 +16,7 @@ def main() -> int:
     options = parser.parse_args()
     total: Counter[str] = Counter()
     for seed in range(options.first, options.first + options.seeds):
-        story = stories.kills(seed=seed, pauses=True)
+        story = stories.kills(seed=seed, everything=True)
         finding = story.finding
         total.update(story.faults)
         total.update(missing=finding.missing, doubled=finding.doubled)

@@ -23,7 +23,7 @@ class Saboteur:
 
     def __init__(
         self, cluster: Cluster, *, seed: int, marks: Path, past_init: bool = True, agents: bool = True,
-        redis_restarts: int = 0, pauses: bool = False,
+        redis_restarts: int = 0, pauses: bool = False, all_roles: bool = False,
     ) -> None:  # fmt: skip
         self._cluster = cluster
         self._random = random.Random(seed)
@@ -31,6 +31,7 @@ class Saboteur:
         self._past_init = past_init
         self._agents = agents
         self._pauses = pauses
+        self._all_roles = all_roles
         self._redis_restarts = redis_restarts
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._work, name="saboteur", daemon=True)
@@ -54,6 +55,8 @@ class Saboteur:
                 self._kill_agent()
             elif self._pauses and self._random.random() < 0.05:
                 self._pause_agent()
+            elif self._all_roles and self._random.random() < 0.05:
+                self._kill_service()
             else:
                 self._kill_worker()
 
@@ -70,6 +73,25 @@ class Saboteur:
         self._cluster.kill(node)
         self._cluster.start(node)
         self.count["kills"] += 1
+
+    def _kill_service(self) -> None:
+        """The master with all its leaders, a leader alone, the concatenator, or the API."""
+        name = self._random.choice(["master", "leader", "concatenator", "api"])
+        if name == "leader":
+            for leader in self._leaders():
+                leader.kill()
+        else:
+            self._cluster.kill(name)
+            self._cluster.start(name)
+        self.count["kills"] += 1
+        self.count[f"{name}_kills"] += 1
+
+    def _leaders(self) -> list[psutil.Process]:
+        try:
+            workers = psutil.Process(self._cluster.processes["master"].pid).children()
+            return [leader for worker in workers for leader in worker.children()]
+        except psutil.NoSuchProcess:
+            return []
 
     def _pause_agent(self) -> None:
         process = self._cluster.processes[self._random.choice(self._cluster.nodes)]

@@ -26,12 +26,15 @@ class Story:
     lost: int
 
 
-def kills(*, seed: int, failpoints: str = "", mini_batches: int = MINI_BATCHES, pauses: bool = False) -> Story:
-    """Workers past init() and agents are killed, Redis is killed twice, for as long as the job runs."""
-    with Cluster(nodes=2, slots=2, lease_s=LEASE_S, failpoints=failpoints) as cluster:
+def kills(*, seed: int, failpoints: str = "", everything: bool = False) -> Story:
+    """Workers past init() and agents are killed, Redis is killed twice, for as long as the job runs.
+
+    With `everything`, master, leader, concatenator and API are killed, too, and agents are paused beyond their lease.
+    """
+    with Cluster(nodes=2, slots=2, lease_s=LEASE_S, leader_s=1, failpoints=failpoints, api=everything) as cluster:
         marks = cluster.home / "marks"
         marks.mkdir()
-        inputs = cluster.files(mini_batches * ITEMS)
+        inputs = cluster.files(MINI_BATCHES * ITEMS)
         job = cluster.submit(
             ENTRY_SCRIPT,
             inputs=inputs,
@@ -40,8 +43,10 @@ def kills(*, seed: int, failpoints: str = "", mini_batches: int = MINI_BATCHES, 
             lost_leases=1000,
             environment_variables={"MARKS": str(marks)},
         )
-        with Saboteur(cluster, seed=seed, marks=marks, redis_restarts=2, pauses=pauses) as saboteur:
-            result = cluster.result(job, timeout_s=110)
+        with Saboteur(
+            cluster, seed=seed, marks=marks, redis_restarts=2, pauses=everything, all_roles=everything
+        ) as saboteur:
+            result = cluster.result(job, timeout_s=240)
         assert result.state is JobState.COMPLETED, result.failure
         return Story(
             examine(cluster.folder(job), result), saboteur.count, result.progress.retried, result.progress.lost
