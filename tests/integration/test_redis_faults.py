@@ -149,7 +149,7 @@ def no_replicas(cluster: Cluster) -> Callable[[], object]:
 
 def read_only(cluster: Cluster) -> Callable[[], object]:
     cluster.redis.slaveof("127.0.0.1", 1)
-    return lambda: cluster.redis.slaveof()
+    return cluster.redis.slaveof
 
 
 def full_disk(cluster: Cluster) -> Callable[[], object]:
