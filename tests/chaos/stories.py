@@ -27,9 +27,9 @@ class Story:
 
 
 def kills(*, seed: int, failpoints: str = "", everything: bool = False) -> Story:
-    """Workers past init() and agents are killed, Redis is killed twice, for as long as the job runs.
+    """Workers past init() and agents are killed, agents are paused beyond their lease, and Redis is killed twice.
 
-    With `everything`, master, leader, concatenator and API are killed, too, and agents are paused beyond their lease.
+    With `everything`, master, leader, concatenator and API are killed, too.
     """
     with Cluster(nodes=2, slots=2, lease_s=LEASE_S, leader_s=1, failpoints=failpoints, api=everything) as cluster:
         marks = cluster.home / "marks"
@@ -43,9 +43,7 @@ def kills(*, seed: int, failpoints: str = "", everything: bool = False) -> Story
             lost_leases=1000,
             environment_variables={"MARKS": str(marks)},
         )
-        with Saboteur(
-            cluster, seed=seed, marks=marks, redis_restarts=2, pauses=everything, all_roles=everything
-        ) as saboteur:
+        with Saboteur(cluster, seed=seed, marks=marks, redis_restarts=2, pauses=True, all_roles=everything) as saboteur:
             result = cluster.result(job, timeout_s=240)
         assert result.state is JobState.COMPLETED, result.failure
         return Story(

@@ -16,7 +16,7 @@ from tests.cluster import Cluster
 pytestmark = pytest.mark.chaos
 
 ROOT = Path(__file__).parents[2]
-IN_THE_DISK_PATH = [name for name in POINTS if name.startswith("commit.")]
+IN_THE_DISK_PATH = [name for name in POINTS if name.startswith("commit.") or name.endswith(".before_sync")]
 
 
 def run_with(failpoint: str, action: str, home_mark: Path, *, api: bool) -> None:

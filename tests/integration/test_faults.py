@@ -144,7 +144,8 @@ def test_cancel_ends_running_work_at_once_and_publishes_nothing() -> None:
         assert not result.output
 
 
-def test_a_slow_mini_batch_holds_no_other_back() -> None:
+@pytest.mark.parametrize("nodes, slots", [(1, 2), (2, 1)], ids=["on_its_node", "on_another_node"])
+def test_a_slow_mini_batch_holds_no_other_back(nodes: int, slots: int) -> None:
     script = textwrap.dedent("""
         import os, time
         def run(mini_batch):
@@ -153,7 +154,7 @@ def test_a_slow_mini_batch_holds_no_other_back() -> None:
                 return [f"{time.time()} slow"]
             return [f"{time.time()} quick" for _ in mini_batch]
     """)
-    with Cluster(slots=2) as cluster:
+    with Cluster(nodes=nodes, slots=slots) as cluster:
         result = cluster.result(cluster.submit(script, inputs=cluster.files(3000), mini_batch_size=1))
         lines = [line.split() for line in cluster.output(result)]
         slow = next(float(stamp) for stamp, kind in lines if kind == "slow")

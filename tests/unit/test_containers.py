@@ -71,10 +71,13 @@ def test_agents_can_be_scaled() -> None:
 
 
 def test_our_images_are_never_looked_up_in_a_registry() -> None:
-    for name, service in SERVICES.items():
-        if name != "redis":
-            assert service["build"]["target"] in {"agent", "control"}
-            assert service["pull_policy"] == "build"
+    ours = {name: service for name, service in SERVICES.items() if name != "redis"}
+    built = {service["image"]: service["build"]["target"] for service in ours.values() if "build" in service}
+
+    assert built == {"parallelrun-agent": "agent", "parallelrun-control": "control"}
+    for service in ours.values():
+        assert service["image"] in built
+        assert service["pull_policy"] == "never"
 
 
 def test_the_images_build_with_any_builder_and_run_as_nobody() -> None:

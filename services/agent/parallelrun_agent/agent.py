@@ -17,7 +17,8 @@ from importlib.metadata import version
 
 from redis import Redis
 
-from parallelrun_agent.node_job import NodeJob, Watch
+from parallelrun_agent.crew import Watch
+from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.plans import fresh_folder
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.errors import NotFound

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from parallelrun_agent.look_ahead import SLOW_HEAD_S
 from parallelrun_core.store.agent_queue import Delivery
 
 
@@ -40,9 +41,11 @@ class Line:
         """How long the head has been running; 0 for an empty line."""
         return now - self.head_since if self._waiting else 0.0
 
-    def room(self, depth: int) -> int:
-        """How many more it takes when `depth` may be in flight."""
-        return 0 if self.closed else max(0, depth - len(self._waiting))
+    def room(self, depth: int, now: float) -> int:
+        """How many more it takes when `depth` may be in flight: none behind a head that is unexpectedly slow."""
+        if self.closed or self.running_s(now) > SLOW_HEAD_S:
+            return 0
+        return max(0, depth - len(self._waiting))
 
     def push(self, entry: InHand, now: float) -> None:
         """Put one at the end."""

@@ -41,8 +41,6 @@ log = logger()
 _TURNS_PER_LEASE = 4
 _REPORT_WITHIN_S = 0.005
 
-__all__ = ["NodeJob", "Watch"]
-
 
 class NodeJob:
     """Everything a node does for one job. Used by the agent's one thread only."""
@@ -187,10 +185,10 @@ class NodeJob:
         """How many more to lease now: nothing until the lines have room for a good part of what they may hold."""
         if self._draining or self.state is not JobState.PROCESSING or not self.ready or self._disk.is_full:
             return 0
-        depth, able = self._look_ahead.depth, self._crew.able()
-        wanted = sum(worker.line.room(depth) for worker in able) - len(self._backlog)
-        needy = any(len(worker.line) <= depth // 2 for worker in able)
-        return max(0, wanted) if needy else 0
+        depth, now = self._look_ahead.depth, time.monotonic()
+        rooms = [worker.line.room(depth, now) for worker in self._crew.able()]
+        needy = any(room >= (depth + 1) // 2 for room in rooms)
+        return max(0, sum(rooms) - len(self._backlog)) if needy else 0
 
     def _receive(self, delivery: Delivery) -> None:
         self._held[delivery.token] = delivery
@@ -204,11 +202,12 @@ class NodeJob:
         waiting: deque[InHand] = deque()
         while self._backlog and able:
             entry = self._backlog.popleft()
-            worker = min(able, key=lambda each: len(each.line))
-            if worker.line.room(depth) == 0 or (entry.delivery.is_suspect and len(worker.line)):
+            worker = max(able, key=lambda each: each.line.room(depth, now))
+            if worker.line.room(depth, now) == 0:
                 waiting.append(entry)
-                if worker.line.room(depth) == 0 and not entry.delivery.is_suspect:
-                    break
+                break
+            if entry.delivery.is_suspect and len(worker.line):
+                waiting.append(entry)
                 continue
             self._hand_over(entry, worker, now)
         self._backlog.extendleft(reversed(waiting))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parallelrun_agent.node_job import NodeJob, Watch
+from parallelrun_agent.crew import Watch
+from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core import codestore
 from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store
@@ -241,6 +242,7 @@ def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], t
     cluster = node(f"def run(items): return items\ndef shutdown(): open({str(mark)!r}, 'a').write('x')", slots=2)
     cluster.publish(*"abcd")
     cluster.decided(4)
+    cluster.until(lambda: all(worker.ready for worker in cluster.job.workers), "nobody is in init() any more")
     workers = len(cluster.job.workers)
     cluster.desk.force(JobState.FINALIZING)
     cluster.job.look_again()

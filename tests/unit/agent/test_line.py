@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from parallelrun_agent.line import InHand, Line
+from parallelrun_agent.look_ahead import SLOW_HEAD_S
 from parallelrun_core.store.agent_queue import Delivery
 
 
@@ -32,7 +33,7 @@ class LineMachine(RuleBasedStateMachine):
 
     @rule(suspect=st.booleans())
     def push(self, suspect: bool) -> None:
-        if self.line.room(4) == 0 or (suspect and self.model):
+        if self.line.room(4, self.line.head_since) == 0 or (suspect and self.model):
             return
         entry = in_hand(self.next, tries=int(suspect))
         self.next += 1
@@ -77,11 +78,11 @@ class LineMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_waits_behind_what_may_kill_its_worker(self) -> None:
         suspects = [entry for entry in self.model if entry.delivery.is_suspect]
-        assert not suspects or (len(self.model) == 1 and self.line.room(99) == 0)
+        assert not suspects or (len(self.model) == 1 and self.line.room(99, self.line.head_since) == 0)
         if not self.model:
-            assert self.line.room(4) == 4
+            assert self.line.room(4, self.line.head_since) == 4
         if not suspects:
-            assert self.line.room(4) == max(0, 4 - len(self.model))
+            assert self.line.room(4, self.line.head_since) == max(0, 4 - len(self.model))
 
 
 TestLine = LineMachine.TestCase
@@ -92,9 +93,9 @@ TestLine.settings = settings(max_examples=60, stateful_step_count=30, deadline=N
 def test_what_failed_or_was_lost_before_has_nothing_behind_it(tries: int, lost: int) -> None:
     line = Line()
     line.push(in_hand(1, tries=tries, lost=lost), 0.0)
-    assert line.room(100) == 0
+    assert line.room(100, line.head_since) == 0
     line.answered(1, 1.0)
-    assert line.room(100) == 100
+    assert line.room(100, line.head_since) == 100
 
 
 def test_the_time_of_the_next_one_begins_when_the_one_before_is_answered() -> None:
@@ -108,3 +109,10 @@ def test_the_time_of_the_next_one_begins_when_the_one_before_is_answered() -> No
     assert line.running_s(30.0) == 0.0
     line.push(in_hand(3), 30.0)
     assert line.running_s(31.0) == 1.0
+
+
+def test_there_is_no_room_behind_a_head_that_is_slow() -> None:
+    line = Line()
+    line.push(in_hand(1), 10.0)
+    assert line.room(4, 10.0 + SLOW_HEAD_S - 0.01) == 3
+    assert line.room(4, 10.1 + SLOW_HEAD_S) == 0

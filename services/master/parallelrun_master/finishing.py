@@ -1,0 +1,148 @@
+"""The last phases of a job: workers shut down, the output is put together, the result recorded, all cleaned up."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from parallelrun_core import failpoints
+from parallelrun_core.jobfolder import JobResult
+from parallelrun_core.manifest import read_closing
+from parallelrun_core.states import JobState
+from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_failed
+from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.store.leader_queue import Concatenated
+from parallelrun_core.store.registry import JobFailure
+from parallelrun_master.reports import write_job_result
+from parallelrun_master.term import IDLE_MS, Term
+
+_LEAVE_S = 45.0
+_AGAIN_S = 15.0
+_FIRST_PAUSE_S = 0.25
+
+
+class Finishing:
+    """Everything that a leader does once its job is not `processing` any more."""
+
+    def __init__(self, term: Term) -> None:
+        self._term = term
+
+    def finalize(self) -> JobResult | None:
+        """Let the workers shut down, then have the output put together; returns the result unless interrupted."""
+        term = self._term
+        failpoints.reach("finish.finalizing")
+        term.overview.say("All mini-batches are decided; workers shut down.")
+        self._wait_for_agents()
+        if term.state() is not JobState.FINALIZING:
+            return None  # Redis has forgotten that far back
+        made: Concatenated | None = Concatenated("", 0, "")
+        if term.spec.writes_rows and not term.resigning:
+            term.overview.say("Concatenation begins.")
+            made = self._concatenate()
+        if made is None:
+            return None
+        if made.problem:
+            term.move(JobState.FAILED, JobFailure(code="CONCATENATION_FAILED", summary=made.problem))
+            return self.conclude(JobState.FAILED)
+        return self.conclude(JobState.COMPLETED, made)
+
+    def conclude(self, state: JobState, made: Concatenated | None = None) -> JobResult:
+        """Record how the job ended: first in the folder, then on Redis."""
+        term, ledger = self._term, self._term.ledger
+        ledger.settle(time.monotonic(), at_once=True)
+        status = term.registry.status(term.job_id)
+        ledger.progress.running = 0
+        closing = read_closing(term.folder.path)
+        failpoints.reach("finish.before_result")
+        result = JobResult(
+            job_id=term.job_id,
+            state=state,
+            started=status.started,
+            ended=term.registry.now(),
+            progress=ledger.progress,
+            output=made.path if made else "",
+            output_bytes=made.length if made else 0,
+            output_sha256=made.sha256 if made else "",
+            order=closing.order if closing else "",
+            failure=status.failure,
+        )
+        write_job_result(term.folder.logs, result, ledger.errors, term.spec.data_paths())
+        result = term.folder.conclude(result)
+        failpoints.reach("finish.after_result")
+        term.overview.say(f"The job has {state}.")
+        if state is JobState.COMPLETED:
+            term.move(JobState.COMPLETED)
+        failpoints.reach("finish.after_state")
+        return result
+
+    def retire(self, result: JobResult) -> None:
+        """The result is recorded: show it, wait for the agents to let go, and clean up."""
+        term = self._term
+        self._show_end(result.state)
+        text = msgspec.json.encode(result.progress)
+        end = msgspec.json.encode(result.state)
+        term.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
+        self._wait_for_agents()
+        self._show_end(result.state)
+        for leftover in term.folder.output_file(term.spec).parent.glob(f".merging-{term.job_id}-*"):
+            leftover.unlink(missing_ok=True)
+        term.registry.retire(term.job_id)
+        term.log.info("job_ended", state=result.state)
+
+    def _show_end(self, end: JobState) -> None:
+        """Let Redis have the recorded state: a leader may have died before, Redis may have forgotten it since."""
+        state = self._term.state()
+        if state is JobState.PROCESSING and end is JobState.COMPLETED:
+            self._term.move(JobState.FINALIZING)
+        if state is not end:
+            self._term.move(end)
+
+    def _wait_for_agents(self) -> None:
+        until = time.monotonic() + _LEAVE_S
+        while not self._term.resigning and time.monotonic() < until:
+            try:
+                if not any(self._term.queue.sessions()):
+                    return
+                self._read()
+            except CONNECTION_ERRORS as error:
+                self._term.wait_for_redis(error)
+                if self._term.state() is JobState.PROCESSING:
+                    return  # Redis has forgotten that they were to leave
+
+    def _read(self) -> Concatenated | None:
+        """Wait for news. Nothing can be decided any more; what still comes is about workers and the output."""
+        news = self._term.ledger.read(block_ms=IDLE_MS)
+        if self._term.tick(time.monotonic()):
+            self._term.queue.reap(max_lost=self._term.spec.lost_leases, max_lease_ms=self._term.settings.lease_ms)
+        return next((entry.concatenated for entry in news if entry.concatenated is not None), None)
+
+    def _concatenate(self) -> Concatenated | None:
+        """Ask a concatenator for the output, and another one when it dies; None when interrupted."""
+        term = self._term
+        ask_at, asked, last, attempt, pause_s = 0.0, 0, -1, "", _FIRST_PAUSE_S
+        while not term.resigning:
+            try:
+                now = time.monotonic()
+                status = term.registry.status(term.job_id)
+                if status.state is not JobState.FINALIZING:
+                    return None
+                if asked and status.progress.bytes_concatenated != last:
+                    last, ask_at = status.progress.bytes_concatenated, now + _AGAIN_S
+                if concatenation_failed(term.redis, term.job_id, attempt=attempt):
+                    # It was killed, or the disk is full: that may last.
+                    attempt, ask_at = "", now + pause_s
+                    pause_s = min(_AGAIN_S, 2 * pause_s)
+                    term.log.warning("concatenation_interrupted", again_in_s=ask_at - now)
+                if now >= ask_at:
+                    asked += 1
+                    attempt, ask_at = f"{term.queue.term}-{asked}", now + _AGAIN_S
+                    ask_for_concatenation(term.redis, term.job_id, attempt=attempt)
+                made = self._read()
+                if made is not None:
+                    progress = term.ledger.progress
+                    progress.bytes_concatenated = progress.bytes_to_concatenate = made.length
+                    return made
+            except CONNECTION_ERRORS as error:
+                term.wait_for_redis(error)
+        return None

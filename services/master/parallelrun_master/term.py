@@ -1,0 +1,142 @@
+"""One leader's turn: what its phases share, and the ways in which it can be interrupted."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from parallelrun_core.decisions import NAME as DECISIONS
+from parallelrun_core.errors import Conflict, Fenced, NotFound
+from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.manifest import NAME as MANIFEST
+from parallelrun_core.manifest import read_closing
+from parallelrun_core.states import JobState
+from parallelrun_core.store.connection import CONNECTION_ERRORS, server_run_id
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.registry import JobFailure, Registry
+from parallelrun_core.telemetry import logger
+from parallelrun_core.termlog import terms
+from parallelrun_master.ledger import Ledger
+from parallelrun_master.reports import Overview
+from parallelrun_master.verdict import with_cause
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+    from parallelrun_master.settings import MasterSettings
+
+IDLE_MS = 100
+_TICK_S = 0.2
+_AWAY_S = 60.0
+
+
+class Term:
+    """A leader's turn at one job. It begins with `begin()`."""
+
+    ledger: Ledger
+
+    def __init__(self, redis: Redis, job_id: str, settings: MasterSettings) -> None:
+        self.redis = redis
+        self.job_id = job_id
+        self.settings = settings
+        self.registry = Registry(redis)
+        self.queue = LeaderQueue(redis, job_id)
+        self.folder = JobFolder(settings.root, job_id)
+        self.spec = self.folder.record().job_spec()
+        self.overview = Overview(self.folder.logs)
+        self.log = logger(job_id=job_id)
+        self.resigning = False
+        self.began = time.monotonic()
+        self._token = secrets.token_hex(16)
+        self._tick_at = 0.0
+        self._run_id = ""
+        self._shown = b""
+
+    def begin(self) -> bool:
+        """Draw a term; False while another process leads."""
+        highest = max([0, *terms(self.folder.path, DECISIONS), *terms(self.folder.path, MANIFEST)])
+        number = self.queue.acquire(self._token, ttl_ms=self.settings.leader_ms, folder_term=highest)
+        self.log = self.log.bind(term=number)
+        return number > 0
+
+    def read_books(self) -> None:
+        """Find out what earlier terms have decided, and go on from there.
+
+        Raises:
+            FileExistsError: this term has begun before.
+        """
+        self._run_id = server_run_id(self.redis)
+        self.ledger = Ledger(self.folder.path, self.queue, self.queue.term)
+        self.reopening = self.folder.reopening()
+        if self.reopening is not None:
+            self.queue.generation = self.reopening.generation
+            if self.reopening.retry_failed:
+                self.ledger.reopen(self.reopening.generation, self.reopening.mini_batches)
+        earlier, progress = self.registry.status(self.job_id).progress, self.ledger.progress
+        progress.retried, progress.lost = earlier.retried, earlier.lost
+        if (closing := read_closing(self.folder.path)) is not None:
+            progress.scheduled, progress.items_scheduled = closing.mini_batches, closing.items
+            progress.published, progress.listing_done = earlier.published, True
+        self.overview.say(f"Term {self.queue.term} begins.")
+
+    def end(self) -> None:
+        """Let another process lead at once."""
+        self.queue.resign(self._token)
+
+    def tick(self, now: float) -> bool:
+        """Whether it is time again for what is done a few times a second; leadership has been renewed then.
+
+        Raises:
+            Fenced: another turn has begun.
+        """
+        if now < self._tick_at:
+            return False
+        self._tick_at = now + _TICK_S
+        self.queue.renew(self._token, ttl_ms=self.settings.leader_ms)
+        return True
+
+    def state(self) -> JobState | None:
+        """The job's state, as Redis has it."""
+        return self.registry.state(self.job_id)
+
+    def move(self, to: JobState, failure: JobFailure | None = None) -> None:
+        """Move the job on, unless somebody else was faster."""
+        if failure is not None and not failure.first_cause:
+            failure = with_cause(failure, self.ledger.errors)
+        try:
+            self.registry.move(self.job_id, to, failure)
+        except (Conflict, NotFound) as error:
+            self.log.info("move_refused", to=to, reason=str(error))
+
+    def show_progress(self) -> None:
+        """Let others read how far the job is, and tell those who watch."""
+        text = msgspec.json.encode(self.ledger.progress)
+        if text != self._shown:
+            self.queue.show({"progress": text}, event=("progress", text))
+            self._shown = text
+
+    def wait_for_redis(self, error: Exception) -> None:
+        """Redis is away. Wait for it, then see whether this turn still lasts and what Redis has forgotten.
+
+        Raises:
+            Fenced: another process leads by now, or Redis doesn't come back.
+        """
+        self.log.warning("redis_away", error=str(error))
+        until = time.monotonic() + _AWAY_S
+        while not self.resigning:
+            try:
+                run_id = server_run_id(self.redis)
+                self.queue.renew(self._token, ttl_ms=self.settings.leader_ms)
+            except CONNECTION_ERRORS as again:
+                if time.monotonic() > until:
+                    raise Fenced("Redis doesn't come back") from again
+                time.sleep(0.1)  # there is no event for a server that comes back
+                continue
+            if run_id != self._run_id:
+                self.ledger.start_over()
+            self._run_id = run_id
+            self.log.info("redis_back", run_id=run_id)
+            return
