@@ -23,7 +23,7 @@ class Saboteur:
 
     def __init__(
         self, cluster: Cluster, *, seed: int, marks: Path, past_init: bool = True, agents: bool = True,
-        redis_restarts: int = 0, pauses: bool = False, all_roles: bool = False,
+        redis_restarts: int = 0, pauses: bool = False, all_roles: bool = False, most_kills: int = 1_000_000,
     ) -> None:  # fmt: skip
         self._cluster = cluster
         self._random = random.Random(seed)
@@ -32,6 +32,7 @@ class Saboteur:
         self._agents = agents
         self._pauses = pauses
         self._all_roles = all_roles
+        self._most_kills = most_kills
         self._redis_restarts = redis_restarts
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._work, name="saboteur", daemon=True)
@@ -47,7 +48,7 @@ class Saboteur:
 
     def _work(self) -> None:
         began = time.monotonic()
-        while not self._done.wait(self._random.uniform(0, _EVERY_S)):
+        while not self._done.wait(self._random.uniform(0, _EVERY_S)) and self.count["kills"] < self._most_kills:
             if self._redis_restarts and time.monotonic() - began > 1.5:
                 self._restart_redis()
                 began = time.monotonic()
@@ -101,14 +102,22 @@ class Saboteur:
         self.count["pauses"] += 1
 
     def _kill_worker(self) -> None:
-        marked = {int(mark.name) for mark in self._marks.iterdir()}
-        workers = [pid for pid in self._workers() if (pid in marked) == self._past_init]
-        if workers:
-            try:
-                os.kill(self._random.choice(workers), signal.SIGKILL)
-            except ProcessLookupError:
-                return
-            self.count["kills"] += 1
+        workers = [pid for pid in self._workers() if self._is_past_init(pid) == self._past_init]
+        if not workers:
+            return
+        pid = self._random.choice(workers)
+        try:
+            os.kill(pid, signal.SIGSTOP)  # it must not get through init() between the look and the kill
+            if self._is_past_init(pid) == self._past_init:
+                os.kill(pid, signal.SIGKILL)
+                self.count["kills"] += 1
+            else:
+                os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            return
+
+    def _is_past_init(self, pid: int) -> bool:
+        return (self._marks / str(pid)).exists()
 
     def _workers(self) -> list[int]:
         found = []
