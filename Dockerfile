@@ -1,21 +1,32 @@
 # One file, two images: `control` (api, master, concatenator) and `agent` (one per node, runs the user's code).
+# What changes seldom comes first: after a change of code only the layer with ParallelRun itself is made anew.
 ARG BASE_IMAGE=python:3.12-slim-bookworm
 
-FROM ${BASE_IMAGE} AS build
+FROM ${BASE_IMAGE} AS libraries
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
 # An own environment, since the Python of some base images is managed by their distribution.
 RUN python3 -m venv /opt/venv && python3 -m venv /opt/build
-# Before the sources, so that a change of code leaves these layers alone.
 COPY requirements/build.txt requirements/runtime.txt requirements/
 RUN /opt/venv/bin/python -m pip install --require-hashes -r requirements/runtime.txt \
     && /opt/build/bin/python -m pip install --require-hashes -r requirements/build.txt
+
+FROM libraries AS agent-libraries
+# A file below requirements/ with what entry scripts import; empty leaves the libraries of ParallelRun itself.
+ARG AGENT_REQUIREMENTS=
+COPY requirements requirements
+RUN if [ -n "${AGENT_REQUIREMENTS}" ]; then \
+        /opt/venv/bin/python -m pip install -r "requirements/${AGENT_REQUIREMENTS}"; \
+    fi
+
+FROM libraries AS package
 COPY LICENSE pyproject.toml ./
 COPY shared shared
 COPY services services
 COPY client client
+# Installed beside the environment that its commands name, so that it can be laid over that one as a layer of its own.
 RUN /opt/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
-    && /opt/venv/bin/python -m pip install --no-deps --no-index /wheels/*.whl
+    && /opt/venv/bin/python -m pip install --no-deps --no-index --prefix /package /wheels/*.whl
 
 FROM ${BASE_IMAGE} AS base
 # A named volume takes owner and mode from the folder it is first mounted on.
@@ -32,21 +43,15 @@ ENV HOME=/tmp \
 STOPSIGNAL SIGTERM
 
 FROM base AS control
-COPY --from=build /opt/venv /opt/venv
+COPY --from=libraries /opt/venv /opt/venv
+COPY --from=package /package /opt/venv
 WORKDIR /data
 USER 10001:10001
 CMD ["parallelrun-api"]
 
-FROM build AS agent-environment
-# A file below requirements/ with what entry scripts import; empty leaves the libraries of ParallelRun itself.
-ARG AGENT_REQUIREMENTS=
-COPY requirements requirements
-RUN if [ -n "${AGENT_REQUIREMENTS}" ]; then \
-        /opt/venv/bin/python -m pip install -r "requirements/${AGENT_REQUIREMENTS}"; \
-    fi
-
 FROM base AS agent
-COPY --from=agent-environment /opt/venv /opt/venv
+COPY --from=agent-libraries /opt/venv /opt/venv
+COPY --from=package /package /opt/venv
 WORKDIR /data
 USER 10001:10001
 CMD ["parallelrun-agent"]

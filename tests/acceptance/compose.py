@@ -1,0 +1,93 @@
+"""The containers of docker-compose.yml, under a project name of their own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.acceptance.http_user import HttpUser
+
+if TYPE_CHECKING:
+    import docker
+    from docker.models.containers import Container
+
+ROOT = Path(__file__).parents[2]
+_BUILD_S = 500
+_COMMAND_S = 120
+
+
+class Compose:
+    """One project. Commands go through `docker compose`, as users give them; what is there is asked of the engine."""
+
+    def __init__(self, engine: docker.DockerClient, inputs: Path) -> None:
+        self.engine = engine
+        self.inputs = inputs
+        """The folder on this machine that the containers know as /inputs."""
+        self.project = f"parallelrun-test-{secrets.token_hex(4)}"
+        self._environment = {
+            **os.environ,
+            "PARALLELRUN_INPUTS": str(inputs),
+            "PARALLELRUN_PORT": "0",
+            "PARALLELRUN_TOKEN": "",
+            "PARALLELRUN_AGENT_REQUIREMENTS": "examples.txt",
+        }
+
+    def run(self, *arguments: str, timeout_s: float = _COMMAND_S) -> str:
+        """`docker compose …`; returns what it printed, fails the test when it failed."""
+        command = ["docker", "compose", "--project-name", self.project, "--file", "docker-compose.yml", *arguments]
+        done = subprocess.run(
+            command, cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=timeout_s, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"docker compose {' '.join(arguments)}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+        return done.stdout
+
+    def start(self, agents: int) -> None:
+        """Build both images and start everything; returns when all is healthy."""
+        # One after the other: what the two have in common is then built once, by any builder.
+        self.run("build", "agent", timeout_s=_BUILD_S)
+        self.run("build", "api", timeout_s=_BUILD_S)
+        self.run("up", "--detach", "--wait", "--wait-timeout", "100", "--scale", f"agent={agents}")
+
+    def scale(self, user: HttpUser, agents: int) -> None:
+        """As the README says it; returns when that many nodes are ready, and no other is left."""
+        self.run("up", "--detach", "--scale", f"agent={agents}")
+        self.wait_for_nodes(user, agents)
+
+    def wait_for_nodes(self, user: HttpUser, count: int, timeout_s: float = 60) -> None:
+        """Wait until so many nodes are ready, and none is on its way out."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            states = [state for state in user.nodes().values() if state != "lost"]
+            if states == ["ready"] * count:
+                return
+            assert time.monotonic() < deadline, f"{count} nodes wanted, not {states}"
+            time.sleep(0.1)  # the API has no event for nodes
+
+    def containers(self, service: str = "") -> list[Container]:
+        """The containers of a service, or of all of them, that run."""
+        labels = [f"com.docker.compose.project={self.project}"]
+        if service:
+            labels.append(f"com.docker.compose.service={service}")
+        return self.engine.containers.list(filters={"label": labels})
+
+    def url(self) -> str:
+        """Where the API is on this machine."""
+        return f"http://{self.run('port', 'api', '8080').strip()}"
+
+    def user(self) -> HttpUser:
+        """Somebody who has read the token as the README says, once the API takes jobs."""
+        user = HttpUser(self.url(), self.run("exec", "-T", "api", "cat", "/data/token").strip())
+        user.wait_until_ready()
+        return user
+
+    def log(self, service: str = "") -> str:
+        """The ends of the containers' logs."""
+        return self.run("logs", "--no-color", "--tail", "60", *([service] if service else []))
+
+    def remove(self) -> None:
+        """Everything but the images, which the next session builds upon."""
+        self.run("down", "--volumes", "--remove-orphans", "--timeout", "5")

@@ -1,0 +1,167 @@
+"""The cluster of docker-compose.yml for real: what its containers may do, and nodes that come and go under a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.acceptance.compose import Compose
+from tests.acceptance.http_user import HttpUser, zip_of
+from tests.acceptance.many import Many
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
+
+SERVICES = {"agent", "api", "concatenator", "master", "redis"}
+_STOP_S = 60
+
+
+@pytest.fixture
+def user(compose: Compose) -> Iterator[HttpUser]:
+    with compose.user() as user:
+        yield user
+
+
+def service_of(container: Any) -> str:
+    return str(container.labels["com.docker.compose.service"])
+
+
+def test_everything_is_there_and_healthy(compose: Compose, user: HttpUser) -> None:
+    compose.wait_for_nodes(user, 3)
+    found = compose.containers()
+
+    assert sorted(map(service_of, found)) == sorted([*SERVICES, "agent", "agent"])
+    assert {container.attrs["State"]["Health"]["Status"] for container in found} == {"healthy"}
+    assert {container.attrs["RestartCount"] for container in found} == {0}
+
+
+def test_only_the_api_can_be_reached_and_only_from_this_machine(compose: Compose) -> None:
+    published = {
+        service_of(container): binding["HostIp"]
+        for container in compose.containers()
+        for bindings in container.attrs["NetworkSettings"]["Ports"].values()
+        for binding in bindings or ()
+    }
+
+    assert published == {"api": "127.0.0.1"}
+
+
+def test_without_the_token_nobody_gets_in(user: HttpUser) -> None:
+    user.client.headers["Authorization"] = "Bearer wrong"
+
+    assert user.client.get("/v1/jobs").status_code == 401
+    assert user.client.get("/readyz").status_code == 200
+
+
+def test_a_container_can_do_no_more_than_its_work(compose: Compose) -> None:
+    for container in compose.containers():
+        service, host = service_of(container), container.attrs["HostConfig"]
+        assert host["ReadonlyRootfs"], service
+        assert host["CapDrop"] == ["ALL"], service
+        assert not host["CapAdd"], service
+        assert not host["Privileged"], service
+        assert host["PidsLimit"] > 0, service
+        assert {host["NetworkMode"], host["PidMode"], host["IpcMode"]}.isdisjoint({"host"}), service
+        writable = {mount["Destination"] for mount in container.attrs["Mounts"] if mount["RW"]}
+        assert writable <= {"/data"}, service
+        assert "docker.sock" not in str(container.attrs["Mounts"]), service
+
+        # The same, from inside.
+        status = dict(line.split(":\t", 1) for line in inside(container, "cat", "/proc/1/status").splitlines())
+        assert "0" not in status["Uid"].split(), service
+        assert "0" not in status["Gid"].split(), service
+        assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}, service
+        assert status["NoNewPrivs"] == "1", service
+        # Not even root could leave something behind.
+        assert "Read-only file system" in inside(container, "touch", "/etc/passwd", user="0", code=1), service
+
+
+def inside(container: Any, *command: str, user: str = "", code: int = 0) -> str:
+    """What a command says that is run in a container."""
+    ended, said = container.exec_run(list(command), user=user)
+    assert ended == code, said
+    return str(said.decode())
+
+
+def test_paths_that_a_job_may_not_use_are_refused(compose: Compose, user: HttpUser) -> None:
+    (compose.inputs / "one.txt").touch()
+    code = zip_of({"entry.py": "def run(mini_batch): return mini_batch"})
+    plain: dict[str, Any] = {"entry_script": "entry.py", "inputs": {"data": "/inputs"}}
+    wrong: dict[str, dict[str, Any]] = {
+        "/output": {**plain, "output": "/inputs/out"},
+        "/inputs/data/path": {**plain, "inputs": {"data": "/etc"}},
+    }
+    before = user.client.get("/v1/jobs").json()
+
+    for pointer, spec in wrong.items():
+        answer = user.post(spec, code)
+        assert answer.status_code == 422
+        [error] = answer.json()["errors"]
+        assert error["pointer"] == pointer
+        assert re.search("Read-only file system|outside of the folders", error["message"])
+    assert user.client.get("/v1/jobs").json() == before
+
+
+def test_nodes_come_and_go_in_the_middle_of_a_job(compose: Compose, user: HttpUser) -> None:
+    compose.scale(user, 3)
+    job = Many.submit(user, compose.inputs)
+    job.until_worked(3)
+
+    compose.scale(user, 1)
+    compose.scale(user, 4)
+    job.until_worked(6)
+    assert job.until("nodes that leave in order lose nothing")["lost"] == 0
+
+    victim = compose.containers("agent")[0]
+    victim.kill("SIGKILL")
+    job.until("the loss is seen", lost=1)
+    compose.scale(user, 4)
+
+    progress = job.finish()
+    assert progress["retried"] == 0  # no try was charged for what nodes did
+
+
+def test_redis_restarts_in_the_middle_of_a_job(compose: Compose, user: HttpUser) -> None:
+    job = Many.submit(user, compose.inputs)
+    before = job.until("the job is under way", done=100)["done"]
+
+    compose.run("restart", "redis")
+
+    job.until("it goes on", done=before + 100)
+    assert job.finish()["retried"] == 0
+
+
+def test_api_and_master_restart_in_the_middle_of_a_job(compose: Compose, user: HttpUser) -> None:
+    job = Many.submit(user, compose.inputs)
+    before = job.until("the job is under way", done=100)["done"]
+
+    compose.run("restart", "api", "master", "concatenator")
+
+    # The port is another one, since the tests leave it to the engine; the token is the same.
+    with compose.user() as again:
+        assert again.client.headers["Authorization"] == user.client.headers["Authorization"]
+        job = replace(job, user=again)
+        job.until("it goes on", done=before + 100)
+        progress = job.finish()
+    assert (progress["retried"], progress["lost"]) == (0, 0)
+
+
+def test_an_agent_that_is_stopped_returns_its_work(compose: Compose, user: HttpUser) -> None:
+    compose.scale(user, 2)
+    job = Many.submit(user, compose.inputs)
+    job.until_worked(2)
+    leaving, staying = compose.containers("agent")
+
+    leaving.stop(timeout=_STOP_S)
+
+    leaving.reload()
+    assert leaving.attrs["State"]["ExitCode"] == 0
+    nodes = user.nodes()
+    assert leaving.attrs["Config"]["Hostname"] not in nodes
+    assert nodes[staying.attrs["Config"]["Hostname"]] == "ready"
+    done = job.until("one node is left")["done"]
+    job.until("it goes on", done=done + 20)
+    assert job.finish()["lost"] == 0
