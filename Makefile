@@ -98,8 +98,8 @@ chaos: setup ## Kill, pause and cut things at random (SEEDS=30)
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS)
 
 .PHONY: up
-up: ## Start the services in containers (AGENTS=2 nodes)
-	@docker compose up -d --build --scale agent=$(AGENTS)
+up: ## Start the services in containers, and wait for them (AGENTS=2 nodes)
+	@docker compose up -d --wait --build --scale agent=$(AGENTS)
 
 .PHONY: down
 down: ## Stop the containers; the data stays

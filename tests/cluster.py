@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+import httpx
+
 from parallelrun_core import codestore
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, code_store
@@ -85,6 +87,8 @@ class Cluster:
         for name in self._commands:
             self.start(name)
         self.until(lambda: sum(alive for _, alive in self.registry.nodes()) == len(self.nodes), "the agents are there")
+        if self.api_url:
+            self.until(self._api_answers, "the API answers")
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -104,6 +108,12 @@ class Cluster:
         else:
             print(f"the cluster's files are kept in {self.home}")
             print("".join(self.log(name)[-3000:] for name in self._commands))
+
+    def _api_answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.api_url}/livez", timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
 
     # Processes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
@@ -69,11 +70,18 @@ def engine() -> Iterator[docker.DockerClient]:
 def project(engine: docker.DockerClient, inputs: Path) -> Iterator[Compose]:
     """The containers, built and healthy."""
     made = Compose(engine, inputs)
+    # Containers don't end with those who started them, and these would be started again with every engine.
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         made.start(_AGENTS)
         yield made
     finally:
         made.remove()
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture
