@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Self
@@ -16,10 +15,15 @@ import psutil
 from tests.cluster import Cluster
 
 _EVERY_S = 0.120
+_PAUSE_S = 0.8
+"""At least: twice the lease of these stories, so that others have done what the agent held when it wakes."""
+_PAUSE_EVERY = 6
+_RESTART_EVERY = 5
+"""Kills after which an agent is paused and Redis restarted: by count, so that no seed and no machine goes without."""
 
 
 class Saboteur:
-    """Kills workers and agents every 0 to 120 ms, and Redis at set moments, in a thread, until it is left."""
+    """Kills workers and agents every 0 to 120 ms, and Redis so many times, in a thread, until it is left."""
 
     def __init__(
         self, cluster: Cluster, *, seed: int, marks: Path, past_init: bool = True, agents: bool = True,
@@ -47,15 +51,14 @@ class Saboteur:
         self._thread.join()
 
     def _work(self) -> None:
-        began = time.monotonic()
         while not self._done.wait(self._random.uniform(0, _EVERY_S)) and self.count["kills"] < self._most_kills:
-            if self._redis_restarts and time.monotonic() - began > 1.5:
+            kills = self.count["kills"]
+            if self.count["redis_restarts"] < min(self._redis_restarts, kills // _RESTART_EVERY):
                 self._restart_redis()
-                began = time.monotonic()
+            elif self._pauses and self.count["pauses"] < kills // _PAUSE_EVERY:
+                self._pause_agent()
             elif self._agents and self._random.random() < 0.05:
                 self._kill_agent()
-            elif self._pauses and self._random.random() < 0.05:
-                self._pause_agent()
             elif self._all_roles and self._random.random() < 0.05:
                 self._kill_service()
             else:
@@ -63,7 +66,6 @@ class Saboteur:
 
     def _restart_redis(self) -> None:
         """Down for longer than a lease: every agent's session has ended when it is back."""
-        self._redis_restarts -= 1
         self._cluster.redis_server.kill()
         self._done.wait(0.6)
         self._cluster.redis_server.start()
@@ -97,7 +99,7 @@ class Saboteur:
     def _pause_agent(self) -> None:
         process = self._cluster.processes[self._random.choice(self._cluster.nodes)]
         process.send_signal(signal.SIGSTOP)
-        self._done.wait(self._random.uniform(0.1, 1.2))
+        self._done.wait(self._random.uniform(1.0, 2.0) * _PAUSE_S)
         process.send_signal(signal.SIGCONT)
         self.count["pauses"] += 1
 

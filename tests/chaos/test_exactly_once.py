@@ -22,8 +22,9 @@ def test_every_row_once_while_workers_agents_and_redis_are_killed() -> None:
 
 
 def test_without_the_fence_the_same_test_finds_a_duplicate() -> None:
-    story = stories.kills(seed=1, failpoints="commit.fence=off")
-    assert story.finding.doubled > 0, story
+    # Faults meet a commit by chance: a few seeds, of which one must show it.
+    found = (stories.kills(seed=seed, failpoints="commit.fence=off").finding.doubled for seed in range(1, 6))
+    assert any(found)
 
 
 def test_kills_in_init_lose_nothing_and_charge_nobody() -> None:
