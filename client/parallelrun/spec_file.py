@@ -38,7 +38,7 @@ def check_paths(spec: JobSpec) -> None:
     """
     problems = [
         Problem(pointer=f"/inputs/{name}/path", message=f"there is no file or folder {given.path!r}")
-        for name, given in spec.inputs.items()
+        for name, given in spec.input_paths()
         if not _is_there(given.path)
     ]
     if not spec.code:

@@ -107,7 +107,29 @@ class JobFolder:
 
     def output_file(self, spec: JobSpec) -> Path:
         """Where the rows of an append_row job are published."""
-        return (Path(spec.output) if spec.output else self.outputs) / spec.append_row_file_name
+        if not spec.append_row_to:
+            return self.outputs_of(spec) / spec.append_row_file_name
+        path = Path(self.output_paths(spec)[spec.append_row_to])
+        is_file = spec.outputs[spec.append_row_to].type == "uri_file"
+        return path if is_file else path / spec.append_row_file_name
+
+    def outputs_of(self, spec: JobSpec) -> Path:
+        """The folder that the job's outputs are in, but for those with a path of their own."""
+        return Path(spec.output) if spec.output else self.outputs
+
+    def output_paths(self, spec: JobSpec) -> dict[str, str]:
+        """Where each of the job's named outputs is."""
+        return {name: given.path or str(self.outputs_of(spec) / name) for name, given in spec.outputs.items()}
+
+    def make_outputs(self, spec: JobSpec) -> None:
+        """Make the folders that the job's outputs are in; those that are there already are left alone.
+
+        Raises:
+            OSError: one can't be made.
+        """
+        for name, path in self.output_paths(spec).items():
+            folder = Path(path) if spec.outputs[name].type == "uri_folder" else Path(path).parent
+            folder.mkdir(parents=True, exist_ok=True)
 
     def code(self, record: JobRecord) -> Path:
         return code_store(self.root) / record.code

@@ -16,7 +16,7 @@ OUTPUT = "rows.txt"
 SCRIPT = """
 import os, random, sys, time, zlib
 def run(mini_batch):
-    if not os.path.exists(sys.argv[1]):
+    if not os.path.exists(sys.argv[sys.argv.index("--hurry") + 1]):
         time.sleep(random.choice((0, 0.02, 0.5)))
     names = [os.path.basename(path) for path in mini_batch]
     return [f"{name} {zlib.crc32(name.encode())}" for name in names]
@@ -44,7 +44,7 @@ class Many:
         hurry = inputs / f"hurry-{secrets.token_hex(4)}"
         spec = {
             "entry_script": "entry.py",
-            "program_arguments": str(PurePosixPath("/inputs") / hurry.name),
+            "program_arguments": f"--hurry {PurePosixPath('/inputs') / hurry.name}",
             "inputs": {"files": "/inputs/many"},
             "mini_batch_size": 1,
             "append_row_file_name": OUTPUT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,9 +29,17 @@ class PlanMaker:
         self._max_log_bytes = settings.max_log_bytes
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
-        self._argv = [spec.entry_script, *spec.argv()]
+        self._argv = self._make_argv()
         self._environment = self._make_environment()
         self._next_process = 0
+
+    def _make_argv(self) -> list[str]:
+        """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
+        with suppress(OSError):  # the script's own error, when it writes there, says more to its user
+            self._folder.make_outputs(self._spec)
+        user = self._spec.argv(self._folder.output_paths(self._spec))
+        engine = self._spec.engine_arguments(str(self._folder.output_file(self._spec).parent))
+        return [self._spec.entry_script, *engine, *user, *self._spec.input_arguments()]
 
     def _make_environment(self) -> dict[str, str]:
         """The agent's own environment without our settings, which hold the password of Redis (reference §3.7)."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import Conflict, InvalidInput, Problem
+from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.paths import within
 from parallelrun_core.spec import Input, JobSpec
 
@@ -36,15 +37,17 @@ class PathChecks:
             InvalidInput: with one problem for each path that won't do.
             Conflict: the output file is there already.
         """
-        problems = [*self._code(spec.code, has_zip), *self._inputs(spec), *self._output(spec)]
+        problems = [*self._code(spec.code, has_zip), *self._inputs(spec), *self._outputs(spec)]
         if problems:
             raise InvalidInput(problems=tuple(problems))
-        if spec.output and spec.writes_rows and os.path.lexists(Path(spec.output) / spec.append_row_file_name):
+        # A job's own folder is new: what is there already can only be in a folder that the job names.
+        target = JobFolder(self.root, "").output_file(spec)
+        if spec.writes_rows and not within(target, [self.root / "jobs"]) and os.path.lexists(target):
             raise Conflict(
                 problems=(
                     Problem(
-                        pointer="/output",
-                        message=f"{spec.append_row_file_name!r} is already there, and nothing is ever overwritten",
+                        pointer=f"/outputs/{spec.append_row_to}/path" if spec.append_row_to else "/output",
+                        message=f"{target.name!r} is already there, and nothing is ever overwritten",
                         hint="name another folder or another append_row_file_name, or move that file away",
                     ),
                 )
@@ -65,27 +68,30 @@ class PathChecks:
             yield Problem(pointer="/code", message=f"there is no folder {code!r}")
 
     def _inputs(self, spec: JobSpec) -> Iterator[Problem]:
-        for name, given in spec.inputs.items():
+        for name, given in spec.input_paths():
             pointer = f"/inputs/{name}/path"
             problem = self._place(pointer, _fixed_part(given.path)) or _content(pointer, given)
             if problem:
                 yield problem
 
-    def _output(self, spec: JobSpec) -> Iterator[Problem]:
-        if not spec.output:
-            return
-        problem = self._place("/output", spec.output)
-        own = [self.root / "jobs", self.root / "code"]
-        if problem is None and within(Path(spec.output), own):
+    def _outputs(self, spec: JobSpec) -> Iterator[Problem]:
+        if spec.output and (problem := self._output("/output", spec.output, Path(spec.output))):
+            yield problem
+        for name, given in spec.outputs.items():
+            folder = Path(given.path) if given.type == "uri_folder" else Path(given.path).parent
+            if given.path and (problem := self._output(f"/outputs/{name}/path", given.path, folder)):
+                yield problem
+
+    def _output(self, pointer: str, path: str, folder: Path) -> Problem | None:
+        """What is wrong with a folder or file that a job wants to write."""
+        problem = self._place(pointer, path)
+        if problem is None and within(Path(path), [self.root / "jobs", self.root / "code"]):
             problem = Problem(
-                pointer="/output",
-                message=f"{spec.output!r} is where ParallelRun keeps its own files",
+                pointer=pointer,
+                message=f"{path!r} is where ParallelRun keeps its own files",
                 hint="leave this field out to have the output in the job's folder",
             )
-        if problem is None:
-            problem = _writable("/output", Path(spec.output))
-        if problem:
-            yield problem
+        return problem or _writable(pointer, folder)
 
     def _place(self, pointer: str, path: str) -> Problem | None:
         """What is wrong with where a path is."""

@@ -57,7 +57,7 @@ class Scheduler:
             self.current_input = path
             listing = Listing(path)
             chunks: Iterator[Chunk] = iter(listing)
-            yield from cut(without_known(chunks, known) if known else chunks, spec.mini_batch_size)
+            yield from cut(without_known(chunks, known) if known else chunks, spec.size.files)
             self._sorted = self._sorted and listing.is_sorted
 
     def step(self, budget_s: float) -> bool:

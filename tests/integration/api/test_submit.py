@@ -52,7 +52,7 @@ class TestAccepted:
         job_id = api.post("/v1/jobs", json=site.spec()).json()["id"]
 
         record = JobFolder(root, job_id).record()
-        assert record.job_spec().inputs["data"].path == str(site.data)
+        assert record.job_spec().data_paths() == [str(site.data)]
         assert (JobFolder(root, job_id).code(record) / "main.py").read_text() == ENTRY_SCRIPT
         assert Registry(redis).active_jobs() == [job_id]
         assert queue(redis, LEADER_QUEUE).job_ids == [f"lead-{job_id}-0"]

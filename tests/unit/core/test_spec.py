@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec, load_document, set_field
 
 GOOD: dict[str, Any] = {"entry_script": "score.py", "inputs": "/in"}
@@ -30,7 +31,7 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
     assert spec.data_paths() == ["/in"]
     assert spec.input_data == ("data",)
     assert spec.argv() == []
-    assert (spec.mini_batch_size, spec.run_invocation_timeout, spec.run_max_try) == (10, 60, 3)
+    assert (spec.size.files, spec.size.bytes, spec.run_invocation_timeout, spec.run_max_try) == (10, 1 << 20, 60, 3)
     assert (spec.error_threshold, spec.mini_batch_error_threshold, spec.allowed_failed_percent) == (-1, -1, 100)
     assert (spec.append_row_file_name, spec.writes_rows) == ("parallel_run_step.txt", True)
 
@@ -49,8 +50,18 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("mini_batch_size", 0, "greater than or equal to 1"),
         ("mini_batch_size", -1, "greater than or equal to 1"),
         ("mini_batch_size", 1.5, "integer"),
+        ("mini_batch_size", True, "integer"),
+        ("mini_batch_size", "0", "greater than or equal to 1"),
+        ("mini_batch_size", "-1", "integer"),
+        ("mini_batch_size", "1.5kb", "integer"),
+        ("mini_batch_size", "10 kb", "integer"),
+        ("mini_batch_size", "1tb", "integer"),
+        ("mini_batch_size", "1kbkb", "integer"),
+        ("mini_batch_size", "rows:1kb", "integer"),
+        ("mini_batch_size", "rows:0", "greater than or equal to 1"),
+        ("mini_batch_size", "9" * 30, "less than or equal"),
         ("mini_batch_size", "many", "integer"),
-        ("mini_batch_size", 10**9, "less than or equal"),
+        ("mini_batch_size", 10**15, "less than or equal"),
         ("run_max_try", 0, "greater than or equal to 1"),
         ("run_invocation_timeout", 0, "greater than 0"),
         ("run_invocation_timeout", -5, "greater than 0"),
@@ -87,6 +98,24 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("code", "/a\0b", "NUL"),
         ("output", "/a\0b", "NUL"),
         ("entry_script", "a\0b.py", "NUL"),
+        ("code", "azureml:some_code:1", "can't be read here"),
+        ("program_arguments", "${{outputs.nothing}}", "not among outputs"),
+        ("program_arguments", "${{parent.inputs.x}}", "neither"),
+        ("partition_keys", "store", "tuple"),
+        ("partition_keys", ["a", "a"], "twice"),
+        ("partition_keys", [""], "empty"),
+        ("inputs", {"a": "/a", "A": "/b"}, "twice"),
+        ("outputs", {"a b": {}}, "not an input name"),
+        ("append_row_to", "nothing", "not among outputs"),
+        ("append_row_separator", "", "at least 1"),
+        ("append_row_separator", "ab", "at most 1"),
+        ("append_row_separator", '"', "quote"),
+        ("task_overhead_timeout", 0, "greater than 0"),
+        ("resource_monitor_interval", -1, "greater than or equal to 0"),
+        ("profiling_module", "yappi", "cProfile"),
+        ("nice", 20, "less than or equal to 19"),
+        ("rank_mini_batch_count", -1, "greater than or equal to 0"),
+        ("resume_from", "job_1", "job resume"),
     ],
 )
 def test_a_bad_value_is_told_with_its_place_and_reason(field: str, value: object, why: str) -> None:
@@ -140,6 +169,83 @@ def test_keys_that_are_no_texts_are_told(document: dict[object, object]) -> None
 
 
 # Inputs and arguments
+
+
+@pytest.mark.parametrize(
+    "given, number, unit",
+    [(5, 5, "plain"), ("5", 5, "plain"), ("2KB", 2048, "plain"), ("3mb", 3 << 20, "plain"), ("rows:7", 7, "rows")],
+)
+def test_sizes_are_numbers_bytes_or_rows(given: int | str, number: int, unit: str) -> None:
+    size = JobSpec.parse({**GOOD, "mini_batch_size": given}).size
+    assert (size.number, size.unit) == (number, unit)
+
+
+def test_keys_and_a_size_exclude_each_other() -> None:
+    both = {**GOOD, "partition_keys": ["store"]}
+    assert JobSpec.parse(both).partition_keys == ("store",)
+    assert "mini_batch_size" in problems({**both, "mini_batch_size": 5})["/partition_keys"]
+
+
+def test_mini_batches_without_data_need_no_input() -> None:
+    assert JobSpec.parse({"entry_script": "a.py", "rank_mini_batch_count": 3}).data_paths() == []
+    assert "at least 1" in problems({"entry_script": "a.py"})["/inputs"]
+
+
+@pytest.mark.parametrize(
+    "path", ["azureml:a:1", "azureml://datastores/d/paths/p", "https://x/y", "wasbs://c@a/x", "abfss://c@a/x"]
+)
+def test_data_that_are_in_a_cloud_are_refused_with_what_to_do(path: str) -> None:
+    assert "download the data" in problems({**GOOD, "inputs": {"a": path}})["/inputs/a/path"]
+
+
+@pytest.mark.parametrize("mode", ["eval_mount", "eval_download"])
+def test_only_a_table_can_be_evaluated(mode: str) -> None:
+    table = {"path": "/x", "type": "mltable", "mode": mode}
+    assert JobSpec.parse({**GOOD, "inputs": {"a": table}}).data_paths() == ["/x"]
+    assert "mltable" in problems({**GOOD, "inputs": {"a": {"path": "/x", "mode": mode}}})["/inputs/a"]
+
+
+def test_literals_and_outputs_are_bound_in_the_arguments() -> None:
+    spec = JobSpec.parse({
+        **GOOD,
+        "inputs": {"data": "/in", "Limit": 5, "deep": True, "word": {"value": "a b"}},
+        "outputs": {"model": {}, "scores": {"type": "uri_file", "path": "/out/s.csv"}},
+        "program_arguments":
+            "--x ${{INPUTS.limit}} ${{inputs.deep}} ${{inputs.word}} ${{outputs.model}} ${{outputs.SCORES}}",
+    })  # fmt: skip
+    assert spec.input_data == ("data",)
+    assert spec.argv({"model": "/job/outputs/model"}) == ["--x", "5", "True", "a b", "/job/outputs/model", "/out/s.csv"]
+
+
+def test_the_engines_own_arguments_are_those_of_the_reference() -> None:
+    spec = JobSpec.parse({**GOOD, "partition_keys": ["b", "a"], "mini_batch_error_threshold": 3, "run_max_try": 2})
+    argv = spec.engine_arguments("/out")
+    options = dict(zip(argv[::2], argv[1::2], strict=True))
+    assert options["--scoring_module_name"] == "score.py"
+    assert options["--partition_keys"] == '["b", "a"]'
+    assert (options["--run_invocation_timeout"], options["--run_max_try"], options["--output"]) == ("60", "2", "/out")
+    assert options["--allowed_failed_count"] == "3"
+    assert "--allowed_failed_percent" not in options
+    assert spec.input_arguments() == ["--input_fds_0", "data"]
+
+
+def test_rows_go_to_one_of_the_outputs(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path, "job_x")
+    outputs = {"a": None, "b": {"type": "uri_file", "path": "/o/b.csv"}}
+    files = [
+        folder.output_file(JobSpec.parse({**GOOD, "outputs": outputs, **extra}))
+        for extra in ({}, {"append_row_to": "A"}, {"append_row_to": "${{outputs.b}}"}, {"output": "/elsewhere"})
+    ]
+    assert files == [
+        folder.outputs / "parallel_run_step.txt", folder.outputs / "a" / "parallel_run_step.txt",
+        Path("/o/b.csv"), Path("/elsewhere/parallel_run_step.txt"),
+    ]  # fmt: skip
+
+
+def test_what_was_submitted_before_there_were_these_fields_still_loads() -> None:
+    old = {"entry_script": "a.py", "inputs": {"data": {"path": "/in", "type": "uri_folder", "mode": "ro_mount"}}}
+    spec = JobRecord(job_id="job_x", submitted=1.0, code="c", spec={**old, "mini_batch_size": 10}).job_spec()
+    assert spec.size.files == 10
 
 
 def test_several_inputs_need_a_choice() -> None:
@@ -197,7 +303,7 @@ def test_relative_paths_are_those_of_the_job_file(tmp_path: Path) -> None:
     })  # fmt: skip
     moved = spec.relative_to(tmp_path)
     assert moved.code == f"{tmp_path}/src"
-    assert {name: given.path for name, given in moved.inputs.items()} == {"a": f"{tmp_path}/in/*.txt", "b": "/abs"}
+    assert {name: given.path for name, given in moved.input_paths()} == {"a": f"{tmp_path}/in/*.txt", "b": "/abs"}
     assert moved.output == ""
 
 
@@ -278,6 +384,16 @@ def test_fields_are_set_by_path() -> None:
         "inputs": {"a": {"path": "/y=z"}}, "tags": None, "mini_batch_size": 5, "environment_variables": {"A": "text"},
         "input_data": ["a"],
     }  # fmt: skip
+
+
+def test_a_path_may_lead_through_lists() -> None:
+    document: dict[str, Any] = {"a": [{"b": 1}, 2]}
+    for assignment in ("a.0.b=5", "a.1=x", "a.2={c: 1}"):
+        set_field(document, assignment)
+    assert document == {"a": [{"b": 5}, "x", {"c": 1}]}
+    for assignment in ("a.7=x", "a.b=1", "a.1.x=2", "a.9.b=1"):
+        with pytest.raises(InvalidInput):
+            set_field(document, assignment)
 
 
 @pytest.mark.parametrize("assignment", ["", "x", "=5", "name.x.y=1", "name.x=1", "x=["])

@@ -1,0 +1,124 @@
+"""The entry script's `sys.argv`: the user's own arguments with their expressions filled in, and the engine's.
+
+The order is the reference's (§1.2): the engine's options, then the user's, then the names of the inputs. Where a user's
+option has the name of one of the engine's, the user's comes later, and so wins.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_core.spec.fields import Literal
+
+if TYPE_CHECKING:
+    from parallelrun_core.spec.job import JobSpec
+
+_EXPRESSION: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_BOUND: Final = re.compile(r"(inputs|outputs)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
+
+
+def split_arguments(text: str, value_of: Callable[[str, str], str]) -> list[str]:
+    """`program_arguments`, split as a shell would, with the value of every `${{inputs.X}}` and `${{outputs.Y}}`.
+
+    Args:
+        value_of: from `inputs` or `outputs` and a name to the text in its place. Raises ValueError if there is none.
+
+    Raises:
+        ValueError: a quote is left open, or an expression stands for nothing.
+    """
+    # Expressions may hold spaces inside their braces, so they are closed up before the splitting.
+    text = _EXPRESSION.sub(lambda found: "${{" + "".join(found[1].split()) + "}}", text)
+
+    def fill(found: re.Match[str]) -> str:
+        bound = _BOUND.fullmatch(found[1])
+        if bound is None:
+            raise ValueError(f"{found[0]} is neither ${{{{inputs.NAME}}}} nor ${{{{outputs.NAME}}}}")
+        return value_of(bound[1].lower(), bound[2])
+
+    return [_EXPRESSION.sub(fill, word) for word in shlex.split(text)]
+
+
+def user_arguments(spec: JobSpec, outputs: Mapping[str, str]) -> list[str]:
+    """What the user gave as `program_arguments`.
+
+    Args:
+        outputs: the path of each named output, which depends on the job's folder.
+
+    Raises:
+        ValueError: an expression stands for nothing.
+    """
+
+    def value_of(kind: str, name: str) -> str:
+        named: Mapping[str, object] = spec.inputs if kind == "inputs" else spec.outputs
+        key = same_name(name, named)
+        if key is None:
+            raise ValueError(f"${{{{{kind}.{name}}}}} is not among {kind} ({', '.join(named)})")
+        if kind == "outputs":
+            return outputs.get(key) or spec.outputs[key].path
+        found = spec.inputs[key]
+        return str(found.value) if isinstance(found, Literal) else found.path
+
+    return split_arguments(spec.program_arguments, value_of)
+
+
+def engine_arguments(spec: JobSpec, output: str = "") -> list[str]:
+    """What the engine puts before the user's arguments.
+
+    Args:
+        output: the folder of the job's output; the option is left out when this is empty.
+    """
+    options: dict[str, object] = {
+        "client_sdk_version": "parallelrun",
+        "scoring_module_name": spec.entry_script,
+        "mini_batch_size": spec.mini_batch_size if spec.mini_batch_size is not None else 0,
+        "error_threshold": spec.error_threshold,
+        "output_action": spec.output_action,
+        "logging_level": spec.logging_level,
+        "run_invocation_timeout": _number(spec.run_invocation_timeout),
+        "run_max_try": spec.run_max_try,
+        "create_snapshot_at_runtime": True,
+    }
+    if spec.mini_batch_error_threshold != -1:
+        options["allowed_failed_count"] = spec.mini_batch_error_threshold
+    if spec.allowed_failed_percent != 100:
+        options["allowed_failed_percent"] = _number(spec.allowed_failed_percent)
+    if spec.writes_rows:
+        options["append_row_file_name"] = spec.append_row_file_name
+    if output:
+        options["output"] = output
+    if spec.max_concurrency_per_instance is not None:
+        options["process_count_per_node"] = spec.max_concurrency_per_instance
+    if spec.partition_keys:
+        options["partition_keys"] = json.dumps(list(spec.partition_keys))
+    return [text for name, value in options.items() for text in (f"--{name}", str(value))]
+
+
+def input_arguments(spec: JobSpec) -> list[str]:
+    """The names of the inputs that are cut into mini-batches, behind the user's arguments."""
+    argv: list[str] = []
+    counts = {"input_ds": 0, "input_fds": 0}
+    for name, given in spec.data_inputs():
+        option = "input_ds" if given.type == "mltable" or given.transformations else "input_fds"
+        argv += [f"--{option}_{counts[option]}", name]
+        counts[option] += 1
+    return argv
+
+
+def bound_name(text: str, kind: str) -> str:
+    """NAME, when the text is `${{<kind>.NAME}}`; otherwise the text."""
+    expression = _EXPRESSION.fullmatch(text.strip())
+    bound = _BOUND.fullmatch("".join(expression[1].split())) if expression else None
+    return bound[2] if bound and bound[1].lower() == kind else text
+
+
+def same_name(name: str, named: Mapping[str, object]) -> str | None:
+    """The key that is this name but for letter case (reference §2.2), or None."""
+    return name if name in named else next((key for key in named if key.lower() == name.lower()), None)
+
+
+def _number(value: float) -> int | float:
+    return int(value) if value == int(value) else value

@@ -1,0 +1,198 @@
+"""What some fields of a job spec are made of: inputs, outputs, the environment, and the size of a mini-batch."""
+
+from __future__ import annotations
+
+import re
+import typing
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+
+MAX_PATH: Final = 4096
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+FORBIDDEN_IN_FILE_NAME: Final = frozenset('~"#%&*:<>?/\\{|}')
+_MAX_NAME_BYTES: Final = 255
+
+_ELSEWHERE: Final = re.compile(r"(azureml|https?|wasbs?|abfss?|adl|s3|gs|ftp):", re.IGNORECASE)
+_SIZE: Final = re.compile(r"(?P<rows>rows:)?(?P<number>[0-9]+)(?P<suffix>kb|mb|gb)?", re.IGNORECASE)
+_FACTORS: Final = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+_MAX_SIZE: Final = 1 << 40
+_SIZE_FORMS: Final = "should be a valid integer, or a text such as '1mb' or 'rows:500'"
+
+
+class Strict(BaseModel):
+    """Unknown fields are errors, and nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True)
+
+
+def without_nul(value: str) -> str:
+    """The text, if it can be handed to the operating system.
+
+    Raises:
+        ValueError: it holds a NUL.
+    """
+    if "\0" in value:
+        raise ValueError("it holds a NUL character")
+    return value
+
+
+def checked_file_name(value: str) -> str:
+    """The name of one file, without any folder (reference §1.1).
+
+    Raises:
+        ValueError: it is none.
+    """
+    if len(value.encode(errors="surrogatepass")) > _MAX_NAME_BYTES:
+        raise ValueError(f"a file name has at most {_MAX_NAME_BYTES} bytes")
+    if FORBIDDEN_IN_FILE_NAME.intersection(value) or value in {".", ".."} or any(ord(char) < 32 for char in value):
+        raise ValueError(f"a plain file name is needed, without any of {' '.join(sorted(FORBIDDEN_IN_FILE_NAME))}")
+    return value
+
+
+def local_path(value: str) -> str:
+    """A path of files that this machine can reach.
+
+    Raises:
+        ValueError: it names something in a cloud.
+    """
+    elsewhere = _ELSEWHERE.match(value)
+    if elsewhere:
+        kind = elsewhere.group(1).lower()
+        what = "an asset or datastore of Azure" if kind == "azureml" else f"a {kind}: address"
+        raise ValueError(f"{what} can't be read here: download the data, and give the path of the folder or file")
+    return without_nul(value)
+
+
+class Input(Strict):
+    """A folder, a file, a glob pattern or a table that the job reads."""
+
+    path: str = Field(min_length=1, max_length=MAX_PATH)
+    """Absolute, or relative to the job file. A folder counts with everything below it."""
+    type: typing.Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
+    """`mltable`: a folder with a file MLTable, which says what to read and how."""
+    mode: typing.Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
+    """`download` and `eval_download`: copied to the node's own disk before `run()`; the others: read where it is."""
+    transformations: tuple[str | dict[str, Any], ...] = ()
+    """Steps as in an MLTable file; one that reads makes a table of the files."""
+
+    @field_validator("path")
+    @classmethod
+    def _reachable(cls, value: str) -> str:
+        return local_path(value)
+
+    @model_validator(mode="after")
+    def _mode_fits(self) -> Self:
+        if self.mode.startswith("eval_") and self.type != "mltable":
+            raise ValueError(f"mode {self.mode!r} is for inputs of type mltable, not {self.type}")
+        return self
+
+
+class Literal(Strict):
+    """A number, a text or a truth value: `${{inputs.NAME}}` is its text."""
+
+    value: bool | int | float | str
+
+    @field_validator("value")
+    @classmethod
+    def _no_nul_inside(cls, value: bool | int | float | str) -> bool | int | float | str:
+        return without_nul(value) if isinstance(value, str) else value
+
+
+def is_literal(value: object) -> bool:
+    return isinstance(value, Literal) or (isinstance(value, dict) and "value" in value)
+
+
+def _kind(value: object) -> str:
+    return "literal" if is_literal(value) else "input"
+
+
+AnyInput = Annotated[Annotated[Input, Tag("input")] | Annotated[Literal, Tag("literal")], Discriminator(_kind)]
+
+
+class Output(Strict):
+    """A folder or a file that the job writes."""
+
+    type: typing.Literal["uri_folder", "uri_file"] = "uri_folder"
+    path: str = Field(default="", max_length=MAX_PATH)
+    """Absolute, or relative to the job file; its name in the folder of the outputs when empty."""
+
+    @field_validator("path")
+    @classmethod
+    def _reachable(cls, value: str) -> str:
+        return local_path(value)
+
+
+class Environment(Strict):
+    """The Python that runs the entry script; the agent's own when nothing is asked for."""
+
+    name: str = Field(default="", max_length=1024)
+    """A label for people."""
+    image: str = Field(default="", max_length=MAX_PATH)
+    """A container image; not used here, and said so."""
+    conda_file: dict[str, Any] | str = Field(default_factory=dict)
+    """A conda environment: the mapping itself, or in a job file the path of the file with it."""
+    pip: tuple[str, ...] = ()
+    """Requirements as in a requirements file."""
+
+    @field_validator("pip")
+    @classmethod
+    def _no_nul_inside(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for requirement in value:
+            if not requirement.strip() or "\0" in requirement or "\n" in requirement:
+                raise ValueError(f"{requirement!r} is not one requirement")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class MiniBatchSize:
+    """What one `run()` call gets: files, about so many bytes of a table, or rows of it."""
+
+    number: int | None = None
+    """None: the default, which is 10 files or 1 MiB (reference §0)."""
+    unit: typing.Literal["plain", "rows"] = "plain"
+    """`plain`: files of a file list, bytes of a table."""
+
+    @property
+    def files(self) -> int:
+        return 10 if self.number is None else self.number
+
+    @property
+    def bytes(self) -> int:
+        return 1 << 20 if self.number is None else self.number
+
+    @classmethod
+    def parse(cls, value: int | str | None) -> Self:
+        """Read `10`, `"10"`, `"500kb"` (counted in 1024s, any letter case) or `"rows:500"`.
+
+        Raises:
+            ValueError: it is none of these.
+        """
+        if value is None:
+            return cls()
+        found = _SIZE.fullmatch(str(value)) if not isinstance(value, bool | float) else None
+        if found is None and isinstance(value, int) and not isinstance(value, bool):
+            raise ValueError("should be greater than or equal to 1")
+        if found is None or (found["rows"] and found["suffix"]):
+            raise ValueError(_SIZE_FORMS)
+        digits = found["number"]
+        number = int(digits) * _FACTORS[(found["suffix"] or "").lower()] if len(digits) < 20 else _MAX_SIZE + 1
+        if number < 1:
+            raise ValueError("should be greater than or equal to 1; leave it out for the default")
+        if number > _MAX_SIZE:
+            raise ValueError(f"should be less than or equal to {_MAX_SIZE}")
+        return cls(number, "rows" if found["rows"] else "plain")
+
+
+def _mini_batch_size(value: Any) -> int | str | None:
+    """The same size in its plainest form: a number where it is one."""
+    if value is not None and not isinstance(value, int | float | str):
+        raise ValueError(_SIZE_FORMS)
+    size = MiniBatchSize.parse(value)  # type: ignore[arg-type]  # a float is refused there, with the reason
+    if size.unit == "rows":
+        return f"rows:{size.number}"
+    return value.lower() if isinstance(value, str) and not value.isdecimal() else size.number
+
+
+MiniBatchSizeField = Annotated[int | str | None, BeforeValidator(_mini_batch_size)]

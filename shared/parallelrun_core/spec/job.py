@@ -1,0 +1,358 @@
+"""`JobSpec`: all settings of one parallel job.
+
+Names and defaults are the reference system's (`run_max_try`, `error_threshold`, …). Load one with
+`JobSpec.parse`, which reports every wrong field at once: where, why, and what was probably meant.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final, Self
+
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec import arguments
+from parallelrun_core.spec.arguments import same_name
+from parallelrun_core.spec.document import at, load_document, problem_of
+from parallelrun_core.spec.fields import (
+    NAME,
+    AnyInput,
+    Environment,
+    Input,
+    MiniBatchSize,
+    MiniBatchSizeField,
+    Output,
+    Strict,
+    checked_file_name,
+    is_literal,
+    local_path,
+    without_nul,
+)
+
+_MAX_SECONDS: Final = 259_200
+
+Seconds = Annotated[float, Field(gt=0, le=_MAX_SECONDS)]
+Threshold = Annotated[int, Field(ge=-1)]
+Moved = typing.TypeVar("Moved", Input, Output)
+
+
+class JobSpec(Strict):
+    """One parallel job."""
+
+    name: str = Field(default="job", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,127}$")
+    """A label for people."""
+    description: str = Field(default="", max_length=4096)
+    """For people."""
+    tags: dict[str, str] = Field(default_factory=dict)
+    """For people and their tools."""
+
+    code: str = Field(default="", max_length=4096)
+    """Folder of the entry script; copied when the job is submitted. Left out when the code is sent along as a zip."""
+    entry_script: str = Field(min_length=1, max_length=1024)
+    """File below `code` with `run(mini_batch)` and, if wanted, `init()` and `shutdown()`."""
+    program_arguments: str = Field(default="", max_length=65_536)
+    """The user's part of `sys.argv`, quoted as for a shell, with `${{inputs.NAME}}` and `${{outputs.NAME}}`."""
+    environment_variables: dict[str, str] = Field(default_factory=dict)
+    """What the workers find in their environment. The values are shown nowhere."""
+    environment: Environment = Environment()
+    """The Python of the workers, made from a conda file or from requirements; the agent's own when empty."""
+
+    rank_mini_batch_count: int = Field(default=0, ge=0, le=100_000_000)
+    """So many mini-batches without data, whatever the inputs hold; 0: the inputs are cut."""
+    inputs: dict[str, AnyInput] = Field(default_factory=dict, validate_default=True)
+    """By name; a plain text is short for `{path: …}`, a plain number or truth value for `{value: …}`."""
+    input_data: tuple[str, ...] = ()
+    """Names of the inputs that are cut into mini-batches, one after another. Not needed when one input has a path."""
+    mini_batch_size: MiniBatchSizeField = None
+    """Files in a `run()` call; of a table bytes (`500kb`, `1mb`) or rows (`rows:500`). Not set: 10 files or 1 MiB."""
+    partition_keys: tuple[str, ...] = ()
+    """One mini-batch for each combination of the values of these keys; not together with `mini_batch_size`."""
+
+    outputs: dict[str, Output] = Field(default_factory=dict)
+    """Folders and files that the script writes itself, by name; a plain text is short for `{path: …}`."""
+    output_action: typing.Literal["append_row", "summary_only"] = "append_row"
+    """`append_row` gathers what `run()` returns in one file; `summary_only` only counts it."""
+    append_row_file_name: str = Field(default="parallel_run_step.txt", min_length=1, max_length=255)
+    """Name of the output file."""
+    append_row_to: str = ""
+    """One of `outputs`: that file, or `append_row_file_name` in that folder, gets the rows; `output` when empty."""
+    append_row_separator: str = Field(default=" ", min_length=1, max_length=1)
+    """Between the columns of a DataFrame."""
+    append_row_dataframe_header: bool = False
+    """The names of the columns, once, at the top of the output file."""
+    append_row_safe_output: bool = False
+    """Safer concatenation of rows that hold text of any kind."""
+    output: str = Field(default="", max_length=4096)
+    """Folder for the outputs; the job's own folder when empty."""
+
+    instance_count: int | None = Field(default=None, ge=1, le=100_000)
+    """At most so many nodes; every live node, now and later, when not set."""
+    max_concurrency_per_instance: int | None = Field(default=None, ge=1, le=4096)
+    """Workers on each node; as many as the node has slots when not set."""
+
+    run_invocation_timeout: Seconds = 60
+    """Seconds that one `run()` may take."""
+    run_max_try: int = Field(default=3, ge=1, le=1_000_000)
+    """Tries a mini-batch has before it counts as failed (the reference's `max_retries` + 1)."""
+    lost_leases: int = Field(default=10, ge=0, le=1_000_000)
+    """Times that a mini-batch may be lost with its node before it counts as failed."""
+    first_task_creation_timeout: Seconds = 600
+    """Seconds from the job's start to its first mini-batch, and to having the nodes that it asks for."""
+    progress_update_timeout: Seconds | None = None
+    """Seconds without any progress after which the job fails. By default long enough for every try of a mini-batch."""
+
+    task_overhead_timeout: Seconds = 600
+    """Seconds to load a mini-batch and hand it to `run()`."""
+
+    error_threshold: Threshold = -1
+    """The job fails when more items than this have failed; -1: never."""
+    mini_batch_error_threshold: Threshold = -1
+    """The job fails when more mini-batches than this have failed; -1: never."""
+    allowed_failed_percent: float = Field(default=100, ge=0, le=100)
+    """The job fails when more per cent of its mini-batches have failed; looked at once all are scheduled."""
+
+    speculative_execution: bool = False
+    """At the job's tail, start a second delivery of a mini-batch that takes unusually long; the first result counts."""
+    look_ahead: bool = True
+    """Hand a worker several mini-batches at once while they are short."""
+    logging_level: typing.Literal["DEBUG", "INFO", "WARNING"] = "INFO"
+    """Level of the entry script's root logger."""
+    resource_monitor_interval: int = Field(default=600, ge=0, le=2**31 - 1)
+    """Seconds between two looks at a node's CPU, memory, disk and network; 0: none."""
+    profiling_module: typing.Literal["", "cProfile", "profile"] = ""
+    """Profile the workers, into `logs/sys/node/<node>/<process>.profile`."""
+    nice: int | None = Field(default=None, ge=-20, le=19)
+    """Priority of the workers; as it is when not set."""
+    copy_logs_to_parent: bool = False
+    """Copies logs to the job of a pipeline; nothing to do in a job that stands alone."""
+    metrics_name_prefix: str = Field(default="", max_length=256)
+    """Goes before the names of metrics of a pipeline; nothing to do in a job that stands alone."""
+    push_metrics_to_parent: bool = False
+    """Hands metrics on to the job of a pipeline; nothing to do in a job that stands alone."""
+    resume_from: str = Field(default="", max_length=128)
+    """A job whose finished mini-batches are left out."""
+
+    @classmethod
+    def parse(cls, document: object) -> Self:
+        """Check a job spec.
+
+        Raises:
+            InvalidInput: with one problem for each wrong field.
+        """
+        if not isinstance(document, dict):
+            raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise InvalidInput(problems=tuple(problem_of(cls, details) for details in error.errors())) from error
+
+    @classmethod
+    def parse_text(cls, text: str | bytes) -> Self:
+        """Check a job spec that is written as YAML or JSON.
+
+        Raises:
+            InvalidInput: it is neither, or a field is wrong.
+        """
+        return cls.parse(load_document(text))
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _plain_inputs(cls, value: object, info: ValidationInfo) -> object:
+        if value == {} and not info.data.get("rank_mini_batch_count"):
+            raise ValueError("at least 1 input is required: a folder, a file or a pattern")
+        if isinstance(value, str):
+            value = {"data": value}
+        value = _by_name(value)
+        return {name: _plain(given) for name, given in value.items()} if isinstance(value, dict) else value
+
+    @field_validator("outputs", mode="before")
+    @classmethod
+    def _plain_outputs(cls, value: object) -> object:
+        value = _by_name(value)
+        if not isinstance(value, dict):
+            return value
+        return {
+            name: {"path": given} if isinstance(given, str) else {} if given is None else given
+            for name, given in value.items()
+        }
+
+    @field_validator("input_data", "partition_keys", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, str) and info.field_name == "input_data":
+            value = [value]
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple(arguments.bound_name(name, "inputs") if isinstance(name, str) else name for name in value)
+
+    @field_validator("append_row_to", mode="before")
+    @classmethod
+    def _plain_output(cls, value: object) -> object:
+        return arguments.bound_name(value, "outputs") if isinstance(value, str) else value
+
+    @field_validator("environment_variables", "tags", mode="after")
+    @classmethod
+    def _no_nul(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, text in value.items():
+            if not name or "=" in name or "\0" in name + text:
+                raise ValueError(f"{name!r} can't be the name of a variable, or its value holds a NUL")
+        return value
+
+    @field_validator("append_row_file_name")
+    @classmethod
+    def _plain_file_name(cls, value: str) -> str:
+        return checked_file_name(value)
+
+    @field_validator("append_row_separator")
+    @classmethod
+    def _separates(cls, value: str) -> str:
+        if value in "\"'\r\n\0":
+            raise ValueError("a quote or a line break can't be the separator")
+        return value
+
+    @field_validator("code", "output")
+    @classmethod
+    def _reachable(cls, value: str) -> str:
+        return local_path(value)
+
+    @field_validator("entry_script", "program_arguments")
+    @classmethod
+    def _no_nul_inside(cls, value: str) -> str:
+        return without_nul(value)
+
+    @field_validator("resume_from")
+    @classmethod
+    def _not_yet(cls, value: str) -> str:
+        if value:
+            raise ValueError("work of another job can't be taken over; `parallelrun job resume ID` lets that one go on")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        self._check_input_data()
+        self._check_partition_keys()
+        if self.append_row_to:
+            self._check_append_row_to()
+        if self.speculative_execution and not self.writes_rows:
+            raise at("speculative_execution", "what a summary_only script writes itself could then be written twice")
+        try:
+            self.argv(dict.fromkeys(self.outputs, "/"))
+        except ValueError as error:
+            raise at("program_arguments", str(error)) from error
+        return self
+
+    def _check_input_data(self) -> None:
+        paths = [name for name, given in self.inputs.items() if isinstance(given, Input)]
+        names = ", ".join(paths)
+        if not self.input_data and self.rank_mini_batch_count == 0:
+            if len(paths) != 1:
+                raise at("input_data", f"it must say which of the inputs ({names}) is cut into mini-batches")
+            object.__setattr__(self, "input_data", tuple(paths))
+        found = [same_name(name, self.inputs) for name in self.input_data]
+        for name, key in zip(self.input_data, found, strict=True):
+            if key is None:
+                raise at("input_data", f"{name!r} is not among inputs ({names})")
+            if key not in paths:
+                raise at("input_data", f"{name!r} is a value; files or tables are cut into mini-batches ({names})")
+        if len(set(found)) < len(found):
+            raise at("input_data", "it names an input twice")
+        object.__setattr__(self, "input_data", tuple(found))
+
+    def _check_partition_keys(self) -> None:
+        if self.partition_keys and self.mini_batch_size is not None:
+            raise at("partition_keys", "either these or mini_batch_size says what a mini-batch is")
+        if len(set(self.partition_keys)) < len(self.partition_keys) or not all(self.partition_keys):
+            raise at("partition_keys", "a key is empty, or there twice")
+
+    def _check_append_row_to(self) -> None:
+        key = same_name(self.append_row_to, self.outputs)
+        if key is None:
+            names = ", ".join(self.outputs)
+            raise at("append_row_to", f"{self.append_row_to!r} is not among outputs ({names})")
+        if not self.writes_rows:
+            raise at("append_row_to", "with output_action summary_only there are no rows to write")
+        object.__setattr__(self, "append_row_to", key)
+
+    @property
+    def writes_rows(self) -> bool:
+        return self.output_action == "append_row"
+
+    @property
+    def size(self) -> MiniBatchSize:
+        """What one `run()` call gets."""
+        return MiniBatchSize.parse(self.mini_batch_size)
+
+    def data_inputs(self) -> list[tuple[str, Input]]:
+        """The inputs that are cut into mini-batches, in order; none when mini-batches carry no data."""
+        if self.rank_mini_batch_count:
+            return []
+        return [(name, given) for name in self.input_data if isinstance(given := self.inputs[name], Input)]
+
+    def input_paths(self) -> Iterator[tuple[str, Input]]:
+        """Every input that has a path: all but the literals."""
+        return ((name, given) for name, given in self.inputs.items() if isinstance(given, Input))
+
+    def data_paths(self) -> list[str]:
+        """The paths that are cut into mini-batches, in order."""
+        return [given.path for _, given in self.data_inputs()]
+
+    def argv(self, outputs: Mapping[str, str] | None = None) -> list[str]:
+        """The user's own arguments, split as a shell would, with the values of all expressions.
+
+        Args:
+            outputs: the path of each of `outputs`; their own path where it is missing.
+        """
+        return arguments.user_arguments(self, outputs or {})
+
+    def engine_arguments(self, output: str = "") -> list[str]:
+        """What comes before the user's arguments in `sys.argv` (reference §1.2); `output`: the output's folder."""
+        return arguments.engine_arguments(self, output)
+
+    def input_arguments(self) -> list[str]:
+        """What comes behind them."""
+        return arguments.input_arguments(self)
+
+    def relative_to(self, folder: Path) -> Self:
+        """The same job with relative paths taken from `folder`: that of the job file."""
+        return self.model_copy(
+            update={
+                "code": _absolute(folder, self.code),
+                "output": _absolute(folder, self.output),
+                "inputs": self.inputs | {name: _moved(folder, given) for name, given in self.input_paths()},
+                "outputs": {name: _moved(folder, given) for name, given in self.outputs.items()},
+            }
+        )
+
+
+def _by_name(value: object) -> object:
+    """A mapping whose keys are fit to be bound by `${{inputs.NAME}}`, which knows no letter case."""
+    if not isinstance(value, dict):
+        return value
+    seen: set[str] = set()
+    for name in value:
+        if not NAME.fullmatch(str(name)):
+            raise ValueError(f"{name!r} is not an input name: letters, digits and '_' only")
+        if str(name).lower() in seen:
+            raise ValueError(f"{name!r} is there twice: names are compared without letter case")
+        seen.add(str(name).lower())
+    return value
+
+
+def _plain(given: object) -> object:
+    if isinstance(given, str):
+        return {"path": given}
+    return {"value": given} if isinstance(given, bool | int | float) and not is_literal(given) else given
+
+
+def _moved(folder: Path, given: Moved) -> Moved:
+    return given.model_copy(update={"path": _absolute(folder, given.path)})
+
+
+def _absolute(folder: Path, path: str) -> str:
+    try:
+        return str(folder / Path(path).expanduser()) if path else ""
+    except RuntimeError as error:
+        raise InvalidInput.at("", f"{path!r}: there is no such home folder") from error
