@@ -31,7 +31,8 @@ class RunFolder:
     """One run's hold on its folder. Close it, or use `open` in a `with` statement of `contextlib.closing`.
 
     Raises:
-        InvalidInput: there is an output already, `logs` is somebody else's, or another run is at work here.
+        InvalidInput: it can't be written, there is an output already, `logs` is somebody else's, or another run is at
+            work here.
     """
 
     def __init__(self, folder: Path, *, output_name: str, overwrite: bool) -> None:
@@ -40,7 +41,12 @@ class RunFolder:
         self._overwrite = overwrite
         self._check()
         self._existed = self.folder.exists()
-        lock = FolderLock.take(self.working_data / "lock")
+        try:
+            lock = FolderLock.take(self.working_data / "lock")
+        except OSError as error:
+            raise InvalidInput.at(
+                "--output", f"{folder} can't be written: {error.strerror}", "name another folder"
+            ) from error
         if lock is None:
             raise InvalidInput.at("--output", f"another run is at work in {folder}")
         self._lock = lock

@@ -45,6 +45,15 @@ def test_working_data_that_are_kept_are_whole(tmp_path: Path) -> None:
     assert os.path.samefile(job / "out.txt", tmp_path / "out" / "out.txt")
 
 
+def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(InvalidInput, match="can't be written: Not a directory") as caught:
+        RunFolder(tmp_path / "file" / "out", output_name="out.txt", overwrite=False)
+
+    assert caught.value.problems[0].pointer == "--output"
+
+
 def test_an_output_that_is_there_is_not_touched(tmp_path: Path) -> None:
     run_in(tmp_path / "out")
 
