@@ -5,6 +5,12 @@ A message is a MessagePack array `[kind, items, payload]`:
     kind 0, FILES        payload = groups of files (below)
     kind 1, FILES_ZSTD   the same, compressed with Zstandard
     kind 2, REFERENCE    payload = MessagePack array [term, offset] of the full message in the manifest
+    kind 3, DESCRIBED    payload = MessagePack array [input, keys, pieces, groups]: see `Described`
+    kind 4, DESCRIBED_ZSTD   the same, compressed with Zstandard
+
+A plain list of files has kind 0 or 1. Whatever is more is described: rows of a table, files with the values of their
+partition keys, files that are copied first, or nothing but a rank. `items` of a table is 0 unless the master counted
+its rows: only the worker that reads a range knows how many there are.
 
 A group is a folder's path, NUL, then the names in it, NUL between them; groups are parted by two NULs.
 So a folder's path is there once, no name is ever quoted, and a whole group turns into paths by one
@@ -29,6 +35,8 @@ MAX_MESSAGE_BYTES: Final = 65_536
 FILES: Final = 0
 FILES_ZSTD: Final = 1
 REFERENCE: Final = 2
+DESCRIBED: Final = 3
+DESCRIBED_ZSTD: Final = 4
 
 # Below this, Zstandard's own header costs more than it saves.
 _COMPRESS_FROM_BYTES: Final = 512
@@ -54,17 +62,57 @@ class Reference(msgspec.Struct, array_like=True, frozen=True):
     offset: int
 
 
+class Piece(msgspec.Struct, array_like=True, frozen=True):
+    """A range of one file of a table: of its bytes (text), or of its rows (Parquet)."""
+
+    path: bytes
+    start: int = 0
+    end: int = -1
+    """-1: to the end of the file."""
+    is_aligned: bool = False
+    """Both ends are where a record begins. Otherwise the range owns the records that begin in it."""
+    first_row: int = -1
+    """Index of its first row in the whole input; -1: nobody has counted."""
+
+
+class Described(msgspec.Struct, array_like=True, frozen=True):
+    """A mini-batch that is more than a list of files."""
+
+    input: int
+    """Which of the inputs that are cut (`input_data`) it is of; -1: of none, it has a rank only."""
+    keys: list[str | None] = []
+    """Values of the job's `partition_keys`, in their order."""
+    pieces: list[Piece] = []
+    """What is to be read of a table, in this order."""
+    groups: bytes = b""
+    """Or groups of files."""
+
+
 _encoder = msgspec.msgpack.Encoder()
 _message_decoder = msgspec.msgpack.Decoder(Message)
 _reference_decoder = msgspec.msgpack.Decoder(Reference)
+_described_decoder = msgspec.msgpack.Decoder(Described)
 
 
 def encode_files(groups: Iterable[tuple[bytes, list[bytes]]], items: int) -> bytes:
     """The full message for files given as `(folder, names)` groups; `items` is the number of names."""
-    payload = b"\0\0".join([folder + b"\0" + b"\0".join(names) for folder, names in groups])
+    payload = join_groups(groups)
     if len(payload) < _COMPRESS_FROM_BYTES:
         return _encoder.encode(Message(FILES, items, payload))
     return _encoder.encode(Message(FILES_ZSTD, items, _compressor.compress(payload)))
+
+
+def join_groups(groups: Iterable[tuple[bytes, list[bytes]]]) -> bytes:
+    """`(folder, names)` groups as they stand in a message."""
+    return b"\0\0".join([folder + b"\0" + b"\0".join(names) for folder, names in groups])
+
+
+def encode_described(described: Described, items: int) -> bytes:
+    """The full message of a mini-batch that is more than a list of files."""
+    payload = _encoder.encode(described)
+    if len(payload) < _COMPRESS_FROM_BYTES:
+        return _encoder.encode(Message(DESCRIBED, items, payload))
+    return _encoder.encode(Message(DESCRIBED_ZSTD, items, _compressor.compress(payload)))
 
 
 def encode_reference(items: int, term: int, offset: int) -> bytes:
@@ -87,6 +135,48 @@ def decode(raw: bytes) -> Message:
 def reference_of(message: Message) -> Reference:
     """Where a REFERENCE message points to."""
     return _reference_decoder.decode(message.payload)
+
+
+def is_described(message: Message) -> bool:
+    """Whether it is more than a list of files."""
+    return message.kind in (DESCRIBED, DESCRIBED_ZSTD)
+
+
+def described_of(message: Message) -> Described:
+    """What a DESCRIBED message says.
+
+    Raises:
+        CorruptLog: it is of another kind, or its payload can't be read.
+    """
+    if not is_described(message):
+        raise CorruptLog(f"a message of kind {message.kind} describes nothing")
+    payload = message.payload if message.kind == DESCRIBED else _unpacked(message.payload)
+    try:
+        return _described_decoder.decode(payload)
+    except msgspec.DecodeError as error:
+        raise CorruptLog(f"mini-batch message: {error}") from error
+
+
+def files_of(message: Message) -> list[bytes]:
+    """The paths of all files that a message names, of whatever kind it is; a file of a table may be there twice.
+
+    Raises:
+        CorruptLog: its payload can't be read.
+    """
+    if not is_described(message):
+        return paths_of(message).split(b"\0")
+    described = described_of(message)
+    return [*described_paths(described), *(piece.path for piece in described.pieces)]
+
+
+def split_groups(payload: bytes) -> list[bytes]:
+    """The groups of a message, each as it stands in it."""
+    return payload.split(b"\0\0") if payload else []
+
+
+def described_paths(described: Described) -> list[bytes]:
+    """The paths of the groups of a described mini-batch."""
+    return [path for group in split_groups(described.groups) for path in _paths_of_group(group).split(b"\0")]
 
 
 def paths_of(message: Message) -> bytes:
@@ -116,10 +206,14 @@ def _groups(message: Message) -> list[bytes]:
         return message.payload.split(b"\0\0")
     if message.kind != FILES_ZSTD:
         raise CorruptLog(f"a message of kind {message.kind} holds no paths")
+    return _unpacked(message.payload).split(b"\0\0")
+
+
+def _unpacked(payload: bytes) -> bytes:
     try:
-        if zstandard.frame_content_size(message.payload) > _MAX_DECODED_BYTES:
+        if zstandard.frame_content_size(payload) > _MAX_DECODED_BYTES:
             raise CorruptLog("mini-batch message: it unpacks to more than 2 GiB")
-        return _decompressor.decompress(message.payload).split(b"\0\0")
+        return _decompressor.decompress(payload)
     except (zstandard.ZstdError, MemoryError) as error:
         raise CorruptLog(f"mini-batch message: {error}") from error
 

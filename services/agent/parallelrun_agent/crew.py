@@ -6,6 +6,7 @@ The crew knows processes, not the queue: what becomes of a mini-batch it tells i
 from __future__ import annotations
 
 import signal
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -184,7 +185,7 @@ class Crew:
         try:
             for kind, payload in worker.hear():
                 self._on_frame(worker, kind, payload, now)
-        except (NotAFrame, CorruptLog, LookupError, ValueError) as error:
+        except (NotAFrame, CorruptLog, LookupError, ValueError, struct.error) as error:
             log.error("worker_confused", job_id=self._plans.job_id, process=worker.process, error=str(error))
             worker.is_trusted = False
             worker.kill("confused")
@@ -207,6 +208,8 @@ class Crew:
             entry = worker.line.answered(int.from_bytes(payload[: frames.MINI_BATCH.size], "little"), now)
             self._owner.give_back([entry])
             self._owner.disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"))
+        elif kind == frames.LOADED:
+            worker.line.loaded(*frames.LOAD.unpack(payload))
         elif kind == frames.READY:
             worker.ready = True
             self._init_failed, self._spawn_pause_s = 0, _FIRST_SPAWN_PAUSE_S

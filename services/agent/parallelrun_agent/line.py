@@ -22,6 +22,8 @@ class InHand:
     items: int
     handed_over: float
     """Wall clock, for the record."""
+    load_s: float = 0.0
+    """How long reading or copying its data took, before run()."""
 
 
 @dataclass(slots=True)
@@ -67,6 +69,16 @@ class Line:
         if not self._waiting:
             self.closed = False
         return entry
+
+    def loaded(self, mini_batch: int, items: int, load_s: float) -> None:
+        """The worker has read what the head consists of, and calls run() now.
+
+        Raises:
+            LookupError: that isn't the head.
+        """
+        if not self._waiting or self._waiting[0].delivery.mini_batch != mini_batch:
+            raise LookupError(f"the worker has read mini-batch {mini_batch}, which is not at the head of its line")
+        self._waiting[0].items, self._waiting[0].load_s = items, load_s
 
     def take_back(self, mini_batches: Iterable[int]) -> list[InHand]:
         """These were taken back unread; they leave the line, in order."""

@@ -17,6 +17,7 @@ from parallelrun_agent.disk import DiskWatch
 from parallelrun_agent.line import InHand
 from parallelrun_agent.look_ahead import LookAhead
 from parallelrun_agent.outcomes import Answer, Recorder
+from parallelrun_agent.packets import packet_of
 from parallelrun_agent.plans import PlanMaker
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.trust import Trust
@@ -215,7 +216,7 @@ class NodeJob:
     def _hand_over(self, entry: InHand, worker: WorkerProcess, now: float) -> None:
         try:
             found = resolve(self.folder.path, message.decode(entry.delivery.message))
-            paths = message.paths_of(found)
+            kind, payload = packet_of(found)
         except (ParallelRunError, OSError, StopIteration) as error:
             if isinstance(error, OSError) and is_disk_trouble(error):
                 self.give_back([entry])
@@ -227,7 +228,7 @@ class NodeJob:
         entry.items = found.items
         entry.handed_over = time.time()
         try:
-            worker.deliver(entry.delivery.mini_batch, paths)
+            worker.deliver(entry.delivery.mini_batch, payload, kind)
         except OSError as error:  # a long one goes by way of a file
             self.give_back([entry])
             self.disk_failed(str(error))
@@ -237,7 +238,7 @@ class NodeJob:
     # What the crew has to say (see `Owner`)
 
     def answered(self, entry: InHand, worker: WorkerProcess, answer: Answer, elapsed_s: float) -> None:
-        self._look_ahead.observe(answer.run_s)
+        self._look_ahead.observe(answer.run_s + entry.load_s)
         self.concluded(entry, worker, answer, elapsed_s)
 
     def concluded(self, entry: InHand, worker: WorkerProcess, answer: Answer, elapsed_s: float) -> None:

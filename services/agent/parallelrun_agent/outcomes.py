@@ -32,6 +32,8 @@ class Answer:
     offset: int = 0
     length: int = 0
     crc: int = 0
+    items: int = 0
+    """What the worker found in the mini-batch."""
     rows: int = 0
     run_s: float = 0.0
     process_s: float = 0.0
@@ -45,11 +47,13 @@ def parse_answer(kind: int, payload: bytes) -> Answer:
         CorruptLog: it is neither; somebody else wrote it.
     """
     try:
-        _, offset, length, crc, rows, run_s, process_s = frames.RESULT.unpack_from(payload)
+        _, offset, length, crc, items, rows, run_s, process_s = frames.RESULT.unpack_from(payload)
     except struct.error as error:
         raise CorruptLog(f"not the answer of a worker: {error}") from error
     failure = parse_failure(payload[frames.RESULT.size :]) if kind == frames.FAILED else None
-    return Answer(offset=offset, length=length, crc=crc, rows=rows, run_s=run_s, process_s=process_s, failure=failure)
+    return Answer(
+        offset=offset, length=length, crc=crc, items=items, rows=rows, run_s=run_s, process_s=process_s, failure=failure
+    )
 
 
 def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure:
@@ -95,7 +99,7 @@ class Recorder:
             offset=answer.offset,
             length=answer.length,
             crc=answer.crc,
-            items=entry.items,
+            items=max(entry.items, answer.items),
             rows=answer.rows,
             started=entry.handed_over,
             elapsed_s=elapsed_s,

@@ -63,6 +63,7 @@ class PlanMaker:
             argv=self._argv,
             job_id=self._folder.job_id,
             logging_level=self._spec.logging_level,
+            inputs=self._folder.path / "inputs.json",
             environment=self._environment,
             working_folder=self._local / process,
             part=self._folder.parts / f"{session}.{process}" if self._spec.writes_rows else None,

@@ -39,6 +39,8 @@ class WorkerPlan:
     argv: list[str]
     job_id: str
     logging_level: str
+    inputs: Path
+    """What the inputs are, for the worker to read when it has to."""
     environment: dict[str, str]
     working_folder: Path
     part: Path | None
@@ -98,14 +100,14 @@ class WorkerProcess:
         self.pid = self._popen.pid
         self.pidfd = os.pidfd_open(self.pid)
 
-    def deliver(self, mini_batch: int, paths: bytes) -> None:
-        """Hand over a mini-batch: paths with NUL between them."""
-        kind = frames.PATHS
-        if len(paths) > frames.MAX_PACKET - frames.DELIVERY.size:
+    def deliver(self, mini_batch: int, payload: bytes, kind: int = frames.PATHS) -> None:
+        """Hand over a mini-batch: paths with NUL between them, or JSON when it is described."""
+        if len(payload) > frames.MAX_PACKET - frames.DELIVERY.size:
             file = self._folder / f".mini-batch-{mini_batch}"
-            file.write_bytes(paths)
-            kind, paths = frames.PATHS_IN_FILE, os.fsencode(file)
-        self._outbox.append(frames.DELIVERY.pack(kind, mini_batch) + paths)
+            file.write_bytes(payload)
+            kind = frames.PATHS_IN_FILE if kind == frames.PATHS else frames.DESCRIBED_IN_FILE
+            payload = os.fsencode(file)
+        self._outbox.append(frames.DELIVERY.pack(kind, mini_batch) + payload)
         self.flush()
 
     def flush(self) -> None:
@@ -134,7 +136,7 @@ class WorkerProcess:
         packets += self._outbox
         self._outbox.clear()
         for packet in packets:
-            if packet[0] == frames.PATHS_IN_FILE:
+            if packet[0] in frames.IN_FILE:
                 os.unlink(packet[frames.DELIVERY.size :])
         return [frames.DELIVERY.unpack_from(packet)[1] for packet in packets]
 
@@ -154,7 +156,7 @@ class WorkerProcess:
             at = 0
             while at + frames.HEAD.size <= len(self._heard):
                 kind, length = frames.HEAD.unpack_from(self._heard, at)
-                if not frames.READY <= kind <= frames.NOT_KEPT or length > frames.MAX_PAYLOAD:
+                if not frames.READY <= kind <= frames.LOADED or length > frames.MAX_PAYLOAD:
                     raise NotAFrame(f"kind {kind}, {length} bytes")
                 end = at + frames.HEAD.size + length
                 if end > len(self._heard):
@@ -238,6 +240,7 @@ def _start(
             "argv": plan.argv,
             "job_id": plan.job_id,
             "logging_level": plan.logging_level,
+            "inputs": str(plan.inputs),
         })
     )  # fmt: skip
     control, worker_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -5,14 +5,21 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from parallelrun_worker.mini_batch import MiniBatch
+
 
 class Context:
     """The optional second argument of run(): what this mini-batch is."""
 
-    def __init__(self, mini_batch: int, job_id: str) -> None:
+    def __init__(self, mini_batch: int, found: MiniBatch, job_id: str) -> None:
         self.minibatch_index = mini_batch
-        self.partition_key_value: dict[str, Any] = {}
-        self.dataset = None
+        """Its id; of a mini-batch without data, its rank."""
+        self.partition_key_value = found.partition_key_value
+        """The values of the job's partition_keys, in their order; empty without keys."""
+        self.dataset = found.dataset
+        """Where its rows or files come from, when it is more than a list of files."""
+        self.global_row_index_lower_bound = found.first_row
+        """Index of its first row in the whole input; None when nobody has counted."""
         self.idempotency_key = f"{job_id}:{mini_batch}"
         """The same for every try of this mini-batch: for scripts that write somewhere themselves."""
 
@@ -37,11 +44,11 @@ class EntryScript:
         self.init: Callable[[], object] | None = getattr(module, "init", None)
         self.shutdown: Callable[[], object] | None = getattr(module, "shutdown", None)
 
-    def run(self, mini_batch: int, items: list[str]) -> object:
+    def run(self, mini_batch: int, found: MiniBatch) -> object:
         """Call the user's run() with or without the context, as its parameters ask for."""
         if self._takes_context:
-            return self._run(items, Context(mini_batch, self._job_id))
-        return self._run(items)
+            return self._run(found.value, Context(mini_batch, found, self._job_id))
+        return self._run(found.value)
 
 
 def _load(path: str) -> Any:

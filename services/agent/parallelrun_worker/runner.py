@@ -10,10 +10,22 @@ from typing import Any
 
 from parallelrun_worker import frames
 from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.rows import BadReturn, render
 
 _DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 _MAX_TRACEBACK = 16_000
+
+
+class Unreadable(Exception):
+    """The data of a mini-batch can't be read, so run() was not called."""
+
+    def __init__(self, cause: BaseException) -> None:
+        said = str(cause) if isinstance(cause, OSError | ValueError | ImportError) else repr(cause)
+        super().__init__(f"The data can't be read: {said}")
+
+
+_CATEGORIES = {BadReturn: "BAD_RETURN", Unreadable: "INPUT_UNREADABLE"}
 
 
 class Runner:
@@ -30,6 +42,7 @@ class Runner:
         """Work until the agent asks for the end; returns the exit code."""
         sys.argv = config["argv"]
         began = time.perf_counter()
+        self._loader = Loader(config["inputs"])
         try:
             script = EntryScript(config["code"], config["entry_script"], config["job_id"])
             if script.init is not None:
@@ -46,21 +59,30 @@ class Runner:
         kind, mini_batch = frames.DELIVERY.unpack_from(packet)
         payload = packet[frames.DELIVERY.size :]
         began, cpu_began = time.perf_counter(), time.process_time()
+        found, items = None, 0
         try:
-            if kind == frames.PATHS_IN_FILE:
+            if kind in frames.IN_FILE:
                 payload = _read_and_remove(payload)
-            items = payload.decode(sys.getfilesystemencoding(), "surrogateescape").split("\0")
-            returned = script.run(mini_batch, items)
+            if kind in (frames.PATHS, frames.PATHS_IN_FILE):
+                found = of_paths(payload)
+            else:
+                found = self._load(mini_batch, payload, began)
+                began = time.perf_counter()
+            items = found.items
+            returned = script.run(mini_batch, found) if items else []
             run_s = time.perf_counter() - began
             self._only_the_worker_goes_on()
             data, rows = render(returned)
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
             self._only_the_worker_goes_on()
             result = frames.RESULT.pack(
-                mini_batch, 0, 0, 0, 0, time.perf_counter() - began, time.process_time() - cpu_began
+                mini_batch, 0, 0, 0, items, 0, time.perf_counter() - began, time.process_time() - cpu_began
             )
             self._send(frames.FAILED, result + _describe(error))
             return
+        finally:
+            if found is not None:
+                found.release()
         crc = zlib.crc32(data)
         if self._part < 0:
             data, crc = b"", 0
@@ -72,7 +94,16 @@ class Runner:
             self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode())
             return
         cpu_s = time.process_time() - cpu_began
-        self._send(frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, rows, run_s, cpu_s))
+        self._send(frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, run_s, cpu_s))
+
+    def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
+        """Read or copy what the delivery describes; its time is not that of run()."""
+        try:
+            found = self._loader.load(payload)
+        except (OSError, ValueError, ImportError, MemoryError) as error:
+            raise Unreadable(error) from error
+        self._send(frames.LOADED, frames.LOAD.pack(mini_batch, found.items, time.perf_counter() - began))
+        return found
 
     def _only_the_worker_goes_on(self) -> None:
         """A child that run() has forked and that fell out of it must not answer for its parent."""
@@ -132,8 +163,8 @@ def _describe(error: BaseException) -> bytes:
     except Exception:  # the user's own __str__ may be broken
         message = type(error).__name__
     text = "".join(traceback.format_exception(type(error), error, frame)) if frame else message
-    category = "BAD_RETURN" if isinstance(error, BadReturn) else "RUN_EXCEPTION"
-    if isinstance(error, BadReturn):
+    category = _CATEGORIES.get(type(error), "RUN_EXCEPTION")
+    if type(error) in _CATEGORIES:
         message = str(error)
     if len(text) > _MAX_TRACEBACK:  # where it began and where it ended; a long message is in the middle
         text = f"{text[: _MAX_TRACEBACK // 2]}\n…\n{text[-_MAX_TRACEBACK // 2 :]}"

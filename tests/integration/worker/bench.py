@@ -51,7 +51,8 @@ class Bench:
         self.worker = WorkerProcess(
             WorkerPlan(
                 process="process000", code=code, entry_script="score.py", argv=["score.py", *argv], job_id="job_1",
-                logging_level="INFO", environment={**secrets, **env}, working_folder=self.working_folder,
+                logging_level="INFO", inputs=folder / "inputs.json", environment={**secrets, **env},
+                working_folder=self.working_folder,
                 part=self.part, stdout=self.stdout, stderr=self.stderr,
             )
         )  # fmt: skip
@@ -106,7 +107,7 @@ class Bench:
         found = []
         for kind, payload in self.heard:
             if kind in (frames.DONE, frames.FAILED):
-                mini_batch, offset, length, _, count, *_ = frames.RESULT.unpack_from(payload)
+                mini_batch, offset, length, _, _, count, *_ = frames.RESULT.unpack_from(payload)
                 rows = self.part.read_bytes()[offset : offset + length] if self.part else b""
                 error = json.loads(payload[frames.RESULT.size :]) if kind == frames.FAILED else {}
                 found.append(Answer(mini_batch, rows, count, error))

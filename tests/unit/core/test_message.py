@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parallelrun_core import message
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.message import (
     FILES,
@@ -116,3 +117,23 @@ def test_unknown_kinds_are_refused_not_guessed() -> None:
         paths_of(decode(raw))
     with pytest.raises(CorruptLog):
         groups_of(decode(raw))
+
+
+def test_a_described_mini_batch_comes_back() -> None:
+    pieces = [message.Piece(b"/data/\xff.csv", 10, 20, is_aligned=True, first_row=7), message.Piece(b"/data/b.csv")]
+    groups = message.join_groups([(b"/data", [b"x", b"y"])])
+    for copies in (1, 200):  # plain, and compressed
+        described = message.Described(2, ["1006", None], pieces * copies, groups)
+        found = message.decode(message.encode_described(described, 3))
+        assert found.items == 3
+        assert message.is_described(found)
+        assert message.described_of(found) == described
+        assert message.files_of(found) == [b"/data/x", b"/data/y", *(piece.path for piece in pieces * copies)]
+
+
+def test_a_plain_list_of_files_describes_nothing() -> None:
+    found = message.decode(message.encode_files([(b"/data", [b"x"])], 1))
+    assert not message.is_described(found)
+    assert message.files_of(found) == [b"/data/x"]
+    with pytest.raises(CorruptLog, match="describes nothing"):
+        message.described_of(found)

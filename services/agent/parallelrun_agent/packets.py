@@ -1,0 +1,29 @@
+"""From a message to what a worker is handed: the agent decodes, so that workers need no library of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from parallelrun_core import message
+from parallelrun_core.message import Message
+from parallelrun_worker import frames
+
+
+def packet_of(found: Message) -> tuple[int, bytes]:
+    """Kind and payload of the delivery of a full message.
+
+    Raises:
+        CorruptLog: its payload can't be read.
+    """
+    if not message.is_described(found):
+        return frames.PATHS, message.paths_of(found)
+    described = message.described_of(found)
+    # JSON writes a byte of a path that is no UTF-8 as a lone surrogate, and so it comes back.
+    pieces = [
+        [os.fsdecode(piece.path), piece.start, piece.end, piece.is_aligned, piece.first_row]
+        for piece in described.pieces
+    ]
+    paths = [os.fsdecode(path) for path in message.described_paths(described)]
+    fields = {"input": described.input, "keys": described.keys, "pieces": pieces, "paths": paths}
+    return frames.DESCRIBED, json.dumps(fields).encode()
