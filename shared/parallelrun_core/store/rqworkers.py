@@ -84,18 +84,28 @@ class RqWorkers:
 
     def stop(self) -> None:
         """Ask the processes that run an entry to end, then the workers; kill what is left after a while."""
-        mine = [psutil.Process(pid) for pid in self._pids if psutil.pid_exists(pid)]
-        entries = [child for process in mine for child in process.children()]
-        for process in (*entries, *mine):
-            _signal(process, signal.SIGTERM)
+        workers = [psutil.Process(pid) for pid in self._pids if psutil.pid_exists(pid)]
+        asked: set[psutil.Process] = set()
         until = time.monotonic() + _STOP_S
         while self._pids and time.monotonic() < until:
+            # Again and again: a worker that was just taking an entry forks a process for it after our first look.
+            entries = {child for worker in workers for child in _children(worker)}
+            for process in (*(entries - asked), *(set(workers) - asked)):
+                _signal(process, signal.SIGTERM)
+                asked.add(process)
             for pid in list(self._pids):
                 if os.waitpid(pid, os.WNOHANG)[0]:
                     self._pids.discard(pid)
             time.sleep(0.02)  # children end one by one; there is no single event to wait for
-        for process in (*entries, *mine):
+        for process in asked:
             _signal(process, signal.SIGKILL)
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _signal(process: psutil.Process, number: int) -> None:
