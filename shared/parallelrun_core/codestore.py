@@ -67,6 +67,16 @@ def snapshot_zip(archive: IO[bytes], store: Path) -> str:
         raise InvalidInput.at("/code", f"the code is not a readable zip: {error}") from error
 
 
+def _entry_file(snapshot: Path, entry_script: str) -> Path:
+    """The file that is named, or that of the module whose dotted path is given (reference §3.1)."""
+    path = snapshot.joinpath(*relative_parts(entry_script))
+    module = entry_script.split(".")
+    if path.exists() or not all(part.isidentifier() for part in module):
+        return path
+    inside = snapshot.joinpath(*module)
+    return inside / "__init__.py" if inside.is_dir() else inside.with_name(f"{inside.name}.py")
+
+
 def check_entry_script(snapshot: Path, entry_script: str) -> None:
     """See to it that the entry script is there, can be parsed, and defines `run`.
 
@@ -75,8 +85,7 @@ def check_entry_script(snapshot: Path, entry_script: str) -> None:
     """
     where = "/entry_script"
     try:
-        path = snapshot.joinpath(*relative_parts(entry_script))
-        source = path.read_bytes()
+        source = _entry_file(snapshot, entry_script).read_bytes()
     except (UnsafePath, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         there = ", ".join(sorted(found.name for found in snapshot.glob("*.py"))[:10]) or "no .py file"
         raise InvalidInput.at(

@@ -207,12 +207,12 @@ def test_without_the_end_of_orphans_the_same_daemon_lives_on() -> None:
 
 FLOOD = textwrap.dedent("""
     import os, subprocess, sys
-    print("the first words")
+    os.write(1, b"the first words\\n")
     def run(mini_batch):
         subprocess.run("yes | head -c 400000000", shell=True, check=True)
-        os.write(2, b"e" * 50_000_000)
+        sys.stderr.write("e" * 50_000_000)
         open(os.environ["FLOODED"], "w").close()
-        print("the last words")
+        os.write(1, b"the last words\\n")
         sys.stderr.write("the last error\\n")
         return mini_batch
 """)
@@ -225,8 +225,8 @@ def test_endless_output_fills_no_disk_holds_nobody_up_and_is_counted() -> None:
         result = cluster.result(job)
         assert result.state is JobState.COMPLETED
         assert flooded.exists()
-        folder = cluster.folder(job).logs / "user"
-        (stdout,) = (folder / "stdout").rglob("*.txt")
+        logs = cluster.folder(job).logs
+        (stdout,) = (logs / "sys" / "node").rglob("*.stdout.txt")
         cluster.until(lambda: "were dropped here" in stdout.read_text(), "the worker has ended")
         assert stdout.stat().st_size < 110_000
         text = stdout.read_text()
@@ -234,7 +234,7 @@ def test_endless_output_fills_no_disk_holds_nobody_up_and_is_counted() -> None:
         assert text.endswith("the last words\n")
         (count,) = re.findall(r"\[parallelrun\] ([\d,]+) bytes were dropped here", text)
         assert 300_000_000 < int(count.replace(",", "")) <= 400_000_000
-        (stderr,) = (folder / "stderr").rglob("*.txt")
+        (stderr,) = (logs / "user" / "stderr").rglob("*.txt")
         assert stderr.stat().st_size < 110_000
         assert stderr.read_text().endswith("the last error\n")
 

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from redis import Redis
 
 from parallelrun_agent.crew import Watch
+from parallelrun_agent.gpus import GpuPool, find_gpus
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.plans import fresh_folder
 from parallelrun_agent.settings import AgentSettings
@@ -46,7 +47,7 @@ class Agent:
         self._redis: Redis = connect(settings.redis_url, one_connection=True)
         self._registry = Registry(self._redis)
         self._selector = selectors.DefaultSelector()
-        self._watch = Watch(self._add, self._remove)
+        self._watch = Watch(self._add, self._remove, gpus=GpuPool(find_gpus(settings.gpus)))
         self._jobs: dict[str, NodeJob] = {}
         self._id = new_session(settings.node)
         self._started = time.time()

@@ -24,6 +24,7 @@ class CappedLog:
 
     def __init__(self, path: Path, limit: int) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._limit = max(limit - _TAIL_BYTES, 0)
         self._dropped = 0
@@ -43,10 +44,12 @@ class CappedLog:
         self._dropped += size - self._limit
         return True
 
-    def close(self) -> None:
+    def close(self, *, keep_empty: bool = True) -> None:
         """After the last writer's end: when something was dropped, say how much, then what was written last."""
         try:
             size = os.fstat(self.fd).st_size
+            if not size and not keep_empty:
+                self._path.unlink(missing_ok=True)
             if self._dropped or size > self._limit + _TAIL_BYTES:
                 tail = os.pread(self.fd, _TAIL_BYTES, max(self._limit, size - _TAIL_BYTES))
                 dropped = self._dropped + size - self._limit - len(tail)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from parallelrun_agent.gpus import GpuPool
 from parallelrun_agent.line import InHand
 from parallelrun_agent.look_ahead import SLOW_HEAD_S
 from parallelrun_agent.memory import OomWatch
@@ -45,6 +46,7 @@ class Watch:
     add: Callable[[int, Callable[[], None]], None]
     remove: Callable[[int], None]
     orphans: Orphans = field(default_factory=Orphans)
+    gpus: GpuPool = field(default_factory=lambda: GpuPool([]))
 
 
 class Owner(Protocol):

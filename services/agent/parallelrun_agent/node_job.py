@@ -58,7 +58,7 @@ class NodeJob:
         self._redis = redis
         self._settings = settings
         self._watch = watch
-        self._plans = PlanMaker(folder, record, self._spec, settings)
+        self._plans = PlanMaker(folder, record, self._spec, settings, watch.gpus)
         self._crew = Crew(self, self._plans, self._spec, settings, watch)
         self._look_ahead = LookAhead(enabled=self._spec.look_ahead)
         self._recorder = Recorder(settings.node, generation=folder.generation(), run_max_try=self._spec.run_max_try)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from parallelrun_agent.gpus import GpuPool
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.worker_process import WorkerPlan
 from parallelrun_core.jobfolder import JobFolder, JobRecord
@@ -21,24 +22,26 @@ _MAX_ERROR_BYTES = 16 << 20
 class PlanMaker:
     """Makes the plan of each next worker, and keeps the files about errors that its user reads."""
 
-    def __init__(self, folder: JobFolder, record: JobRecord, spec: JobSpec, settings: AgentSettings) -> None:
+    def __init__(
+        self, folder: JobFolder, record: JobRecord, spec: JobSpec, settings: AgentSettings, gpus: GpuPool
+    ) -> None:
         self.job_id = folder.job_id
+        self._gpus = gpus
         self._folder = folder
         self._spec = spec
         self._node = settings.node
         self._max_log_bytes = settings.max_log_bytes
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
+        self._output = folder.output_file(spec).parent
         self._argv = self._make_argv()
         self._environment = self._make_environment()
         self._next_process = 0
 
     def _make_argv(self) -> list[str]:
         """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
-        with suppress(OSError):  # the script's own error, when it writes there, says more to its user
-            self._folder.make_outputs(self._spec)
         user = self._spec.argv(self._folder.output_paths(self._spec))
-        engine = self._spec.engine_arguments(str(self._folder.output_file(self._spec).parent))
+        engine = self._spec.engine_arguments(str(self._output))
         return [self._spec.entry_script, *engine, *user, *self._spec.input_arguments()]
 
     def _make_environment(self) -> dict[str, str]:
@@ -47,15 +50,27 @@ class PlanMaker:
         return {
             **inherited,
             "AZUREML_RUN_ID": self._folder.job_id,
-            "AZUREML_BI_OUTPUT_PATH": str(self._folder.output_file(self._spec).parent),
-            **self._spec.environment_variables,
+            "AZUREML_BI_OUTPUT_PATH": str(self._output),
         }
+
+    def _make_folders(self) -> None:
+        """What a script expects to be there: the folder of the output, and `logs` in the one above the workers' own."""
+        files = self._folder.logs / "user" / "files" / self._node
+        with suppress(OSError):  # the script's own error, when it writes there, says more to its user
+            self._folder.make_outputs(self._spec)
+            for folder in (self._output, files, self._local):
+                folder.mkdir(parents=True, exist_ok=True)
+            (self._local / "logs").symlink_to(files)
 
     def next_plan(self, session: str) -> WorkerPlan:
         """The plan of the next worker; its name is never used again on this node for this job."""
+        if not self._next_process:
+            self._make_folders()
         process = f"process{self._next_process:03d}"
         self._next_process += 1
-        user_logs = self._folder.logs / "user"
+        logs, node = self._folder.logs, self._node
+        user_logs, own_logs = logs / "user", logs / "sys" / "node" / node
+        gpu = self._gpus.take(f"{self.job_id}/{process}")
         return WorkerPlan(
             process=process,
             code=self._code,
@@ -64,11 +79,23 @@ class PlanMaker:
             job_id=self._folder.job_id,
             logging_level=self._spec.logging_level,
             inputs=self._folder.path / "inputs.json",
-            environment=self._environment,
+            environment={**self._environment, **gpu, **self._spec.environment_variables},
             working_folder=self._local / process,
             part=self._folder.parts / f"{session}.{process}" if self._spec.writes_rows else None,
-            stdout=user_logs / "stdout" / self._node / f"{process}.stdout.txt",
-            stderr=user_logs / "stderr" / self._node / f"{process}.stderr.txt",
+            stdout=user_logs / "stdout" / node / f"{process}.stdout.txt",
+            stderr=user_logs / "stderr" / node / f"{process}.stderr.txt",
+            child_stdout=own_logs / f"{process}.stdout.txt",
+            child_stderr=own_logs / f"{process}.stderr.txt",
+            log=own_logs / f"{process}.txt",
+            script_logs=user_logs / "files" / node / process,
+            config={
+                "node": node,
+                "logs": str(logs),
+                "output_dir": str(self._output),
+                "working_dir": str(self._local),
+                "nice": self._spec.nice,
+                "profiling_module": self._spec.profiling_module,
+            },
             max_log_bytes=self._max_log_bytes,
         )
 
@@ -101,6 +128,7 @@ class PlanMaker:
     def clean(self, process: str) -> None:
         """Remove a dead worker's working folder."""
         shutil.rmtree(self._local / process, ignore_errors=True)
+        self._gpus.give_back(f"{self.job_id}/{process}")
 
     def close(self) -> None:
         shutil.rmtree(self._local, ignore_errors=True)

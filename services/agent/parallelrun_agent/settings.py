@@ -24,6 +24,8 @@ class AgentSettings(ServiceSettings):
     """Name of this node; unique in the cluster."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=4096)
     """Workers that run at the same time; as many as there are CPUs when not set."""
+    gpus: int | None = Field(default=None, ge=0, le=1024)
+    """GPUs that its workers share, one for each; found by itself when not set."""
     work_dir: Path | None = None
     """Local folder for the workers' working folders; emptied at start."""
     sync: bool = True

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from parallelrun_agent.capped_log import CappedLog
 from parallelrun_agent.line import Line
@@ -47,8 +48,18 @@ class WorkerPlan:
     """Part file to create for its rows; None when no rows are kept."""
     stdout: Path
     stderr: Path
+    """What the script writes with Python's own streams."""
+    child_stdout: Path
+    child_stderr: Path
+    """What goes to the process's real handles: that of children, and of libraries that aren't Python."""
+    log: Path
+    """The worker's own log; a profile is written beside it."""
+    script_logs: Path
+    """Where files are that the script writes below `logs/` in its working folder."""
+    config: dict[str, Any]
+    """What else the worker is told, see docs/protocol.md."""
     max_log_bytes: int = 64 << 20
-    """How long each of these two may get."""
+    """How long each of the four files for output may get."""
 
 
 class NotAFrame(Exception):
@@ -85,16 +96,18 @@ class WorkerProcess:
         self._folder = plan.working_folder
         self._outbox: deque[bytes] = deque()
         self._heard = b""
+        self._script_logs = plan.script_logs
         with ExitStack() as undo:
-            self._stdout = CappedLog(plan.stdout, plan.max_log_bytes)
-            undo.callback(self._stdout.close)
-            self._stderr = CappedLog(plan.stderr, plan.max_log_bytes)
-            undo.callback(self._stderr.close)
+            self._streams = []
+            for path in (plan.stdout, plan.stderr, plan.child_stdout, plan.child_stderr):
+                self._streams.append(CappedLog(path, plan.max_log_bytes))
+                undo.callback(self._streams[-1].close)
+            self._stderr = self._streams[1]
             self.part_fd = _create(plan.part) if plan.part else -1
             if self.part_fd >= 0:
                 undo.callback(os.close, self.part_fd)
             self._popen, self._control, self._worker_end, self.results = _start(
-                plan, self.part_fd, self._stdout.fd, self._stderr.fd
+                plan, self.part_fd, [stream.fd for stream in self._streams]
             )
             undo.pop_all()
         self.pid = self._popen.pid
@@ -188,7 +201,7 @@ class WorkerProcess:
 
     def trim_logs(self) -> bool:
         """Cut its output down to what it may have; whether that was necessary."""
-        return any([self._stdout.look(), self._stderr.look()])
+        return sum(stream.look() for stream in self._streams) > 0
 
     def kill(self, reason: str = "") -> None:
         """End it and its process group now; its exit follows as an event."""
@@ -214,8 +227,12 @@ class WorkerProcess:
         os.close(self.pidfd)
         self._control.close()
         self._worker_end.close()
-        self._stdout.close()
-        self._stderr.close()
+        for stream in self._streams[:2]:
+            stream.close()
+        for stream in self._streams[2:]:
+            stream.close(keep_empty=False)
+        with suppress(OSError):  # the script has written something there
+            self._script_logs.rmdir()
 
 
 def _create(part: Path) -> int:
@@ -229,32 +246,41 @@ def _create(part: Path) -> int:
 
 
 def _start(
-    plan: WorkerPlan, part_fd: int, stdout: int, stderr: int
+    plan: WorkerPlan, part_fd: int, streams: list[int]
 ) -> tuple[subprocess.Popen[bytes], socket.socket, socket.socket, int]:
+    stdout, stderr, child_stdout, child_stderr = streams
     plan.working_folder.mkdir(parents=True, exist_ok=True)
+    plan.script_logs.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        (plan.working_folder / "logs").symlink_to(plan.script_logs)
     config = plan.working_folder / ".worker.json"
     config.write_text(
         json.dumps({
+            **plan.config,
+            "process": plan.process,
             "code": str(plan.code),
             "entry_script": plan.entry_script,
             "argv": plan.argv,
             "job_id": plan.job_id,
             "logging_level": plan.logging_level,
             "inputs": str(plan.inputs),
+            "log": str(plan.log),
+            "stdout": stdout,
+            "stderr": stderr,
         })
     )  # fmt: skip
     control, worker_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     results, results_end = os.pipe()
     os.set_blocking(results, False)
-    fds = [worker_end.fileno(), results_end, *([part_fd] if part_fd >= 0 else [])]
+    fds = [worker_end.fileno(), results_end, stdout, stderr, *([part_fd] if part_fd >= 0 else [])]
     command = [sys.executable, "-P", "-m", "parallelrun_worker"]
     command += [str(worker_end.fileno()), str(results_end), str(part_fd), str(config), str(os.getpid())]
     try:
         popen = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
+            stdout=child_stdout,
+            stderr=child_stderr,
             cwd=plan.working_folder,
             env=plan.environment,
             pass_fds=fds,

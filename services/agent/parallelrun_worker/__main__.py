@@ -1,41 +1,58 @@
 """`python -P -m parallelrun_worker CONTROL RESULTS PART CONFIG AGENT`: how an agent starts a worker.
 
 CONTROL, RESULTS, PART: file descriptors (see frames.py); PART is -1 when no rows are kept. CONFIG: path of a JSON
-file with code, entry_script, argv, job_id, logging_level. AGENT: the agent's process id.
+file (see docs/protocol.md). AGENT: the agent's process id.
 """
 
 import contextlib
 import os
 import sys
+from typing import Any
 
 
 def main() -> int:
     """Make the process fit for the user's code, then run it."""
     control, results, part = map(int, sys.argv[1:4])
     config_path, agent = sys.argv[4], int(sys.argv[5])
-    for fd in (control, results, part):
-        if fd >= 0:
-            os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
     _die_with_the_agent(agent)
     _prefer_me_when_memory_runs_out()
-    import faulthandler
     import json
+
+    with open(config_path) as file:
+        config = json.load(file)
+    for fd in (control, results, part, config["stdout"], config["stderr"]):
+        if fd >= 0:
+            os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
+    _set_up_streams(config)
+    if config["nice"] is not None:
+        _be_nice(config["nice"])
+
+    from parallelrun_worker import helper
+    from parallelrun_worker.runner import Runner
+
+    helper.provide(config)
+    return Runner(control, results, part).main(config)
+
+
+def _set_up_streams(config: dict[str, Any]) -> None:
+    """Python's own streams go to the user's files; 1 and 2 stay for children that are started without redirection."""
+    import faulthandler
     import logging
 
     from parallelrun_worker import frames
     from parallelrun_worker.log_files import forgiving
 
-    with open(config_path) as file:
-        config = json.load(file)
-
-    faulthandler.enable(2)
-    faulthandler.register(frames.TELL_STACKS, 2)
-    sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
+    faulthandler.enable(config["stderr"])
+    faulthandler.register(frames.TELL_STACKS, config["stderr"])
+    sys.stdout, sys.stderr = forgiving(config["stdout"], sys.stdout), forgiving(config["stderr"], sys.stderr)
     logging.basicConfig(level=config["logging_level"], stream=sys.stdout)
 
-    from parallelrun_worker.runner import Runner
 
-    return Runner(control, results, part).main(config)
+def _be_nice(priority: int) -> None:
+    try:
+        os.nice(priority)
+    except OSError as error:  # only root may be less nice than others
+        print(f"[parallelrun] nice {priority}: {error}", file=sys.stderr)
 
 
 def _die_with_the_agent(agent: int) -> None:

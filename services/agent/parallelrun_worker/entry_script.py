@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from parallelrun_worker.mini_batch import MiniBatch
@@ -27,28 +28,49 @@ class Context:
 class EntryScript:
     """The user's module. Constructing it imports the module and so runs the user's code.
 
+    Args:
+        code: the root of the user's code.
+        entry_script: a file below it, or the dotted path of a module in it (`batch_score.main`).
+        job_id: for the context.
+
     Raises:
         whatever the user's code raises; AttributeError when it has no run().
     """
 
     def __init__(self, code: str, entry_script: str, job_id: str) -> None:
         path = os.path.join(code, entry_script)
+        dotted = not os.path.isfile(path)
+        if dotted:
+            path = os.path.join(code, *entry_script.split(".")) + ".py"
         # The code's root and the script's own folder: both are where scripts expect to import from.
         for folder in (code, os.path.dirname(path)):
             if folder not in sys.path:
                 sys.path.insert(0, folder)
-        module = _load(path)
+        module = _import(entry_script) if dotted else _load(path)
         self._job_id = job_id
         self._run: Callable[..., object] = module.run
         self._takes_context = _positional_parameters(module.run) >= 2
         self.init: Callable[[], object] | None = getattr(module, "init", None)
         self.shutdown: Callable[[], object] | None = getattr(module, "shutdown", None)
 
+    def under(self, call: Callable[..., object]) -> None:
+        """From now on, have the functions called by `call(function, *arguments)`."""
+        self._run = partial(call, self._run)
+        self.init = partial(call, self.init) if self.init else None
+        self.shutdown = partial(call, self.shutdown) if self.shutdown else None
+
     def run(self, mini_batch: int, found: MiniBatch) -> object:
         """Call the user's run() with or without the context, as its parameters ask for."""
         if self._takes_context:
             return self._run(found.value, Context(mini_batch, found, self._job_id))
         return self._run(found.value)
+
+
+def _import(name: str) -> Any:
+    """Import `package.module`, as a module path in place of a file's asks for."""
+    from importlib import import_module
+
+    return import_module(name)
 
 
 def _load(path: str) -> Any:

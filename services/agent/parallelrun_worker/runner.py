@@ -10,7 +10,9 @@ from typing import Any
 
 from parallelrun_worker import frames
 from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.log_files import LineFile
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
+from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, render
 
 _DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
@@ -37,29 +39,47 @@ class Runner:
         self._part = part
         self._end = 0
         self._pid = os.getpid()
+        self._log: LineFile
+        self._profiler: Profiler | None = None
 
     def main(self, config: dict[str, Any]) -> int:
         """Work until the agent asks for the end; returns the exit code."""
         sys.argv = config["argv"]
+        self._log = LineFile(config["log"], level=config["logging_level"])
+        if config["profiling_module"]:
+            self._profiler = Profiler(config["profiling_module"], os.path.splitext(config["log"])[0] + ".profile")
         began = time.perf_counter()
         self._loader = Loader(config["inputs"])
         try:
-            script = EntryScript(config["code"], config["entry_script"], config["job_id"])
-            if script.init is not None:
-                script.init()
+            script = self._begin(config)
         except BaseException as error:  # sys.exit() in the user's module is a failure, too
             self._send(frames.INIT_FAILED, _describe(error))
+            self._log.write("ERROR", f"init() failed: {type(error).__name__}.", at_once=True)
             return 1
-        self._send(frames.READY, frames.SECONDS.pack(time.perf_counter() - began))
+        took_s = time.perf_counter() - began
+        self._send(frames.READY, frames.SECONDS.pack(took_s))
+        self._log.write("INFO", f"init() is done in {took_s:.3f} s.", at_once=True)
         while packet := os.read(self._control, frames.MAX_PACKET + 64):
             self._run(script, packet)
         return self._shut_down(script)
+
+    def _begin(self, config: dict[str, Any]) -> EntryScript:
+        arguments = (config["code"], config["entry_script"], config["job_id"])
+        self._log.write("INFO", f"Importing {config['entry_script']}, then init().", at_once=True)
+        script = EntryScript(*arguments)
+        if self._profiler is not None:
+            script.under(self._profiler.call)
+        if script.init is not None:
+            script.init()
+        return script
 
     def _run(self, script: EntryScript, packet: bytes) -> None:
         kind, mini_batch = frames.DELIVERY.unpack_from(packet)
         payload = packet[frames.DELIVERY.size :]
         began, cpu_began = time.perf_counter(), time.process_time()
         found, items = None, 0
+        if self._log.is_due:  # whoever looks at a long one while it runs should see it
+            self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
         try:
             if kind in frames.IN_FILE:
                 payload = _read_and_remove(payload)
@@ -75,10 +95,14 @@ class Runner:
             data, rows = render(returned)
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
             self._only_the_worker_goes_on()
-            result = frames.RESULT.pack(
-                mini_batch, 0, 0, 0, items, 0, time.perf_counter() - began, time.process_time() - cpu_began
-            )
+            run_s = time.perf_counter() - began
+            result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, run_s, time.process_time() - cpu_began)
             self._send(frames.FAILED, result + _describe(error))
+            self._log.write(
+                "ERROR",
+                f"Mini-batch {mini_batch}: run() failed after {run_s:.3f} s: {type(error).__name__}.",
+                at_once=True,
+            )
             return
         finally:
             if found is not None:
@@ -95,6 +119,9 @@ class Runner:
             return
         cpu_s = time.process_time() - cpu_began
         self._send(frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, run_s, cpu_s))
+        self._log.write(
+            "INFO", f"Mini-batch {mini_batch}: run() took {run_s:.3f} s, {rows} rows of {items} items, done."
+        )
 
     def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
         """Read or copy what the delivery describes; its time is not that of run()."""
@@ -103,6 +130,7 @@ class Runner:
         except (OSError, ValueError, ImportError, MemoryError) as error:
             raise Unreadable(error) from error
         self._send(frames.LOADED, frames.LOAD.pack(mini_batch, found.items, time.perf_counter() - began))
+        self._log.write("INFO", f"Mini-batch {mini_batch}: loaded {found.items} items.")
         return found
 
     def _only_the_worker_goes_on(self) -> None:
@@ -137,6 +165,10 @@ class Runner:
         except BaseException as error:
             problem = _describe(error)
         self._send(frames.STOPPED, problem)
+        if self._profiler is not None:
+            self._profiler.dump()
+        how = "failed" if problem else "is done"
+        self._log.write("ERROR" if problem else "INFO", f"shutdown() {how}; the worker ends.", at_once=True)
         return 0
 
     def _send(self, kind: int, payload: bytes) -> None:

@@ -38,13 +38,16 @@ class Bench:
         rows: bool = True,
         argv: Iterable[str] = (),
         modules: Mapping[str, str] = MappingProxyType({}),
+        config: Mapping[str, object] = MappingProxyType({}),
         **env: str,
     ) -> None:
         code = folder / "code"
         code.mkdir(parents=True, exist_ok=True)
         for name, source in {**modules, "score": script}.items():
             (code / f"{name}.py").write_text(textwrap.dedent(source))
-        self.stdout, self.stderr = folder / "logs" / "stdout.txt", folder / "logs" / "stderr.txt"
+        self.logs = folder / "logs"
+        self.stdout, self.stderr = self.logs / "stdout.txt", self.logs / "stderr.txt"
+        self.child_stdout, self.child_stderr = self.logs / "child_stdout.txt", self.logs / "child_stderr.txt"
         self.part = folder / "part" if rows else None
         self.working_folder = folder / "work"
         secrets = {name: value for name, value in os.environ.items() if not name.startswith(("PARALLELRUN_", "REDIS_"))}
@@ -54,12 +57,23 @@ class Bench:
                 logging_level="INFO", inputs=folder / "inputs.json", environment={**secrets, **env},
                 working_folder=self.working_folder,
                 part=self.part, stdout=self.stdout, stderr=self.stderr,
+                child_stdout=self.child_stdout, child_stderr=self.child_stderr,
+                log=self.logs / "process000.txt", script_logs=self.logs / "files",
+                config={
+                    "node": "node000", "logs": str(self.logs), "output_dir": str(folder), "working_dir": str(folder),
+                    "nice": None, "profiling_module": "", **config,
+                },
             )
         )  # fmt: skip
         self.heard: list[tuple[int, bytes]] = []
         self.exit_code: int | None = None
+        self._closed = False
 
     def close(self) -> None:
+        """End it and free everything; harmless when that was done."""
+        if self._closed:
+            return
+        self._closed = True
         if self.exit_code is None:
             self.exit_code = self.worker.reap()
         self.worker.close()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 Start = Callable[..., Bench]
 
 
-def test_only_three_descriptors_beside_the_standard_ones(start: Start, tmp_path: Path) -> None:
+def test_no_descriptor_but_its_own_beside_the_standard_ones(start: Start, tmp_path: Path) -> None:
     # Things that an agent has open, some of them without the flag that closes them on exec.
     noise = os.open(tmp_path, os.O_RDONLY)
     os.set_inheritable(noise, True)
@@ -34,7 +34,7 @@ def test_only_three_descriptors_beside_the_standard_ones(start: Start, tmp_path:
         os.close(noise)
     beyond = {fd: target for fd, target in seen.items() if int(fd) > 2 and "/proc/" not in target}
     kinds = sorted(target.partition(":")[0].rpartition("/")[2] for target in beyond.values())
-    assert kinds == ["part", "pipe", "socket"]
+    assert kinds == ["part", "pipe", "socket", "stderr.txt", "stdout.txt"]
     assert seen["0"] == "/dev/null"
 
 

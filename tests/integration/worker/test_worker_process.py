@@ -140,9 +140,11 @@ def test_whatever_is_printed_goes_to_its_own_file_and_nowhere_else(start: Start)
             return items
     """).ready()
     assert bench.run("a").rows == b"a\n"
-    text = bench.stdout.read_text()
-    assert all(words in text for words in ("direct", "from a child", "printed", "logged"))
-    assert all(words in bench.stderr.read_text() for words in ("complaint", "error"))
+    printed, direct = bench.stdout.read_text(), bench.child_stdout.read_text()
+    assert all(words in printed and words not in direct for words in ("printed", "logged"))
+    assert all(words in direct and words not in printed for words in ("direct", "from a child"))
+    assert "error" in bench.stderr.read_text()
+    assert bench.child_stderr.read_text() == "complaint\n"
 
 
 def test_a_flood_of_output_holds_nobody_up(start: Start) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parallelrun_agent.gpus import GpuPool
 from parallelrun_agent.line import InHand
 from parallelrun_agent.outcomes import Answer, Recorder, cause_of_death, parse_answer
 from parallelrun_agent.plans import PlanMaker, fresh_folder
@@ -123,7 +124,7 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanMaker:
     })  # fmt: skip
     job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
     settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node")
-    return PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings)
+    return PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings, GpuPool([]))
 
 
 def test_a_plan_has_the_users_settings_and_none_of_our_secrets(plans: PlanMaker, tmp_path: Path) -> None:

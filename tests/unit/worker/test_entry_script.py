@@ -118,6 +118,18 @@ def test_a_script_in_a_subfolder_imports_its_siblings_and_the_root(tmp_path: Pat
     assert load(tmp_path, "scoring/score.py")[0] == [1, 2, 3]
 
 
+def test_a_dotted_module_path_is_as_good_as_a_file(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        batch_score__main="from . import near\nimport beside, far\n"
+        "def run(items): return [near.X, beside.X, far.X, __name__]",
+        batch_score__near="X = 1",
+        batch_score__beside="X = 2",
+        far="X = 3",
+    )
+    assert load(tmp_path, "batch_score.main")[0] == [1, 2, 3, "batch_score.main"]
+
+
 def test_the_script_is_imported_and_not_main(tmp_path: Path) -> None:
     script = "M = []\nif __name__ == '__main__':\n    M.append(1)\ndef run(items): return [__name__, M]"
     assert load(write(tmp_path, score=script))[0] == ["score", []]

@@ -1,0 +1,100 @@
+"""What user scripts import: `from azureml_user.parallel_run import EntryScript` (reference §3.6).
+
+No such package is installed anywhere. The folder `for_users` has it, and `parallelrun.entry_script` with the same
+class. It is the last one on `sys.path`, so a real package of such a name, or a module of the user's own, wins.
+"""
+
+import logging
+import os
+import sys
+from typing import Any, ClassVar
+
+from parallelrun_worker.log_files import LineFile
+
+_SETTINGS = ("node", "process", "logs", "output_dir", "working_dir", "logging_level")
+
+
+class EntryScript:
+    """A worker's own place in the job: its logger and its folders. There is one in each process.
+
+    Args:
+        logging_level: of `logger`; the job's when not given.
+    """
+
+    _settings: ClassVar[dict[str, Any]] = {}
+    _instance: ClassVar["EntryScript | None"] = None
+
+    logger: logging.Logger
+    """Writes to logs/user/entry_script_log/<node>/<process>.log.txt."""
+    log_dir: str
+    """The folder of that file."""
+    output_dir: str
+    """The folder of the job's output; also in the variable AZUREML_BI_OUTPUT_PATH."""
+    working_dir: str
+    """The job's folder on this node; each worker stands in a folder of its own below it."""
+    agent_name: str
+    """The name of the worker, such as `process003`."""
+
+    def __new__(cls, logging_level: int | str | None = None) -> "EntryScript":
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+            cls._instance._set_up()
+        return cls._instance
+
+    def __init__(self, logging_level: int | str | None = None) -> None:
+        if logging_level is not None:
+            self.logger.setLevel(logging_level)
+
+    def _set_up(self) -> None:
+        settings = self._settings
+        self.agent_name = settings.get("process", "")
+        self.output_dir = settings.get("output_dir") or os.environ.get("AZUREML_BI_OUTPUT_PATH") or os.getcwd()
+        self.working_dir = settings.get("working_dir") or os.getcwd()
+        logs = settings.get("logs", "")
+        self.log_dir = os.path.join(logs, "user", "entry_script_log", settings["node"]) if logs else os.getcwd()
+        self.logger = logging.getLogger("azureml_user.parallel_run")
+        self.logger.setLevel(settings.get("logging_level", "INFO"))
+        if logs:
+            self.logger.propagate = False
+            self.logger.addHandler(_FileHandler(os.path.join(self.log_dir, f"{self.agent_name}.log.txt")))
+
+    @property
+    def dir(self) -> str:
+        """The early name of `output_dir`."""
+        return self.output_dir
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._settings,)
+
+
+def _restore(settings: dict[str, Any]) -> EntryScript:
+    """The one of this process, which may be a child that knows nothing yet."""
+    if not EntryScript._settings:
+        EntryScript._settings, EntryScript._instance = settings, None
+    return EntryScript()
+
+
+class _FileHandler(logging.Handler):
+    """What is logged is in the file at once: scripts log seldom, and may die any moment."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+        self._file: LineFile | None = None
+        self._pid = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._file is None or self._pid != os.getpid():  # a child writes under its own process id
+            self._file, self._pid = LineFile(self._path), os.getpid()
+        try:
+            message = self.format(record)
+        except Exception:
+            self.handleError(record)
+            return
+        self._file.write(record.levelname, message, at_once=True)
+
+
+def provide(settings: dict[str, Any]) -> None:
+    """Make `EntryScript` importable for the user's script, and for processes that `multiprocessing` starts for it."""
+    EntryScript._settings = {key: settings[key] for key in _SETTINGS}
+    sys.path.append(os.path.join(os.path.dirname(__file__), "for_users"))

@@ -1,0 +1,60 @@
+"""The user's functions under one of Python's profilers (`profiling_module`, reference §1.4)."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+_DUMP_EVERY_S = 30.0
+
+
+class Profiler:
+    """Calls functions, and keeps what they cost in a file, which a worker that is killed leaves behind, too.
+
+    Args:
+        module: `cProfile` or `profile`.
+        path: the file; viewers for `pstats` read it.
+    """
+
+    def __init__(self, module: str, path: str) -> None:
+        from importlib import import_module
+
+        self._profile: Any = import_module(module).Profile
+        self._is_slow = module == "profile"
+        self._current = self._profile()
+        self._before: Any = None
+        self._path = path
+        self._dump_at = time.monotonic() + _DUMP_EVERY_S
+
+    def call(self, function: Callable[..., object], *arguments: object) -> object:
+        """What the function returns, or raises."""
+        try:
+            return self._current.runcall(function, *arguments)
+        finally:
+            if self._is_slow:  # Python's own can't be used twice
+                self._take()
+            if time.monotonic() >= self._dump_at:
+                self.dump()
+
+    def _take(self) -> None:
+        """Add what the present profiler has counted; neither can go on once it has been asked."""
+        import pstats
+
+        try:
+            stats = pstats.Stats(self._current)
+        except TypeError:  # it has counted nothing
+            return
+        self._current = self._profile()
+        self._before = stats if self._before is None else self._before.add(stats)
+
+    def dump(self) -> None:
+        """Write what is known so far."""
+        self._take()
+        if self._before is None:
+            return
+        try:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            self._before.dump_stats(self._path)
+        except OSError:
+            pass  # a full disk must not fail a mini-batch
+        self._dump_at = time.monotonic() + _DUMP_EVERY_S

@@ -1,0 +1,111 @@
+"""What an entry script has besides its mini-batches: `EntryScript`, folders, logs, profiles (reference §3.6, §3.7)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pstats
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.worker.bench import Bench
+
+pytestmark = pytest.mark.integration
+
+Start = Callable[..., Bench]
+
+HELPER = """
+    import json, pickle
+    from azureml_user.parallel_run import EntryScript
+    import parallelrun.entry_script
+    at_import = EntryScript()
+    at_import.logger.info("imported %s", "it")
+    def init():
+        EntryScript().logger.info("begins")
+    def run(items):
+        entry = EntryScript(logging_level="DEBUG")
+        entry.logger.debug("ran")
+        same = pickle.loads(pickle.dumps(entry)) is entry is at_import is parallelrun.entry_script.EntryScript()
+        return [json.dumps([same, entry.log_dir, entry.output_dir, entry.working_dir, entry.agent_name, entry.dir])]
+"""
+
+
+def test_the_helper_is_one_in_each_process_and_knows_its_folders(start: Start) -> None:
+    bench = start(HELPER).ready()
+    home, logs = str(bench.logs.parent), bench.logs / "user" / "entry_script_log" / "node000"
+    assert json.loads(bench.run("x").rows) == [True, str(logs), home, home, "process000", home]
+    lines = (logs / "process000.log.txt").read_text().splitlines()
+    assert [line.split("|")[1:] for line in lines] == [
+        ["INFO", str(bench.worker.pid), line.split("|")[3], words]
+        for line, words in zip(lines, ["imported it", "begins"], strict=False)
+    ] + [["DEBUG", str(bench.worker.pid), lines[0].split("|")[3], "ran"]]
+    assert "begins" not in bench.stdout.read_text()
+
+
+def test_a_child_that_is_spawned_gets_the_helper_of_its_parent(start: Start) -> None:
+    bench = start("""
+        import multiprocessing
+        from azureml_user.parallel_run import EntryScript
+        def run(items):
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                return pool.map(describe, [EntryScript()])
+        def describe(entry):
+            entry.logger.info("from a child")
+            return entry.agent_name
+    """).ready()
+    assert bench.run("x").rows == b"process000\n"
+    (log,) = (bench.logs / "user").rglob("*.log.txt")
+    assert log.read_text().endswith("|from a child\n")
+
+
+def test_a_module_of_the_users_own_of_that_name_is_what_the_script_gets(start: Start) -> None:
+    script = "from azureml_user import parallel_run\ndef run(items):\n    return [parallel_run]"
+    assert start(script, modules={"azureml_user": "parallel_run = 'mine'"}).ready().run("x").rows == b"mine\n"
+
+
+def test_files_below_logs_come_back_and_nothing_is_left_where_there_are_none(start: Start) -> None:
+    write = (
+        "import os\ndef run(items):\n    os.makedirs('logs/deep', exist_ok=True)\n    open('logs/deep/x', 'w').close()"
+    )
+    writer, other = start(f"{write}\n    return items").ready(), start("def run(items): return items").ready()
+    assert writer.run("a").returned == other.run("a").returned == 1
+    for bench in (writer, other):
+        bench.worker.end()
+        assert bench.exited() == 0
+        bench.close()
+    assert (writer.logs / "files" / "deep" / "x").exists()
+    assert not (other.logs / "files").exists()
+
+
+@pytest.mark.parametrize("module", ["cProfile", "profile"])
+def test_a_profile_names_the_users_functions(start: Start, module: str) -> None:
+    script = (
+        "def work(): pass\ndef init(): work()\ndef run(items):\n    work()\n    return items\ndef shutdown(): work()"
+    )
+    bench = start(script, config={"profiling_module": module}).ready()
+    assert bench.run("a").rows == b"a\n"
+    bench.worker.end()
+    assert bench.exited() == 0
+    stats = pstats.Stats(str(bench.logs / "process000.profile")).stats  # type: ignore[attr-defined]
+    assert [counts[0] for (file, _, name), counts in stats.items() if name == "work" and "score.py" in file] == [3]
+
+
+def test_nice_is_as_the_job_asks(start: Start) -> None:
+    script = "import os\ndef run(items): return [os.getpriority(os.PRIO_PROCESS, 0)]"
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+    assert start(script, config={"nice": 3}).ready().run("a").rows == f"{min(19, mine + 3)}\n".encode()
+
+
+def test_the_workers_own_log_tells_each_mini_batch(start: Start) -> None:
+    bench = start("def run(items):\n    if 'bad' in items: raise ValueError\n    return items").ready()
+    bench.run("a", mini_batch=5)
+    bench.run("bad", mini_batch=6)
+    bench.worker.end()
+    bench.exited()
+    log: Path = bench.logs / "process000.txt"
+    told = [line.split("|")[1] + "|" + line.split("|")[4] for line in log.read_text().splitlines()]
+    assert any(line.startswith("INFO|Mini-batch 5: run() took ") and "1 rows of 1 items" in line for line in told)
+    assert any(line.startswith("ERROR|Mini-batch 6: run() failed") and "ValueError" in line for line in told)
+    assert told[-1] == "INFO|shutdown() is done; the worker ends."
