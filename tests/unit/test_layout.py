@@ -20,6 +20,22 @@ PACKAGES = {
 }
 WORKER = ROOT / "services" / "agent" / "parallelrun_worker"
 FROM_THE_USERS_ENVIRONMENT = {"numpy", "pandas", "pyarrow"}
+IO = {
+    "ctypes",
+    "io",
+    "multiprocessing",
+    "os",
+    "redis",
+    "rq",
+    "selectors",
+    "shutil",
+    "socket",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+}
+WITHOUT_IO = [path for path in (ROOT / "services").rglob("*.py") if "no I/O" in path.read_text(encoding="utf-8")[:400]]
 
 IMPORT_ALL_OF = """
 import importlib, json, pkgutil, sys
@@ -72,6 +88,15 @@ def test_the_worker_names_only_what_the_users_environment_has(source: str) -> No
 
     assert at_start - sys.stdlib_module_names - {"parallelrun_worker"} == set()
     assert later - sys.stdlib_module_names - {"parallelrun_worker"} <= FROM_THE_USERS_ENVIRONMENT
+
+
+@pytest.mark.parametrize("source", sorted(str(path.relative_to(ROOT)) for path in WITHOUT_IO))
+def test_a_module_that_says_so_does_no_io(source: str) -> None:
+    """It may take neither the time nor a file descriptor by itself: what it needs is passed in."""
+    tree = ast.parse((ROOT / source).read_text(encoding="utf-8"))
+    at_start, later = imported_names(tree)
+    for_types = {name for node in ast.walk(tree) if is_for_type_checkers(node) for name in imported_names(node)[0]}
+    assert (at_start | (later - for_types)) & IO == set()
 
 
 def modules_loaded_by(package: str) -> set[str]:

@@ -106,7 +106,7 @@ class Agent:
         """How long to wait for an event, at most."""
         busy = self._draining or any(job.workers for job in self._jobs.values())
         pause = min(self._settings.poll_seconds, _BUSY_POLL_S if busy else _MAX_POLL_S)
-        report_by = min((job.report_by for job in self._jobs.values()), default=float("inf"))
+        report_by = min((job.machine.report_by for job in self._jobs.values()), default=float("inf"))
         return max(0.0, min(pause, report_by - time.monotonic()))
 
     def _talk(self, now: float) -> None:
@@ -122,7 +122,7 @@ class Agent:
                 if job.turn_due(now):
                     self._limit_wait()
                     job.turn(time.monotonic())  # the calls before this one may have taken their time
-                if job.left or job.state is None:
+                if job.is_over:
                     self._forget(job)
             if now >= self._look_at and not self._draining:
                 self._limit_wait()
@@ -137,7 +137,7 @@ class Agent:
     def _limit_wait(self) -> None:
         """No call may outlast the trust in a lease: while it waits, nobody ends the workers whose time is up."""
         now = time.monotonic()
-        trusted_s = min((job.trusted_s(now) for job in self._jobs.values() if job.workers), default=_ANSWER_S)
+        trusted_s = min((job.machine.trusted_s(now) for job in self._jobs.values() if job.workers), default=_ANSWER_S)
         limit_wait(self._redis, max(_LEAST_ANSWER_S, min(trusted_s, _ANSWER_S)))
 
     def _come_back(self) -> None:
@@ -170,7 +170,7 @@ class Agent:
     def _state(self) -> str:
         if self._draining:
             return "draining"
-        return "disk_full" if any(job.disk_is_full for job in self._jobs.values()) else "ready"
+        return "disk_full" if any(job.machine.disk_is_full for job in self._jobs.values()) else "ready"
 
     def _look_for_work(self, now: float) -> None:
         """Give free slots to the oldest job that has something ready."""
@@ -179,15 +179,15 @@ class Agent:
             job = self._jobs.get(job_id)
             if job is not None:
                 if state is JobState.PROCESSING:
-                    job.ready = max(job.ready, ready) if ready else 0
-                elif job.state is JobState.PROCESSING:
-                    job.look_again()
+                    job.machine.ready = max(job.machine.ready, ready) if ready else 0
+                elif job.machine.state is JobState.PROCESSING:
+                    job.machine.look_again()
             elif state is JobState.PROCESSING and ready:
                 job = self._join(job_id, now)
             if job is None or not ready:
                 continue
-            wanted = job.wanted_workers(now)
-            while wanted > 0 and (free > 0 or self._make_room(job)):
+            wanted = job.machine.wanted_workers(now)
+            while wanted > 0 and (free > 0 or self._make_room(job, now)):
                 if free <= 0:
                     break  # the slot is free once that worker has ended
                 job.spawn()
@@ -204,14 +204,9 @@ class Agent:
         job.turn(now)
         return job
 
-    def _make_room(self, for_job: NodeJob) -> bool:
+    def _make_room(self, for_job: NodeJob, now: float) -> bool:
         """End an idle worker of another job; its slot is free a moment later."""
-        for job in self._jobs.values():
-            worker = job.idle_worker() if job is not for_job else None
-            if worker is not None:
-                worker.end(self._settings.shutdown_seconds)
-                return True
-        return False
+        return any(job.end_idle_worker(now) for job in self._jobs.values() if job is not for_job)
 
     def _forget(self, job: NodeJob) -> None:
         del self._jobs[job.job_id]

@@ -19,8 +19,8 @@ class InHand:
     """One delivery on its way through a worker."""
 
     delivery: Delivery
-    items: int
-    handed_over: float
+    items: int = 0
+    handed_over: float = 0.0
     """Wall clock, for the record."""
     load_s: float = 0.0
     """How long reading or copying its data took, before run()."""
@@ -85,6 +85,7 @@ class Line:
         wanted = set(mini_batches)
         taken = [entry for entry in self._waiting if entry.delivery.mini_batch in wanted]
         self._waiting = deque(entry for entry in self._waiting if entry.delivery.mini_batch not in wanted)
+        self.closed = self.closed and bool(self._waiting)
         return taken
 
     def died(self, *, running: bool) -> tuple[InHand | None, list[InHand]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from parallelrun_agent.line import InHand
-from parallelrun_agent.worker_process import WorkerProcess
+from parallelrun_agent.worker import Worker
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
 from parallelrun_worker import frames
@@ -80,7 +80,7 @@ class Recorder:
     generation: int
     run_max_try: int
 
-    def outcome(self, entry: InHand, worker: WorkerProcess, answer: Answer, elapsed_s: float) -> Outcome:
+    def outcome(self, entry: InHand, worker: Worker, answer: Answer, elapsed_s: float) -> Outcome:
         """The outcome of a try: done, failed for good, or to be tried again."""
         delivery = entry.delivery
         tries = delivery.tries + 1
@@ -120,24 +120,35 @@ class Recorder:
         return "failed" if tries >= self.run_max_try else "retry"
 
 
-def cause_of_death(exit_code: int, *, reason: str, timeout_s: float, oom_killed: bool, peak_bytes: int = 0) -> Failure:
-    """Why a worker ended in the middle of run()."""
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a worker's process ended."""
+
+    code: int
+    """Negative: the signal that ended it."""
+    oom_killed: bool = False
+    peak_bytes: int = 0
+    """The most memory that it had."""
+
+
+def cause_of_death(end: Exit, *, reason: str, timeout_s: float) -> Failure:
+    """Why a worker ended in the middle of run(). `reason`: ours for ending it, if we did."""
     category: ErrorCategory
-    if reason == "timeout":
+    if reason == "run_timeout":
         category, message = "RUN_TIMEOUT", f"run() took longer than run_invocation_timeout ({timeout_s:g} s)."
     elif reason == "confused":
         category, message = "EXITED", _CONFUSED
-    elif oom_killed:
+    elif end.oom_killed:
         category = "OOM_KILLED"
-        message = f"The kernel ended the worker because memory ran out.{_peak(peak_bytes)}"
-    elif exit_code < 0:
-        name = _signal_name(-exit_code)
-        category, message = "SIGNAL", f"The worker was ended by signal {-exit_code} ({name}) during run()."
-        if -exit_code == signal.SIGKILL:
+        message = f"The kernel ended the worker because memory ran out.{_peak(end.peak_bytes)}"
+    elif end.code < 0:
+        name = _signal_name(-end.code)
+        category, message = "SIGNAL", f"The worker was ended by signal {-end.code} ({name}) during run()."
+        if -end.code == signal.SIGKILL:
             message += " Somebody sent it, or the kernel ended the worker because memory ran out."
-            message += _peak(peak_bytes)
+            message += _peak(end.peak_bytes)
     else:
-        category, message = "EXITED", f"The worker exited with code {exit_code} during run()."
+        category, message = "EXITED", f"The worker exited with code {end.code} during run()."
     return Failure(category, message)
 
 

@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -21,13 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun_agent.capped_log import CappedLog
-from parallelrun_agent.line import Line
 from parallelrun_core.recordlog import sync_folder
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16
-_TELL_STACKS_S = 0.2
-"""How long a worker that is to be killed has for writing its stacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,14 +72,6 @@ class WorkerProcess:
     def __init__(self, plan: WorkerPlan) -> None:
         self.process = plan.process
         self.part_name = plan.part.name if plan.part else ""
-        self.line = Line()
-        self.ready = False
-        self.ending = False
-        self.kill_reason = ""
-        self.kill_at = float("inf")
-        """When it is to be killed: the time it has for an orderly end, or for telling where it hangs."""
-        self.condemned_at = float("inf")
-        """When it was seen to hang; what it has begun since then is not what it hung in."""
         self.is_heard = True
         """Its pipe is being watched."""
         self.said_all = False
@@ -92,7 +80,6 @@ class WorkerProcess:
         """Nobody else has written into the pipe."""
         self.peak_bytes = 0
         """The most memory that it had, known after its end."""
-        self.started = time.monotonic()
         self._folder = plan.working_folder
         self._outbox: deque[bytes] = deque()
         self._heard = b""
@@ -180,21 +167,12 @@ class WorkerProcess:
             if len(chunk) < _READ_BYTES:
                 return
 
-    def end(self, within_s: float = float("inf")) -> None:
-        """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits. Then its time is up."""
-        if not self.ending:
-            self.ending = True
-            self.kill_at = time.monotonic() + within_s
-            self._control.shutdown(socket.SHUT_WR)
+    def end(self) -> None:
+        """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits."""
+        self._control.shutdown(socket.SHUT_WR)
 
-    def kill_with_stacks(self, reason: str, why: str, now: float) -> None:
-        """End it, but let it first tell its user, in its stderr, where it hangs. What it answers yet, counts."""
-        if self.kill_reason:
-            return
-        self.kill_reason = reason
-        self.ending = True
-        self.condemned_at = now
-        self.kill_at = now + _TELL_STACKS_S
+    def tell_stacks(self, why: str) -> None:
+        """Let it tell its user, in its stderr, where it hangs; it has a moment for that before it is killed."""
         self._stderr.say(f"{why} This is where it stood:")
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, frames.TELL_STACKS)
@@ -203,19 +181,14 @@ class WorkerProcess:
         """Cut its output down to what it may have; whether that was necessary."""
         return sum(stream.look() for stream in self._streams) > 0
 
-    def kill(self, reason: str = "") -> None:
+    def kill(self) -> None:
         """End it and its process group now; its exit follows as an event."""
-        self.kill_reason = self.kill_reason or reason
-        self.ending = True
-        self._kill_group()
-
-    def _kill_group(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def reap(self) -> int:
         """After its exit: end what is left of its group, and return the exit code (negative: signal)."""
-        self._kill_group()  # before waiting, while its process id can't have passed to somebody else
+        self.kill()  # before waiting, while its process id can't have passed to somebody else
         _, status, used = os.wait4(self.pid, 0)
         self.peak_bytes = used.ru_maxrss << 10
         self._popen.returncode = os.waitstatus_to_exitcode(status)

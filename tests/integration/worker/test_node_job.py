@@ -59,7 +59,7 @@ class Node:
         first = self.desk.leader.checkpoint()
         files = [encode_files([(b"/in", [name.encode("utf-8", "surrogateescape")])], 1) for name in names]
         self.desk.leader.publish(first, files)
-        self.job.look_again()
+        self.job.machine.look_again()
 
     def step(self) -> None:
         for key, _ in self.selector.select(0.02):
@@ -69,7 +69,7 @@ class Node:
         self.job.check_time(now)
         if self.job.turn_due(now):
             self.job.turn(now)
-        if not self.job.left and self.job.wanted_workers(now) > 0:
+        if not self.job.machine.left and self.job.machine.wanted_workers(now) > 0:
             self.job.spawn()
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
@@ -214,12 +214,12 @@ def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(node: C
     for _ in range(2):
         cluster.publish(*(f"{number}" for number in range(count // 2)))
     for half in (MAX_REPORTS, 500):
-        for delivery in cluster.job._queue.turn("stay", cluster.job._reports, half).deliveries:
-            cluster.job._receive(delivery)
+        leased = cluster.job._queue.turn("stay", Reports(), half).deliveries
+        cluster.job.machine.desk.receive(leased)
     assert len(cluster.desk.leases()) == count
     now = time.monotonic()
     cluster.job.drain(5.0, now)
-    while not cluster.job.left:
+    while not cluster.job.machine.left:
         cluster.job.turn(now)
     assert cluster.desk.leases() == {}
     assert len(cluster.desk.ready()) == count
@@ -230,10 +230,10 @@ def test_a_session_that_was_given_up_while_the_job_ends_leaves_once(node: Callab
     cluster.publish("a")
     cluster.decided(1)
     cluster.desk.force(JobState.FINALIZING)
-    cluster.job.look_again()
+    cluster.job.machine.look_again()
     cluster.step()
     cluster.desk.redis.delete(cluster.desk.keys.sessions)
-    cluster.until(lambda: cluster.job.left, "it leaves")
+    cluster.until(lambda: cluster.job.machine.left, "it leaves")
     assert list(cluster.desk.leader.sessions()) == []
 
 
@@ -245,6 +245,6 @@ def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], t
     cluster.until(lambda: all(worker.ready for worker in cluster.job.workers), "nobody is in init() any more")
     workers = len(cluster.job.workers)
     cluster.desk.force(JobState.FINALIZING)
-    cluster.job.look_again()
-    cluster.until(lambda: cluster.job.left, "it leaves")
+    cluster.job.machine.look_again()
+    cluster.until(lambda: cluster.job.machine.left, "it leaves")
     assert mark.read_text() == "x" * workers

@@ -220,9 +220,8 @@ def test_sigterm_that_is_ignored_does_not_save_it_from_the_agent(start: Start) -
     bench.until((bench.working_folder / "running").exists, "it runs")
     os.kill(bench.worker.pid, signal.SIGTERM)
     assert is_alive(bench.worker.pid)
-    bench.worker.kill("timeout")
+    bench.worker.kill()
     assert bench.exited() == -signal.SIGKILL
-    assert bench.worker.kill_reason == "timeout"
 
 
 @pytest.mark.parametrize("end", ["kill", "exit"])
@@ -408,10 +407,3 @@ def test_a_worker_frees_all_its_descriptors(tmp_path: Path) -> None:
     bench.exited()
     bench.close()
     assert open_descriptors() == before
-
-
-def test_who_died_by_itself_was_not_told_to(start: Start) -> None:
-    """The agent tells by `ending` whether a death in init() is news."""
-    bench = start("import os\nos._exit(4)")
-    assert bench.exited() == 4
-    assert not bench.worker.ending

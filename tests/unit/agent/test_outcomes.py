@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from parallelrun_agent.gpus import GpuPool
 from parallelrun_agent.line import InHand
-from parallelrun_agent.outcomes import Answer, Recorder, cause_of_death, parse_answer
+from parallelrun_agent.outcomes import Answer, Exit, Recorder, cause_of_death, parse_answer
 from parallelrun_agent.plans import PlanMaker, fresh_folder
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.errors import ParallelRunError
@@ -94,8 +94,8 @@ def test_a_frame_that_is_too_short_is_told_as_such(size: int) -> None:
 @pytest.mark.parametrize(
     "exit_code, reason, oom, category, words",
     [
-        (-signal.SIGKILL, "timeout", False, "RUN_TIMEOUT", "run_invocation_timeout (5 s)"),
-        (0, "timeout", False, "RUN_TIMEOUT", "5 s"),
+        (-signal.SIGKILL, "run_timeout", False, "RUN_TIMEOUT", "run_invocation_timeout (5 s)"),
+        (0, "run_timeout", False, "RUN_TIMEOUT", "5 s"),
         (-signal.SIGKILL, "", True, "OOM_KILLED", "memory"),
         (-signal.SIGSEGV, "", False, "SIGNAL", "SIGSEGV"),
         (-signal.SIGKILL, "", False, "SIGNAL", "memory"),
@@ -105,7 +105,7 @@ def test_a_frame_that_is_too_short_is_told_as_such(size: int) -> None:
     ],
 )
 def test_the_cause_of_death_is_told(exit_code: int, reason: str, oom: bool, category: str, words: str) -> None:
-    failure = cause_of_death(exit_code, reason=reason, timeout_s=5, oom_killed=oom)
+    failure = cause_of_death(Exit(exit_code, oom_killed=oom), reason=reason, timeout_s=5)
     assert failure.category == category
     assert words in failure.message
 

@@ -1,0 +1,66 @@
+"""What the machine of a job asks for; `NodeJob` and its crew do it, in this order. Pure data, no I/O."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from parallelrun_agent.line import InHand
+from parallelrun_agent.worker import Worker
+from parallelrun_core.outcome import Failure, Outcome
+
+
+class Deliver(NamedTuple):
+    """Hand this mini-batch over; it is in the worker's line already."""
+
+    worker: Worker
+    entry: InHand
+
+
+class TakeBack(NamedTuple):
+    """Take back what the worker has not read yet, and tell the machine by `taken_back`."""
+
+    worker: Worker
+
+
+class Commit(NamedTuple):
+    """Make this outcome durable, with the rows that this worker has written for it."""
+
+    outcome: Outcome
+    worker: Worker | None
+
+
+class End(NamedTuple):
+    """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits."""
+
+    worker: Worker
+
+
+class TellStacks(NamedTuple):
+    """Let it write to its stderr where each of its threads stands."""
+
+    worker: Worker
+    why: str
+
+
+class Kill(NamedTuple):
+    """End it and its process group now. Its exit follows as an event."""
+
+    worker: Worker
+
+
+class TellInitFailure(NamedTuple):
+    """Let the leader and the user know that a worker didn't get through init()."""
+
+    process: str
+    failure: Failure
+
+
+class Abandon(NamedTuple):
+    """The session is over. End every worker and forget what they did, then join anew."""
+
+    why: str
+    held: int
+    """How many deliveries it held."""
+
+
+Command = Deliver | TakeBack | Commit | End | TellStacks | Kill | TellInitFailure | Abandon

@@ -1,0 +1,100 @@
+"""Every delivery that a session holds, from its lease to its report. Pure bookkeeping, no I/O.
+
+Leased → backlog → a worker's line → answered → committer → reports. Whatever is between the first and the last of
+these is in `held`, by token; and each leaves it by one report: decided, to be tried again, or returned.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from parallelrun_agent.line import InHand
+from parallelrun_agent.worker import NEVER, Worker
+from parallelrun_core.outcome import Outcome
+from parallelrun_core.store.agent_queue import Delivery, Reports
+
+_REPORT_WITHIN_S = 0.005
+
+
+class Desk:
+    """The deliveries of one session."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Delivery] = {}
+        self.backlog: deque[InHand] = deque()
+        """Leased, and with no worker yet."""
+        self.reports = Reports()
+        """What the next turn says."""
+        self._reports_since = 0.0
+
+    @property
+    def unreported(self) -> int:
+        """How many are still on their way to a report."""
+        return len(self.held) - len(self.reports)
+
+    def report_by(self, *, busy: bool) -> float:
+        """When what there is to report must be reported: soon, so that the turn which leases can carry it, too."""
+        if not self.reports:
+            return NEVER
+        return self._reports_since + (_REPORT_WITHIN_S if busy else 0.0)
+
+    def receive(self, deliveries: Iterable[Delivery]) -> None:
+        """These have been leased."""
+        for delivery in deliveries:
+            self.held[delivery.token] = delivery
+            self.backlog.append(InHand(delivery))
+
+    def hand_out(self, able: list[Worker], depth: int, now: float) -> Iterator[tuple[Worker, InHand]]:
+        """Put the backlog into the shortest lines, `depth` long at most; what has no room stays."""
+        waiting: list[InHand] = []
+        while self.backlog:
+            entry = self.backlog.popleft()
+            worker = max(able, key=lambda each: each.line.room(depth, now))
+            if worker.line.room(depth, now) == 0:
+                waiting.append(entry)
+                break
+            if entry.delivery.is_suspect and len(worker.line):
+                waiting.append(entry)
+                continue
+            worker.line.push(entry, now)
+            yield worker, entry
+        self.backlog.extendleft(reversed(waiting))
+
+    def take_again(self, entries: list[InHand]) -> None:
+        """These were not begun by whoever had them: they are next."""
+        self.backlog.extendleft(reversed(entries))
+
+    def give_back(self, entries: Iterable[InHand], now: float) -> None:
+        """These can't be run here, and nobody is to be charged for it."""
+        self._note(now)
+        self.reports.returns += [(entry.delivery.mini_batch, entry.delivery.token) for entry in entries]
+
+    def give_back_backlog(self, now: float) -> None:
+        self.give_back(self.backlog, now)
+        self.backlog.clear()
+
+    def kept(self, outcome: Outcome, encoded: bytes, now: float) -> None:
+        """This outcome is durable."""
+        self._note(now)
+        reports = self.reports.retries if outcome.status == "retry" else self.reports.decided
+        reports.append((outcome.mini_batch, outcome.token, encoded))
+
+    def not_kept(self, outcome: Outcome, now: float) -> None:
+        """This outcome can't be made durable: as if it had not been."""
+        self._note(now)
+        self.reports.returns.append((outcome.mini_batch, outcome.token))
+
+    def said(self, reports: Reports) -> None:
+        """The queue has heard these: they were the first ones."""
+        for token in reports.tokens():
+            self.held.pop(token, None)
+        self.reports = Reports(
+            self.reports.decided[len(reports.decided) :],
+            self.reports.retries[len(reports.retries) :],
+            self.reports.returns[len(reports.returns) :],
+        )
+
+    def _note(self, now: float) -> None:
+        if not self.reports:
+            self._reports_since = now

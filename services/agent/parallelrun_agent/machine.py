@@ -1,0 +1,317 @@
+"""What a node decides for one job. Pure, no I/O: events and the time come in, commands come out, in order.
+
+Whoever drives it tells it what happened, then does what is in `commands`, and keeps nothing in mind that is not a
+process, a file or a connection. So whole histories can be played without any of these.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from parallelrun_agent.commands import Abandon, Command, Commit, Deliver
+from parallelrun_agent.desk import Desk
+from parallelrun_agent.line import InHand
+from parallelrun_agent.look_ahead import LookAhead
+from parallelrun_agent.outcomes import Answer, Exit, Recorder, cause_of_death
+from parallelrun_agent.staff import Staff
+from parallelrun_agent.trust import Trust
+from parallelrun_agent.worker import NEVER, Worker
+from parallelrun_core import failpoints
+from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.states import JobState
+from parallelrun_core.store.agent_queue import Mode, Reports, Turn
+
+_TURNS_PER_LEASE = 4
+_NOBODYS_FAULT = ("drained", "disk_full", "distrusted")
+"""Reasons for ending a worker that are not about what runs in it."""
+
+
+class NextTurn(NamedTuple):
+    """What to say to the queue, and how many mini-batches to ask for."""
+
+    mode: Mode
+    reports: Reports
+    want: int
+
+
+class JobMachine:
+    """One job on one node, through all of its sessions.
+
+    Args:
+        limit: the most workers that the job may have on this node.
+        shutdown_s: how long a worker's shutdown() may take.
+    """
+
+    def __init__(self, spec: JobSpec, recorder: Recorder, *, limit: int, lease_s: float, shutdown_s: float) -> None:
+        self.commands: deque[Command] = deque()
+        run_s = spec.run_invocation_timeout
+        self.staff = Staff(self.commands, limit=limit, run_s=run_s, shutdown_s=shutdown_s)
+        self.state: JobState | None = JobState.PROCESSING
+        self.ready = 0
+        """Mini-batches that wait on Redis, as far as this node knows."""
+        self.left = False
+        self._spec = spec
+        self._recorder = recorder
+        self._lease_s = lease_s
+        self._look_ahead = LookAhead(enabled=spec.look_ahead)
+        self._draining = False
+        self._end_by = NEVER
+        self._begin_session()
+
+    def _begin_session(self) -> None:
+        self.joined = False
+        self.disk_is_full = False
+        self.desk = Desk()
+        self._trust = Trust(self._lease_s)
+        self._turn_by = 0.0
+        self.staff.workers.clear()
+        self.commands.clear()
+
+    def _abandon(self, why: str) -> None:
+        """The lease is gone, or may be: nothing that this session holds is its own any more."""
+        held = len(self.desk.held)
+        self._begin_session()
+        self.commands.append(Abandon(why, held))
+
+    # Turns: what is said to the queue, and what it answers
+
+    def turn_due(self, now: float) -> bool:
+        """Whether there is something to say, to ask for, or a lease to renew."""
+        return now >= self.report_by or now >= self._turn_by or self._wants(now) > 0 or self._is_done()
+
+    @property
+    def report_by(self) -> float:
+        return self.desk.report_by(busy=self.staff.is_busy)
+
+    def look_again(self) -> None:
+        """Take the next turn at once, to see whether the job has ended."""
+        self._turn_by = 0.0
+
+    def next_turn(self, now: float) -> NextTurn | None:
+        """The next turn; None when there is nothing to leave, which is then done."""
+        fenced = failpoints.enabled("commit.fence")
+        mode: Mode = "stay" if self.joined and fenced else "join"
+        if self._is_done():
+            mode = "leave"
+            if not self.joined:
+                self.left = True
+                return None
+        sending, rest = self.desk.reports.split()
+        if mode == "leave" and rest and self.state is JobState.PROCESSING:
+            mode = "stay"  # what doesn't fit in one turn must be said before the last one
+        return NextTurn(mode, sending, 0 if mode == "leave" else self._wants(now))
+
+    def answered_turn(self, turn: NextTurn, answer: Turn, *, sent_at: float, now: float) -> None:
+        """What a turn brought; it may have been long in coming, and the time of a run() begins now."""
+        if answer.lost:
+            self.state = answer.state
+            self._abandon("session_lost")
+            return
+        self.joined = True
+        self.desk.said(turn.reports)
+        self._trust.renewed(sent_at)
+        self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
+        self.state, self.ready = answer.state, answer.ready
+        self.left = turn.mode == "leave"
+        self.desk.receive(answer.deliveries)
+        self._hand_out(now)
+        if self.state is not JobState.PROCESSING:  # the job takes no more results
+            self.desk.backlog.clear()
+            self.staff.end_all(now, orderly=self.state is JobState.FINALIZING)
+
+    def trusted_s(self, now: float) -> float:
+        """How long this session may still be believed to hold what it has leased."""
+        return self._trust.left_s(now) if self.joined else 0.0
+
+    def _wants(self, now: float) -> int:
+        """How many more to lease now: nothing until the lines have room for a good part of what they may hold."""
+        if not self._is_open or not self.ready:
+            return 0
+        depth = self._look_ahead.depth
+        rooms = [worker.line.room(depth, now) for worker in self.staff.able()]
+        needy = any(room >= (depth + 1) // 2 for room in rooms)
+        return max(0, sum(rooms) - len(self.desk.backlog)) if needy else 0
+
+    @property
+    def _is_open(self) -> bool:
+        """More can be begun here."""
+        return self.state is JobState.PROCESSING and not self._draining and not self.disk_is_full
+
+    # Workers
+
+    def wanted_workers(self, now: float) -> int:
+        """How many more workers this job could use on this node."""
+        return self.staff.wanted(self.ready, now) if self._is_open else 0
+
+    def worker_started(self, worker: Worker) -> None:
+        self.staff.workers.append(worker)
+
+    def worker_ready(self, worker: Worker) -> None:
+        """It is through init(). It gets something when all that it said was heard (`heard`)."""
+        self.staff.got_ready(worker)
+
+    def init_failed(self, process: str, failure: Failure, now: float, worker: Worker | None = None) -> None:
+        """A worker didn't get through init(), or couldn't even be started: nobody's try."""
+        if worker is not None:
+            worker.ending = True
+        self.staff.init_failed(process, failure, now)
+
+    def answered(self, worker: Worker, mini_batch: int, answer: Answer, now: float) -> None:
+        """It has run the head of its line.
+
+        Raises:
+            LookupError: this was not the head, so it can't be trusted any more.
+        """
+        elapsed_s = now - worker.line.head_since
+        entry = worker.line.answered(mini_batch, now)
+        self._look_ahead.observe(answer.run_s + entry.load_s)
+        self._conclude(entry, worker, answer, elapsed_s)
+
+    def rows_not_taken(self, worker: Worker, mini_batch: int, now: float) -> None:
+        """The disk took no more of the rows of the head of its line: nobody's try. `disk_failed` follows.
+
+        Raises:
+            LookupError: as for `answered`.
+        """
+        self.desk.give_back([worker.line.answered(mini_batch, now)], now)
+
+    def heard(self, worker: Worker, now: float) -> None:
+        """All that it has said so far was told: it may have room now, or be done."""
+        self._hand_out(now)
+        self._end_if_drained(worker, now)
+
+    def confused(self, worker: Worker) -> None:
+        """What it says can't be trusted any more."""
+        self.staff.kill(worker, "confused")
+
+    def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:
+        """What `TakeBack` brought: another worker may have it, or else another node."""
+        entries = worker.line.take_back(mini_batches)
+        if self._is_open:
+            self.desk.take_again(entries)
+            self._hand_out(now)
+            self.desk.give_back_backlog(now)
+        else:
+            self.desk.give_back(entries, now)
+        self._end_if_drained(worker, now)
+
+    def undelivered(self, worker: Worker, entry: InHand, now: float) -> None:
+        """The disk kept this from being handed over. `disk_failed` follows."""
+        self.desk.give_back(worker.line.take_back([entry.delivery.mini_batch]), now)
+
+    def unreadable(self, worker: Worker, entry: InHand, failure: Failure) -> None:
+        """Its message can't be read, and won't be by anybody."""
+        for each in worker.line.take_back([entry.delivery.mini_batch]):
+            self._conclude(each, worker, Answer(failure=failure), 0.0)
+
+    def exited(self, worker: Worker, end: Exit, now: float) -> None:
+        """It is dead, and all that it had said was told before."""
+        self.staff.workers.remove(worker)
+        if not worker.ready and not worker.ending:
+            failure = Failure("INIT_DIED", f"The worker ended in init(), code {end.code}.")
+            self.init_failed(worker.process, failure, now)
+        head, rest = worker.line.died(running=worker.ready)
+        if head is not None and (worker.kill_reason in _NOBODYS_FAULT or worker.line.head_since > worker.condemned_at):
+            rest.insert(0, head)  # in the second case the one that hung has answered yet: this one came after it
+            head = None
+        if worker.kill_reason in _NOBODYS_FAULT or self._draining:
+            self.desk.give_back(rest, now)
+        else:
+            self.desk.take_again(rest)
+        if head is not None:
+            elapsed_s = now - worker.line.head_since
+            failure = cause_of_death(end, reason=worker.kill_reason, timeout_s=self._spec.run_invocation_timeout)
+            self._conclude(head, worker, Answer(run_s=elapsed_s, failure=failure), elapsed_s)
+        self._hand_out(now)
+
+    def _hand_out(self, now: float) -> None:
+        """Give the backlog to the workers; when nobody is left here to run it, give it back."""
+        if not self.desk.backlog:
+            return
+        able = self.staff.able()
+        if not able or self.disk_is_full:
+            self.desk.give_back_backlog(now)
+            return
+        for worker, entry in self.desk.hand_out(able, self._look_ahead.depth, now):
+            self.commands.append(Deliver(worker, entry))
+
+    def _conclude(self, entry: InHand, worker: Worker, answer: Answer, elapsed_s: float) -> None:
+        self.commands.append(Commit(self._recorder.outcome(entry, worker, answer, elapsed_s), worker))
+
+    # What the committer says
+
+    def kept(self, outcome: Outcome, encoded: bytes, now: float) -> None:
+        """This outcome is durable."""
+        self.desk.kept(outcome, encoded, now)
+
+    def rowless(self, outcome: Outcome) -> None:
+        """The rows of this outcome are not where its worker said: a try that failed, and a worker to be ended."""
+        self.commands.append(Commit(self._recorder.without_rows(outcome), None))
+        self.staff.kill_writer(outcome.part, "distrusted")
+
+    def not_kept(self, outcome: Outcome, now: float, *, part_is_lost: bool) -> None:
+        """This outcome could not be made durable; a file that lost rows takes no more. `disk_failed` follows."""
+        self.desk.not_kept(outcome, now)
+        if part_is_lost:
+            self.staff.kill_writer(outcome.part, "disk_full")
+
+    # The disk
+
+    def disk_failed(self, now: float) -> None:
+        """Something could not be written: take nothing more, and leave everybody with what runs."""
+        if self.disk_is_full:
+            return
+        self.disk_is_full = True
+        self.desk.give_back_backlog(now)
+        self.staff.take_back()
+
+    def disk_has_room(self) -> None:
+        self.disk_is_full = False
+
+    # Time
+
+    def overdue(self, now: float) -> list[Worker]:
+        """Those that seem to have run for too long. Hear them first: this node may have been the slow one."""
+        return [worker for worker in self.staff.workers if self.staff.hangs(worker, now)]
+
+    def check_time(self, now: float) -> None:
+        """Enforce the lease, the run timeout and the end of the job; take back what waits behind a slow head."""
+        fenced = failpoints.enabled("commit.fence") and failpoints.enabled("lease.trust")
+        if self.joined and not self._trust.holds(now) and fenced:
+            self._abandon("lease_expired")
+            return
+        self.staff.check_time(now)
+        if now > self._end_by:
+            self.staff.kill_all("drained")
+
+    # Ends
+
+    def end_idle_worker(self, now: float) -> bool:
+        """End one that has nothing to do and for which nothing is in sight; whether there was one."""
+        worker = self.staff.idle() if not self.ready and not self.desk.backlog else None
+        if worker is not None:
+            self.staff.end(worker, now)
+        return worker is not None
+
+    def drain(self, grace_s: float, now: float) -> None:
+        """Finish what runs, return the rest, then leave."""
+        self._draining = True
+        self._end_by = now + grace_s
+        self.desk.give_back_backlog(now)
+        self.staff.take_back()
+        for worker in self.staff.workers:
+            if not worker.ready:
+                self.staff.kill(worker, "drained")
+
+    def _end_if_drained(self, worker: Worker, now: float) -> None:
+        if self._draining and worker.ready and not worker.line:
+            self.staff.end(worker, now)
+
+    def _is_done(self) -> bool:
+        ended = self._draining or self.state is not JobState.PROCESSING
+        if not ended or self.staff.workers:
+            return False
+        # What is still being made durable is on the desk; in a job that has ended nobody wants it any more.
+        return self.state is not JobState.PROCESSING or self.desk.unreported <= 0

@@ -1,0 +1,154 @@
+"""The workers of one job on one node: how many, for how long, and when to end one. Pure policy, no I/O."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from parallelrun_agent.commands import Command, End, Kill, TakeBack, TellInitFailure, TellStacks
+from parallelrun_agent.look_ahead import SLOW_HEAD_S
+from parallelrun_agent.worker import NEVER, Worker
+from parallelrun_core.outcome import Failure
+
+_INIT_FAILURES_PER_WORKER = 3  # a node stops trying after so many (reference §3.7)
+_FIRST_SPAWN_PAUSE_S = 0.05
+_LONGEST_SPAWN_PAUSE_S = 2.0
+_TELL_STACKS_S = 0.2
+"""How long a worker that is to be killed has for writing its stacks."""
+_ASK_AFTER_S = 1.0
+"""Who has been in init() for longer when the job ends is asked where it hangs."""
+
+
+class Staff:
+    """Who is there, who else is wanted, and who must go.
+
+    Args:
+        commands: where to put what is to be done to a process.
+        limit: the most workers that the job may have on this node.
+        run_s, shutdown_s: how long a worker's run() and shutdown() may take.
+    """
+
+    def __init__(self, commands: deque[Command], *, limit: int, run_s: float, shutdown_s: float) -> None:
+        self.workers: list[Worker] = []
+        self._commands = commands
+        self._limit = limit
+        self._run_s = run_s
+        self._shutdown_s = shutdown_s
+        self._init_failed = 0
+        self._spawn_pause_s = _FIRST_SPAWN_PAUSE_S
+        self._spawn_after = 0.0
+
+    # Who is there
+
+    @property
+    def is_busy(self) -> bool:
+        return any(worker.line for worker in self.workers)
+
+    def able(self) -> list[Worker]:
+        """Those that can be given something."""
+        return [worker for worker in self.workers if worker.ready and not worker.ending]
+
+    def idle(self) -> Worker | None:
+        """One that has nothing to do."""
+        return next((worker for worker in self.able() if not worker.line), None)
+
+    def wanted(self, ready: int, now: float) -> int:
+        """How many more the job could use here, when so many mini-batches are ready."""
+        if now < self._spawn_after:
+            return 0
+        hopeless = self._init_failed >= _INIT_FAILURES_PER_WORKER * self._limit
+        if hopeless and not any(worker.ready for worker in self.workers):
+            return 0
+        free = sum(not worker.line for worker in self.workers)  # starting or idle: they will take some of it
+        return min(self._limit - len(self.workers), ready - free)
+
+    def got_ready(self, worker: Worker) -> None:
+        """It is through init(), so others may get through as well."""
+        worker.ready = True
+        self._init_failed, self._spawn_pause_s = 0, _FIRST_SPAWN_PAUSE_S
+
+    def init_failed(self, process: str, failure: Failure, now: float) -> None:
+        """A worker didn't get through init(); pauses before the next ones get longer and longer."""
+        self._init_failed += failure.category == "INIT_EXCEPTION"
+        self._spawn_pause_s = min(_LONGEST_SPAWN_PAUSE_S, 2 * self._spawn_pause_s)
+        self._spawn_after = now + self._spawn_pause_s
+        self._commands.append(TellInitFailure(process, failure))
+
+    # Ways to end one
+
+    def end(self, worker: Worker, now: float) -> None:
+        """Let it finish and shut down, within its time."""
+        if not worker.ending:
+            worker.ending = True
+            worker.kill_at = now + self._shutdown_s
+            self._commands.append(End(worker))
+
+    def kill(self, worker: Worker, reason: str) -> None:
+        """End it now; the first reason stays."""
+        if not worker.kill_reason or worker.kill_at != NEVER:
+            worker.kill_reason = worker.kill_reason or reason
+            worker.kill_at = NEVER
+            worker.ending = True
+            self._commands.append(Kill(worker))
+
+    def kill_writer(self, part_name: str, reason: str) -> None:
+        """Nobody must add to this part file any more."""
+        for worker in self.workers:
+            if part_name and worker.part_name == part_name:
+                self.kill(worker, reason)
+
+    def _let_tell(self, worker: Worker, reason: str, why: str, now: float) -> None:
+        """End it as soon as it has told where it hangs. What it answers until then counts."""
+        if not worker.kill_reason:
+            worker.kill_reason = reason
+            worker.condemned_at = now
+            worker.kill_at = now + _TELL_STACKS_S
+            worker.ending = True
+            self._commands.append(TellStacks(worker, why))
+
+    # Time
+
+    def hangs(self, worker: Worker, now: float) -> bool:
+        """It has run the head of its line for too long."""
+        return worker.ready and not worker.kill_reason and worker.line.running_s(now) > self._run_s
+
+    def check_time(self, now: float) -> None:
+        """End who has run for too long; take back what waits behind a slow head."""
+        for worker in self.workers:
+            if now >= worker.kill_at:
+                self._end_in_time(worker, now)
+            elif worker.ready and not worker.kill_reason:
+                self._check_head(worker, now)
+
+    def _end_in_time(self, worker: Worker, now: float) -> None:
+        if worker.kill_reason:  # it has had its time for telling its stacks
+            self.kill(worker, worker.kill_reason)
+        else:
+            self._let_tell(worker, "shutdown_timeout", "shutdown() took too long.", now)
+
+    def _check_head(self, worker: Worker, now: float) -> None:
+        hangs = self.hangs(worker, now)
+        if hangs or (worker.line.running_s(now) > SLOW_HEAD_S and len(worker.line) > 1):
+            self._commands.append(TakeBack(worker))
+        if hangs:
+            self._let_tell(worker, "run_timeout", f"run() took longer than {self._run_s:g} s.", now)
+
+    # All of them
+
+    def take_back(self) -> None:
+        """Leave everybody with what runs, and nothing behind it."""
+        self._commands.extend(TakeBack(worker) for worker in self.workers if worker.ready)
+
+    def kill_all(self, reason: str) -> None:
+        for worker in self.workers:
+            self.kill(worker, reason)
+
+    def end_all(self, now: float, *, orderly: bool) -> None:
+        """The job has ended: `shutdown()` and out, or just out. Who hangs in init() is asked where."""
+        for worker in self.workers:
+            # Who is still busy when all is decided runs what a second delivery has decided.
+            if orderly and worker.ready and not worker.line:
+                self.end(worker, now)
+            elif not worker.ready and now - worker.started > _ASK_AFTER_S:
+                self._let_tell(worker, "hung_in_init", "The job ended before init() had.", now)
+            else:
+                self.kill(worker, "ended")

@@ -1,0 +1,30 @@
+"""One worker as decisions see it: what it has in hand, and how far it is in its life. Pure bookkeeping, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from parallelrun_agent.line import Line
+
+NEVER = float("inf")
+
+
+@dataclass(slots=True, eq=False)
+class Worker:
+    """What is known of a worker process. Times are monotonic."""
+
+    process: str
+    part_name: str
+    """Of the file that its rows go to; empty when none are kept."""
+    started: float
+    line: Line = field(default_factory=Line)
+    ready: bool = False
+    """It is through init()."""
+    ending: bool = False
+    """It gets nothing more."""
+    kill_reason: str = ""
+    """Why we ended it; empty while we have not."""
+    kill_at: float = NEVER
+    """When it is to be killed: the time that it has for an orderly end, or for telling where it hangs."""
+    condemned_at: float = NEVER
+    """When it was seen to hang; what it has begun since then is not what it hung in."""
