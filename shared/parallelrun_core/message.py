@@ -38,12 +38,13 @@ REFERENCE: Final = 2
 DESCRIBED: Final = 3
 DESCRIBED_ZSTD: Final = 4
 
-# Below this, Zstandard's own header costs more than it saves.
-_COMPRESS_FROM_BYTES: Final = 512
+# Below this, the time that Zstandard takes to begin costs more than the bytes that it saves.
+_COMPRESS_FROM_BYTES: Final = 1024
 # A mini-batch may hold any number of paths, but a decoder must not be talked into filling the memory.
 _MAX_DECODED_BYTES: Final = 1 << 31
 
-_compressor = zstandard.ZstdCompressor(level=3)
+# Level 1 packs names tighter, too: higher levels take chance matches in random ones, which cost more than they save.
+_compressor = zstandard.ZstdCompressor(level=1)
 _decompressor = zstandard.ZstdDecompressor()
 
 
