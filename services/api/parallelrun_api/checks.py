@@ -165,7 +165,7 @@ def _matches(pattern: str) -> bool:
 
 
 def _holds_a_file(folder: Path) -> bool:
-    """Whether a file is somewhere below a folder; looks no further than to the first."""
+    """Whether a file is somewhere below a folder, as it will be listed; looks no further than to the first."""
     pending = [str(folder)]
     looked_at = 0
     while pending:
@@ -176,9 +176,11 @@ def _holds_a_file(folder: Path) -> bool:
                     looked_at += 1
                     if looked_at > _MAX_LOOKED_AT or entry.is_file():
                         return True
-                    if entry.is_dir(follow_symlinks=False):
+                    if entry.is_dir():
                         pending.append(entry.path)
-        except PermissionError:
+        except OSError as error:
+            if error.filename != current:
+                return True  # a link that leads to itself is listed as a file
             if current == str(folder):
                 raise
     return False
