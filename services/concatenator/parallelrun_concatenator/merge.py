@@ -8,7 +8,7 @@ import secrets
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from mmap import ACCESS_READ, mmap
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +18,8 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.recordlog import sync_folder
 
 _OPEN_PARTS = 200
-_BUFFERS = 512
-_BUFFERED_BYTES = 4 << 20
+_BLOCK_BYTES = 1 << 20  # so small that it stays in the processor's cache from reading to writing
+_SYNC_EVERY_BYTES = 64 << 20
 
 
 class Merged(NamedTuple):
@@ -42,77 +42,127 @@ def merge(segments: Iterable[Segment], parts: Path, target: Path, progress: Call
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".merging-{parts.parent.name}-{secrets.token_hex(8)}")
     opened = _Parts(parts)
-    digest = hashlib.sha256()
-    length = 0
     try:
-        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        try:
-            pending: list[memoryview] = []
-            size = 0
+        with _Output(beside, progress) as output:
             for segment in segments:
-                rows = opened.rows(segment)
-                digest.update(rows)
-                pending.append(rows)
-                size += len(rows)
-                if len(pending) >= _BUFFERS or size >= _BUFFERED_BYTES:
-                    length += _write(fd, pending, size)
-                    pending, size = [], 0
-                    progress(length)
-            length += _write(fd, pending, size)
+                opened.copy(segment, output)
             failpoints.reach("concatenate.before_sync")
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-            opened.close()
+            merged = output.finish()
         failpoints.reach("concatenate.before_rename")
         os.rename(beside, target)
         failpoints.reach("concatenate.after_rename")
         sync_folder(target.parent)
     finally:
+        opened.close()
         beside.unlink(missing_ok=True)
-    progress(length)
-    return Merged(length, digest.hexdigest())
+    progress(merged.length)
+    return merged
 
 
-def _write(fd: int, pending: list[memoryview], size: int) -> int:
-    written = os.writev(fd, pending) if pending else 0
-    if written < size:  # the disk takes no more at once: go on with the rest, or be told why not
-        rest = memoryview(b"".join(pending))[written:]
-        while rest:
-            rest = rest[os.write(fd, rest) :]
-    return size
+class _Output:
+    """A new file, block by block. `with` it.
+
+    While a block is read and written the one before is hashed, which takes as long as all the rest; and what has been
+    written goes to the disk meanwhile, so that there is little to wait for at the end.
+    """
+
+    def __init__(self, path: Path, progress: Callable[[int], None]) -> None:
+        self.length = 0
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        self._progress = progress
+        self._block, self._hashing = memoryview(bytearray(_BLOCK_BYTES)), memoryview(bytearray(_BLOCK_BYTES))
+        self._filled = 0
+        self._digest = hashlib.sha256()
+        self._hasher, self._syncer = ThreadPoolExecutor(1, "hash"), ThreadPoolExecutor(1, "sync")
+        self._hashed: Future[None] | None = None
+        self._synced: Future[None] | None = None
+        self._sync_at = _SYNC_EVERY_BYTES
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hasher.shutdown()
+        self._syncer.shutdown()
+        os.close(self._fd)
+
+    def room(self, wanted: int) -> memoryview:
+        """Where the next bytes go: as many as are wanted, or fewer."""
+        return self._block[self._filled : self._filled + wanted]
+
+    def filled(self, count: int) -> None:
+        """So many bytes are now where there was room."""
+        self._filled += count
+        if self._filled == len(self._block):
+            self._write()
+
+    def finish(self) -> Merged:
+        """Write what is left, and make all of it durable."""
+        self._write()
+        if self._hashed:
+            self._hashed.result()
+        if self._synced:
+            self._synced.result()
+        os.fsync(self._fd)
+        return Merged(self.length, self._digest.hexdigest())
+
+    def _write(self) -> None:
+        rest = self._block[: self._filled]
+        if self._hashed:
+            self._hashed.result()
+        self._hashed = self._hasher.submit(self._digest.update, rest)
+        self.length += len(rest)
+        while rest:  # a disk that takes no more at once takes the rest, or says why not
+            rest = rest[os.write(self._fd, rest) :]
+        self._block, self._hashing, self._filled = self._hashing, self._block, 0
+        self._sync()
+        self._progress(self.length)
+
+    def _sync(self) -> None:
+        """Bring what there is to the disk, unless that is going on."""
+        if self.length < self._sync_at or (self._synced and not self._synced.done()):
+            return
+        if self._synced:
+            self._synced.result()  # what goes wrong is told once, and only here
+        self._synced = self._syncer.submit(os.fdatasync, self._fd)
+        self._sync_at = self.length + _SYNC_EVERY_BYTES
 
 
 class _Parts:
-    """Part files, mapped into memory; not more at once than file descriptors allow."""
+    """Part files, open for reading; not more at once than file descriptors allow."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._maps: OrderedDict[str, memoryview] = OrderedDict()
+        self._fds: OrderedDict[str, int] = OrderedDict()
 
-    def rows(self, segment: Segment) -> memoryview:
-        rows = self._map(segment.part)[segment.offset : segment.offset + segment.length]
-        if len(rows) != segment.length or zlib.crc32(rows) != segment.crc:
+    def copy(self, segment: Segment, output: _Output) -> None:
+        fd = self._open(segment.part)
+        at, end, crc = segment.offset, segment.offset + segment.length, 0
+        while at < end:
+            room = output.room(end - at)
+            count = os.preadv(fd, [room], at)
+            if not count:
+                break
+            crc = zlib.crc32(room[:count], crc)
+            output.filled(count)
+            at += count
+        if at < end or crc != segment.crc:
             raise CorruptLog(
                 f"the rows of mini-batch {segment.mini_batch} in parts/{segment.part} (offset {segment.offset}, "
                 f"{segment.length} bytes) are not what was committed"
             )
-        return rows
 
-    def _map(self, part: str) -> memoryview:
-        found = self._maps.get(part)
-        if found is None:
-            with open(self._folder / part, "rb") as file:
-                try:
-                    found = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
-                except ValueError as error:
-                    raise CorruptLog(f"parts/{part} is empty, but rows of it were committed") from error
-            self._maps[part] = found
-            if len(self._maps) > _OPEN_PARTS:
-                self._maps.popitem(last=False)  # it is unmapped once nothing points into it
+    def _open(self, part: str) -> int:
+        fd = self._fds.get(part)
+        if fd is None:
+            fd = self._fds[part] = os.open(self._folder / part, os.O_RDONLY | os.O_CLOEXEC)
+            if len(self._fds) > _OPEN_PARTS:
+                os.close(self._fds.popitem(last=False)[1])
         else:
-            self._maps.move_to_end(part)
-        return found
+            self._fds.move_to_end(part)
+        return fd
 
     def close(self) -> None:
-        self._maps.clear()
+        for fd in self._fds.values():
+            os.close(fd)
+        self._fds.clear()

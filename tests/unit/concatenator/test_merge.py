@@ -67,7 +67,7 @@ def test_rows_come_in_mini_batch_order_whatever_order_they_were_committed_in(
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(merge_module, "_OPEN_PARTS", 2)
-        patch.setattr(merge_module, "_BUFFERS", 3)
+        patch.setattr(merge_module, "_BLOCK_BYTES", 3)
         job = Job(Path(name))
         order = random.Random(seed)
         numbers = list(range(len(rows)))
@@ -144,10 +144,9 @@ def test_a_disk_that_takes_a_little_at_a_time_gets_it_all(job: Job, monkeypatch:
         job.commit(number, b"%d\n" % number * 3)
     job.write()
     whole = job.merge()
-    write, writev = os.write, os.writev
-    monkeypatch.setattr(os, "writev", lambda fd, buffers: writev(fd, buffers[:2]))
+    write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:7]))
-    monkeypatch.setattr(merge_module, "_BUFFERS", 9)
+    monkeypatch.setattr(merge_module, "_BLOCK_BYTES", 9)
     assert job.merge() == whole
 
 
@@ -158,7 +157,7 @@ def test_a_disk_that_is_full_publishes_nothing(job: Job, monkeypatch: pytest.Mon
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "writev", full)
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space"):
         job.merge()
     assert names_in(job.target.parent) == []
@@ -168,7 +167,7 @@ def test_the_target_appears_only_whole(job: Job, monkeypatch: pytest.MonkeyPatch
     for number in range(20):
         job.commit(number, b"%d\n" % number)
     job.write()
-    monkeypatch.setattr(merge_module, "_BUFFERS", 2)
+    monkeypatch.setattr(merge_module, "_BLOCK_BYTES", 2)
     seen: list[bool] = []
     merge(SegmentTable(job.folder).in_order(), job.parts, job.target, lambda _: seen.append(job.target.exists()))
     assert len(seen) > 5
@@ -181,7 +180,7 @@ def test_two_at_the_same_time_do_not_disturb_each_other(job: Job, monkeypatch: p
     for number in range(20):
         job.commit(number, b"%d\n" % number)
     job.write()
-    monkeypatch.setattr(merge_module, "_BUFFERS", 5)
+    monkeypatch.setattr(merge_module, "_BLOCK_BYTES", 5)
     inner: list[str] = []
 
     def another_begins(_: int) -> None:
