@@ -7,34 +7,64 @@ import json
 import os
 import platform
 import sys
+import time
 import traceback
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-BENCHMARKS = ("noop",)
+from benchmarks import SIZES, Size
+
+BENCHMARKS = {
+    "packing": "paths in one message, and what packing costs",
+    "scheduling": "mini-batches cut, recorded and published each second",
+    "folder": "one huge folder: to the first run(), and to the end of listing",
+    "memory": "master and Redis while twenty huge folders are listed",
+    "noop": "what a mini-batch costs when run() does nothing",
+    "one_by_one": "the same, one mini-batch in flight for each worker",
+    "hashing": "real work on 64 KB files, beside other systems",
+    "many": "very many mini-batches in one job",
+    "concatenation": "segments into one output, beside `cat`",
+    "latency": "one trivial job, on a warm cluster and from nothing",
+}
 RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> int:
     """Run the benchmarks that were asked for; 0 when all ran clean."""
-    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(BENCHMARKS)} (all when none)")
-    parser.add_argument("--full", action="store_true", help="at full size")
+    names = "".join(f"\n  {name:16}{what}" for name, what in BENCHMARKS.items())
+    parser = argparse.ArgumentParser(
+        prog="benchmarks",
+        description=f"{__doc__}\n\nBenchmarks, all of them when none is named:{names}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--size", choices=SIZES, default="quick", help="tiny only shows that it runs")
+    parser.add_argument("--full", action="store_const", const="full", dest="size", help="at full size, with rivals")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - set(BENCHMARKS))
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]!r}; there is: {', '.join(BENCHMARKS)}")
-    return max(_run(name, full=options.full) for name in options.names or BENCHMARKS)
+    return max(_run(name, options.size) for name in options.names or BENCHMARKS)
 
 
-def _run(name: str, *, full: bool) -> int:
+def _run(name: str, size: Size) -> int:
+    print(f"{name} ({size}): {BENCHMARKS[name]}", flush=True)
+    began = time.monotonic()
     try:
-        figures = import_module(f"benchmarks.{name}").main(full=full)
+        figures = import_module(f"benchmarks.{name}").main(size)
     except Exception:
         traceback.print_exc()
         print(f"{name} failed=1")
         return 1
+    last = f"{name} {' '.join(f'{key}={value}' for key, value in figures.items())}"
+    if size != "tiny":
+        _keep(name, size, time.monotonic() - began, figures)
+    print(last, flush=True)
+    return 0
+
+
+def _keep(name: str, size: Size, took_s: float, figures: dict[str, object]) -> None:
     RESULTS.mkdir(exist_ok=True)
     record = {
         "benchmark": name,
@@ -42,12 +72,11 @@ def _run(name: str, *, full: bool) -> int:
         "python": platform.python_version(),
         "cpus": len(os.sched_getaffinity(0)),
         "load": os.getloadavg()[0],
-        "full": full,
+        "size": size,
+        "took_s": round(took_s, 1),
         **figures,
     }
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
-    print(name, " ".join(f"{key}={value}" for key, value in figures.items()))
-    return 0
 
 
 if __name__ == "__main__":

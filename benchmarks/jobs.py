@@ -1,0 +1,96 @@
+"""Whole jobs on an embedded cluster, from the submission over HTTP to the finished output: how long, how much CPU."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from benchmarks.measure import cpu_seconds
+from parallelrun.client import Client
+from parallelrun.embedded.cluster import Cluster
+from parallelrun_core.jobfolder import JobFolder, JobResult
+
+
+@dataclass(frozen=True)
+class Run:
+    """One job that has completed."""
+
+    folder: JobFolder
+    result: JobResult
+    wall_s: float
+    """From the submission to the end, as the client sees both."""
+    cpu_s: float
+    """Of all processes and Redis, until the last worker is gone."""
+
+
+class Jobs:
+    """An embedded cluster of one node, everything at its defaults, that runs one job after the other. `with` it."""
+
+    def __init__(self, script: str, *, processes: int = 2) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="parallelrun-bench-")
+        self.home = Path(self._scratch.name)
+        self._code = self.home / "code"
+        self._code.mkdir()
+        (self._code / "entry.py").write_text(script)
+        self.cluster = Cluster(self.home / "cluster", nodes=1, processes=processes)
+        self.client: Client
+
+    def __enter__(self) -> Self:
+        self.cluster.start()
+        self.client = self.cluster.client()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self.cluster.stop()
+        self._scratch.cleanup()
+
+    def cpu_seconds(self) -> float:
+        """CPU that the whole cluster has used so far."""
+        return cpu_seconds(self.cluster.pids().values())
+
+    def start(self, data: Path, **spec: Any) -> str:
+        """Submit a job; returns its id."""
+        whole = {"code": str(self._code), "entry_script": "entry.py", "inputs": {"data": {"path": str(data)}}, **spec}
+        return self.client.jobs.create(whole, upload_code=False).id
+
+    def run(self, data: Path, *, rows: int | None = None, **spec: Any) -> Run:
+        """Run a job to its end. Its files stay until the whole is over.
+
+        Raises:
+            RuntimeError: it did not complete, or its output hasn't so many different rows.
+        """
+        self.settle()
+        cpu, began = self.cpu_seconds(), time.perf_counter()
+        job = self.client.jobs.wait(self.start(data, **spec))
+        wall = time.perf_counter() - began
+        self.settle()
+        used = self.cpu_seconds() - cpu
+        folder = JobFolder(self.cluster.layout.root, job.id)
+        result = folder.result()
+        if result is None or not result.output:
+            raise RuntimeError(f"job {job.id} has no output: {job.failure}")
+        if rows is not None:
+            check(Path(result.output), rows)
+        return Run(folder, result, wall, used)
+
+    def settle(self) -> None:
+        """Until no worker of an earlier job is left, so that its CPU is counted where it belongs."""
+        while any(node.jobs for node in self.client.nodes()):
+            time.sleep(0.05)
+
+
+def check(output: Path, rows: int) -> None:
+    """See that every row is there.
+
+    Raises:
+        RuntimeError: the output hasn't so many different rows; a row is the path of a file, whatever its folder.
+    """
+    with output.open() as lines:
+        found = {os.path.basename(line) for line in lines}
+    if len(found) != rows:
+        raise RuntimeError(f"{output}: {len(found):,} different rows, not {rows:,}")

@@ -1,0 +1,50 @@
+"""One trivial mini-batch: from the submission to `completed` on a warm cluster; from nothing by `parallelrun run`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import Size, data
+from benchmarks.jobs import Jobs
+from benchmarks.measure import Comparison, Figures
+from benchmarks.noop import SCRIPT
+
+_JOB = "code: {code}\nentry_script: entry.py\ninputs: {{data: {data}}}\nmini_batch_size: 1\n"
+_WITHIN_S = 60.0
+
+
+def warm(jobs: Jobs, folder: Path) -> Figures:
+    """A job on a cluster that is up."""
+    return {"seconds": jobs.run(folder, rows=1, mini_batch_size=1).wall_s}
+
+
+def cold(job: Path, out: Path) -> Figures:
+    """The whole command: interpreter, Redis, services, the job, and the end of them all."""
+    command = [str(Path(sys.executable).parent / "parallelrun"), "run", str(job), "--output", str(out)]
+    began = time.perf_counter()
+    subprocess.run(command, check=True, timeout=_WITHIN_S, stdout=subprocess.DEVNULL)
+    return {"seconds": time.perf_counter() - began}
+
+
+def main(size: Size) -> dict[str, object]:
+    """Measure; returns what the last line says."""
+    rounds = {"tiny": 1, "quick": 3, "full": 9}[size]
+    folder = data.files(1)
+    with Jobs(SCRIPT) as jobs:
+        job, numbers = jobs.home / "job.yml", iter(range(rounds))
+        job.write_text(_JOB.format(data=folder, code=jobs.home / "code"))
+        found = Comparison(
+            {
+                "warm cluster": lambda: warm(jobs, folder),
+                "from nothing": lambda: cold(job, jobs.home / f"out-{next(numbers)}"),
+            }
+        ).run(rounds)
+    print(found.table())
+    return {
+        "rounds": rounds,
+        **found.spread("warm cluster", "seconds").fields("warm_s"),
+        **found.spread("from nothing", "seconds").fields("cold_s"),
+    }
