@@ -17,6 +17,7 @@ from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
 
 if TYPE_CHECKING:
+    from parallelrun_core.reading import Reading
     from parallelrun_core.spec import JobSpec
 
 _LONG_POLL_S: Final = 20.0
@@ -40,8 +41,8 @@ class Jobs:
         """Submit a job.
 
         Args:
-            spec: the settings, or the path of a YAML file with them. Relative paths are taken from the
-                folder of that file, or from the current one.
+            spec: the settings, or the path of a YAML file with them, in our own spelling or in one of Azure ML's
+                (docs/compatibility.md). Relative paths are taken from the folder of that file, or from the current one.
             idempotency_key: submitting twice with the same key gives the same job. Drawn at random when not
                 given, so that a request whose answer was lost can be repeated.
             upload_code: send the code folder along. Otherwise the server reads it at its path.
@@ -51,7 +52,7 @@ class Jobs:
         """
         from parallelrun.package_code import zip_folder
 
-        job = absolute_spec(spec)
+        job = read_any(spec).spec
         key = idempotency_key or secrets.token_hex(16)
         if not (upload_code and job.code):
             return self._submit(job, None, key)
@@ -208,17 +209,18 @@ class Jobs:
                 return newer
 
 
-def absolute_spec(spec: JobSpec | dict[str, Any] | str | Path) -> JobSpec:
-    """A checked job spec without relative paths, from whatever a user may give.
+def read_any(spec: JobSpec | dict[str, Any] | str | Path) -> Reading:
+    """A checked job spec without relative paths, and what there is to say about it, from whatever a user may give.
 
     Raises:
         InvalidInput: the file can't be read, or a field is wrong.
     """
-    from parallelrun.spec_file import load_spec
+    from parallelrun.spec_file import read_job_file
+    from parallelrun_core.reading import Reading, read_job
     from parallelrun_core.spec import JobSpec
 
     if isinstance(spec, JobSpec):
-        return spec.relative_to(Path.cwd())
+        return Reading(spec.relative_to(Path.cwd()))
     if isinstance(spec, dict):
-        return JobSpec.parse(spec).relative_to(Path.cwd())
-    return load_spec(spec)
+        return read_job(spec, folder=Path.cwd())
+    return read_job_file(spec)

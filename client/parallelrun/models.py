@@ -52,6 +52,8 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     failure: Failure | None = None
     output: Output | None = None
     spec: dict[str, Any] = {}
+    notes: list[str] = []
+    """What of the document that was submitted is not done there, or not as in Azure."""
     links: dict[str, Any] = {}
 
     @property

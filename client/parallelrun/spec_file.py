@@ -1,4 +1,4 @@
-"""Job files: from YAML on disk to a checked job spec without relative paths."""
+"""Job files, in any spelling: from YAML on disk to a checked job spec without relative paths."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from pathlib import Path
 
 from parallelrun_core.codestore import check_entry_script
 from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
 
 
-def load_spec(path: str | Path, assignments: Iterable[str] = ()) -> JobSpec:
+def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
     """The job that a file describes.
 
     Args:
-        assignments: `path=value` changes, applied in order. Paths in them, too, are taken from the file's folder.
+        assignments: `path=value` changes, applied in order, in the file's own spelling. Paths in them, too, are taken
+            from the file's folder.
 
     Raises:
         InvalidInput: the file can't be read, or fields are wrong: all of them at once.
@@ -27,7 +29,7 @@ def load_spec(path: str | Path, assignments: Iterable[str] = ()) -> JobSpec:
         raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
     for assignment in assignments:
         set_field(document, assignment)
-    return JobSpec.parse(document).relative_to(file.absolute().parent)
+    return read_job(document, folder=file.absolute().parent)
 
 
 def check_paths(spec: JobSpec) -> None:

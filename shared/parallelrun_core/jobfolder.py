@@ -41,6 +41,8 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     code: str
     """Name of the snapshot below `code/`: its sha256."""
     spec: dict[str, Any]
+    notes: list[str] = []
+    """What of the document that was submitted is not done, or not as in Azure."""
 
     def job_spec(self) -> JobSpec:
         return JobSpec.model_validate(self.spec)
@@ -119,7 +121,10 @@ class JobFolder:
 
     def output_paths(self, spec: JobSpec) -> dict[str, str]:
         """Where each of the job's named outputs is."""
-        return {name: given.path or str(self.outputs_of(spec) / name) for name, given in spec.outputs.items()}
+        return {
+            name: given.path or str(self.outputs_of(spec) / (given.file_name or name))
+            for name, given in spec.outputs.items()
+        }
 
     def make_outputs(self, spec: JobSpec) -> None:
         """Make the folders that the job's outputs are in; those that are there already are left alone.

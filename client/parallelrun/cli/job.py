@@ -36,12 +36,13 @@ def create(
     token: Token = "",
 ) -> None:
     """Submit a job, and print its id."""
-    from parallelrun.cli.output import say
-    from parallelrun.spec_file import load_spec
+    from parallelrun.cli.output import say, say_notes
+    from parallelrun.spec_file import read_job_file
 
-    spec = load_spec(file, assignments or ())
+    reading = read_job_file(file, assignments or ())
+    say_notes(reading.notes)
     with connect(url, token) as client:
-        created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
+        created = client.jobs.create(reading.spec, idempotency_key=idempotency_key or None)
         print(created.id, flush=True)
         if stream:
             raise typer.Exit(_follow(client, created))

@@ -79,6 +79,12 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
+def say_notes(notes: Iterable[object]) -> None:
+    """What there is to know about a job file that is right, but won't do all that it says."""
+    for note in notes:
+        say(f"note: {clean(str(note))}")
+
+
 def say(text: str) -> None:
     """A message for people."""
     print(text, file=sys.stderr, flush=True)

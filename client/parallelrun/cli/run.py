@@ -27,9 +27,13 @@ def run_command(
 ) -> None:
     """Run a job on a cluster that is there for this job only, and put output and logs into DIR."""
     from parallelrun.cli.local_run import LocalRun
-    from parallelrun.spec_file import check_paths, load_spec
+    from parallelrun.cli.output import say_notes
+    from parallelrun.spec_file import check_paths, read_job_file
 
-    spec = load_spec(job_file, assignments or ())
-    check_paths(spec)
+    reading = read_job_file(job_file, assignments or ())
+    spec = reading.spec
+    with reading.told_of_the_document():
+        check_paths(spec)
+    say_notes(reading.notes)
     run = LocalRun(spec, folder=output, nodes=nodes, processes=processes, keep=keep, overwrite=overwrite)
     raise typer.Exit(run.run())

@@ -123,6 +123,7 @@ def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None
         failure=_failure(failure, mask) if failure else None,
         output=_output(result) if result and result.output else None,
         spec=masked_spec(record.spec),
+        notes=[mask.text(note) for note in record.notes],
         links=_links(record.job_id),
     )
 

@@ -117,6 +117,8 @@ class Job(_Answer):
     output: Output | None = None
     spec: dict[str, Any]
     """What was submitted; the values of `environment_variables` are masked."""
+    notes: list[str] = []
+    """What of the document that was submitted is not done here, or not as in Azure."""
     links: Links
 
 

@@ -101,10 +101,17 @@ class Submissions:
 
     def _create(self, job_id: str, upload: Upload) -> None:
         spec = upload.spec
-        self._checks.check(spec, has_zip=upload.code is not None)
-        code = self._snapshot(upload)
+        with upload.reading.told_of_the_document():
+            self._checks.check(spec, has_zip=upload.code is not None)
+            code = self._snapshot(upload)
         folder = JobFolder(self._root, job_id)
-        record = JobRecord(job_id=job_id, submitted=time.time(), code=code, spec=spec.model_dump(mode="json"))
+        record = JobRecord(
+            job_id=job_id,
+            submitted=time.time(),
+            code=code,
+            spec=spec.model_dump(mode="json"),
+            notes=[str(note) for note in upload.reading.notes],
+        )
         try:
             folder.create(record)
         except FileExistsError:

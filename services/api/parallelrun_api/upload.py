@@ -15,7 +15,8 @@ from anyio.to_thread import run_sync
 from parallelrun_api.errors import BodyTooLarge, UnsupportedMediaType
 from parallelrun_api.forms import SubmissionForm
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.reading import Reading, read_job
+from parallelrun_core.spec import JobSpec, load_document
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,11 +31,16 @@ MAX_SPEC_BYTES: Final = 1 << 20
 class Upload:
     """One submission, as it was sent."""
 
-    spec: JobSpec
+    reading: Reading
     code: IO[bytes] | None
     """A zip, or None when the spec names a folder."""
     sha256: str
     """Of all that was sent: whether two submissions are the same."""
+
+    @property
+    def spec(self) -> JobSpec:
+        """The job."""
+        return self.reading.spec
 
     def close(self) -> None:
         """Free the zip."""
@@ -57,19 +63,19 @@ async def read_upload(request: Request, *, max_bytes: int, folder: Path) -> Uplo
             headers={"Accept-Post": ", ".join((JSON_TYPE, *YAML_TYPES, FORM_TYPE))},
         )
     text = b"".join([chunk async for chunk in _limited(request, min(max_bytes, MAX_SPEC_BYTES))])
-    parse = _parse_json if kind == JSON_TYPE else JobSpec.parse_text
-    return Upload(spec=await run_sync(parse, text), code=None, sha256=hashlib.sha256(text).hexdigest())
+    parse = _parse_json if kind == JSON_TYPE else _parse_yaml
+    return Upload(reading=await run_sync(parse, text), code=None, sha256=hashlib.sha256(text).hexdigest())
 
 
 async def _read_form(request: Request, max_bytes: int, folder: Path) -> Upload:
     form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES)
     try:
         await form.read(_limited(request, max_bytes), folder)
-        spec = await run_sync(JobSpec.parse_text, form.spec_text())
+        reading = await run_sync(_parse_yaml, form.spec_text())
     except BaseException:
         form.close()
         raise
-    return Upload(spec=spec, code=form.code, sha256=form.sha256())
+    return Upload(reading=reading, code=form.code, sha256=form.sha256())
 
 
 def _media_type(request: Request) -> str:
@@ -80,13 +86,17 @@ def _media_type(request: Request) -> str:
     return header.get_content_type()
 
 
-def _parse_json(text: bytes) -> JobSpec:
+def _parse_yaml(text: bytes | str) -> Reading:
+    return read_job(load_document(text))
+
+
+def _parse_json(text: bytes) -> Reading:
     """JSON proper: as YAML, its tabs would be refused and its escaped emoji torn in two."""
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput.at("", f"not readable as JSON: {error}") from error
-    return JobSpec.parse(document)
+    return read_job(document)
 
 
 async def _limited(request: Request, max_bytes: int) -> AsyncIterator[bytes]:

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
+from parallelrun_core.spec.conda import checked_requirement, python_of, requirements_of
+
 MAX_PATH: Final = 4096
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 FORBIDDEN_IN_FILE_NAME: Final = frozenset('~"#%&*:<>?/\\{|}')
 _MAX_NAME_BYTES: Final = 255
 
-_ELSEWHERE: Final = re.compile(r"(azureml|https?|wasbs?|abfss?|adl|s3|gs|ftp):", re.IGNORECASE)
+_ELSEWHERE: Final = re.compile(r"(azureml|git\+\w+|https?|wasbs?|abfss?|adl|s3|gs|ftp):", re.IGNORECASE)
 _SIZE: Final = re.compile(r"(?P<rows>rows:)?(?P<number>[0-9]+)(?P<suffix>kb|mb|gb)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _MAX_SIZE: Final = 1 << 40
@@ -49,6 +51,11 @@ def checked_file_name(value: str) -> str:
     if FORBIDDEN_IN_FILE_NAME.intersection(value) or value in {".", ".."} or any(ord(char) < 32 for char in value):
         raise ValueError(f"a plain file name is needed, without any of {' '.join(sorted(FORBIDDEN_IN_FILE_NAME))}")
     return value
+
+
+def is_elsewhere(path: str) -> bool:
+    """Whether a path names something in a cloud."""
+    return _ELSEWHERE.match(path) is not None
 
 
 def local_path(value: str) -> str:
@@ -117,11 +124,18 @@ class Output(Strict):
     type: typing.Literal["uri_folder", "uri_file"] = "uri_folder"
     path: str = Field(default="", max_length=MAX_PATH)
     """Absolute, or relative to the job file; its name in the folder of the outputs when empty."""
+    file_name: str = Field(default="", max_length=255)
+    """That name, when it is not the output's own."""
 
     @field_validator("path")
     @classmethod
     def _reachable(cls, value: str) -> str:
         return local_path(value)
+
+    @field_validator("file_name")
+    @classmethod
+    def _plain_file_name(cls, value: str) -> str:
+        return checked_file_name(value)
 
 
 class Environment(Strict):
@@ -131,18 +145,37 @@ class Environment(Strict):
     """A label for people."""
     image: str = Field(default="", max_length=MAX_PATH)
     """A container image; not used here, and said so."""
-    conda_file: dict[str, Any] | str = Field(default_factory=dict)
-    """A conda environment: the mapping itself, or in a job file the path of the file with it."""
+    conda_file: dict[str, Any] = Field(default_factory=dict)
+    """A conda environment; in a job file also the path of the file with it."""
     pip: tuple[str, ...] = ()
-    """Requirements as in a requirements file."""
+    """Requirements, as lines of a requirements file."""
 
     @field_validator("pip")
     @classmethod
-    def _no_nul_inside(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for requirement in value:
-            if not requirement.strip() or "\0" in requirement or "\n" in requirement:
-                raise ValueError(f"{requirement!r} is not one requirement")
+    def _requirements(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(checked_requirement, value))
+
+    @field_validator("conda_file")
+    @classmethod
+    def _can_be_made(cls, value: dict[str, Any]) -> dict[str, Any]:
+        python_of(value)
+        requirements_of(value)
         return value
+
+    @property
+    def python(self) -> str:
+        """The version of Python that is asked for; empty: any."""
+        return python_of(self.conda_file)
+
+    @property
+    def requirements(self) -> list[str]:
+        """Everything that is to be installed, as lines of a requirements file."""
+        return [*requirements_of(self.conda_file), *self.pip]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the workers need a Python of their own."""
+        return bool(self.python or self.requirements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun.errors import InvalidInput
-from parallelrun.jobs import absolute_spec
-from parallelrun.spec_file import check_paths, load_spec
+from parallelrun.jobs import read_any
+from parallelrun.spec_file import check_paths, read_job_file
 
 JOB = """
 name: words
@@ -27,7 +27,7 @@ def job_file(tmp_path: Path) -> Path:
 
 
 def test_paths_are_taken_from_the_folder_of_the_file(job_file: Path) -> None:
-    spec = load_spec(job_file)
+    spec = read_job_file(job_file).spec
 
     assert spec.code == str(job_file.parent / "src")
     assert spec.data_paths() == [str(job_file.parent / "data")]
@@ -35,7 +35,7 @@ def test_paths_are_taken_from_the_folder_of_the_file(job_file: Path) -> None:
 
 
 def test_assignments_are_applied_in_order(job_file: Path) -> None:
-    spec = load_spec(job_file, ["mini_batch_size=5", "tags.team=x", "mini_batch_size=7"])
+    spec = read_job_file(job_file, ["mini_batch_size=5", "tags.team=x", "mini_batch_size=7"]).spec
 
     assert (spec.mini_batch_size, spec.tags) == (7, {"team": "x"})
 
@@ -44,13 +44,15 @@ def test_every_wrong_field_is_named(job_file: Path) -> None:
     job_file.write_text(JOB.replace("mini_batch_size: 2", "mini_batch_sise: 2\nrun_max_try: 0"))
 
     with pytest.raises(InvalidInput) as caught:
-        load_spec(job_file)
+        read_job_file(job_file)
 
     assert {problem.pointer for problem in caught.value.problems} == {"/mini_batch_sise", "/run_max_try"}
 
 
 def test_everything_that_is_missing_is_named(job_file: Path) -> None:
-    spec = load_spec(job_file, ["inputs={data: data, more: nowhere}", "input_data=more", "entry_script=gone.py"])
+    spec = read_job_file(
+        job_file, ["inputs={data: data, more: nowhere}", "input_data=more", "entry_script=gone.py"]
+    ).spec
 
     with pytest.raises(InvalidInput) as caught:
         check_paths(spec)
@@ -61,28 +63,28 @@ def test_everything_that_is_missing_is_named(job_file: Path) -> None:
 @pytest.mark.parametrize("assignment, pointer", [("code=''", "/code"), ("code=nowhere", "/code")])
 def test_the_code_has_to_be_there(job_file: Path, assignment: str, pointer: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        check_paths(load_spec(job_file, [assignment]))
+        check_paths(read_job_file(job_file, [assignment]).spec)
 
     assert [problem.pointer for problem in caught.value.problems] == [pointer]
 
 
 def test_a_pattern_is_there_when_something_matches(job_file: Path) -> None:
     (job_file.parent / "data" / "a.txt").touch()
-    check_paths(load_spec(job_file, ["inputs=data/*.txt"]))
+    check_paths(read_job_file(job_file, ["inputs=data/*.txt"]).spec)
 
     with pytest.raises(InvalidInput, match="no file or folder"):
-        check_paths(load_spec(job_file, ["inputs=data/*.csv"]))
+        check_paths(read_job_file(job_file, ["inputs=data/*.csv"]).spec)
 
 
 def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"nowhere.yml: No such file"):
-        load_spec(tmp_path / "nowhere.yml")
+        read_job_file(tmp_path / "nowhere.yml")
 
 
 def test_a_spec_may_be_a_path_a_mapping_or_an_object(job_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(job_file.parent)
-    from_path = absolute_spec(str(job_file))
+    from_path = read_any(str(job_file)).spec
     mapping = {"entry_script": "count.py", "code": "src", "inputs": "data", "name": "words", "mini_batch_size": 2}
 
-    assert absolute_spec(from_path) == from_path
-    assert absolute_spec(mapping).code == from_path.code
+    assert read_any(from_path).spec == from_path
+    assert read_any(mapping).spec.code == from_path.code

@@ -1,0 +1,317 @@
+"""Inputs, outputs and expressions between a pipeline and its step (reference §2.2, §2.3).
+
+The inputs and outputs of a step are read in the context of its pipeline (`${{parent.inputs.x}}`); all else in the step
+is read in its own (`${{inputs.x}}`). Names are compared without letter case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from parallelrun_core.azure.findings import Findings, Place, quoted
+from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.arguments import same_name
+from parallelrun_core.spec.fields import local_path
+
+Fields = dict[str, Any]
+"""One input or output as the job spec has it."""
+
+_EXPRESSION: Final = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
+_OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
+_OWN_INPUT: Final = re.compile(r"\$\{\{\s*inputs\.(\w+)\s*\}\}", re.IGNORECASE)
+_DATASTORE: Final = re.compile(r"azureml:.*?/paths/(?P<path>.*)", re.IGNORECASE)
+_TABLE_ONLY: Final = ("eval_mount", "eval_download")
+_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "number": (int, float),
+    "integer": (int,),
+    "string": (str,),
+    "boolean": (bool,),
+}
+
+
+@dataclass
+class Pipe:
+    """What a step is read in: its pipeline's inputs and outputs, and the place for what is found."""
+
+    findings: Findings
+    job_name: str = "job"
+    inputs: Mapping[str, Fields | None] = field(default_factory=dict)
+    """None stands for one that is optional and not given."""
+    outputs: Mapping[str, Fields] = field(default_factory=dict)
+
+
+def is_expression(value: object) -> bool:
+    return isinstance(value, str) and _EXPRESSION.search(value) is not None
+
+
+def whole_expression(value: object) -> str | None:
+    """What is between the braces, when the text is one expression and nothing else."""
+    found = _EXPRESSION.fullmatch(value.strip()) if isinstance(value, str) else None
+    return found[1] if found else None
+
+
+def parent_value(text: object, kind: str, parents: Mapping[str, Any], pointer: str, findings: Findings) -> Any:
+    """What `${{parent.<kind>.NAME}}` stands for; None, with a problem, when it stands for nothing."""
+    expression = whole_expression(text) or str(text)
+    head, _, name = expression.partition(f"parent.{kind}.")
+    if head or not name:
+        _explain(expression, kind, pointer, findings)
+        return None
+    key = same_name(name, parents)
+    if key is None:
+        findings.wrong(pointer, f"{text!r}: the pipeline has no {kind[:-1]} {name!r}", f"it has: {quoted(parents)}")
+        return None
+    return parents[key]
+
+
+def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> None:
+    hint = f"${{{{parent.{kind}.NAME}}}} is one of the pipeline's"
+    if "jobs." in expression:
+        message = f"{expression!r} is the output of another step, and there is no other step"
+        findings.wrong(pointer, message, "run that step first, and give the path of what it made")
+    elif expression.startswith("inputs."):
+        findings.wrong(pointer, f"{expression!r} names the step's own input here", f"did you mean parent.{expression}?")
+    else:
+        findings.wrong(pointer, f"{expression!r} stands for nothing here", hint)
+
+
+# Inputs
+
+
+def pipeline_inputs(raw: Mapping[str, Any], place: Place, findings: Findings) -> dict[str, Fields | None]:
+    """The inputs of a pipeline; None for one that is optional and not given."""
+    names = _unique(raw, place, findings)
+    return {name: _input(value, None, Pipe(findings), place.below(name)) for name, value in names.items()}
+
+
+def step_inputs(
+    raw: Mapping[str, Any], declared: Mapping[str, GivenInput] | None, pipe: Pipe, place: Place
+) -> dict[str, Fields]:
+    """The inputs of a step as the job spec has them; those that are optional and not given are left out.
+
+    Args:
+        declared: what its component declares; None when it has no component.
+    """
+    given = _declared(raw, declared, pipe, place, "input")
+    found = {}
+    for name in given if declared is None else declared:
+        key = same_name(name, given)
+        value = given[key] if key else None
+        fields = _input(value, (declared or {}).get(name), pipe, place.below(key or name))
+        if fields is not None:
+            found[name] = fields
+    return found
+
+
+def declarations(raw: Mapping[str, Any], place: Place, findings: Findings) -> dict[str, GivenInput]:
+    """The inputs that a component declares."""
+    found = {}
+    for name, value in _unique(raw, place, findings).items():
+        document = {"type": value} if isinstance(value, str) else value
+        given = findings.validate(GivenInput, document, place.at(name))
+        if given is not None:
+            found[name] = given
+    return found
+
+
+def _declared(
+    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, pipe: Pipe, place: Place, what: str
+) -> Mapping[str, Any]:
+    given = _unique(raw, place, pipe.findings)
+    for name in given if declared is not None else ():
+        if same_name(name, declared or {}) is None:
+            message = f"the component has no such {what}"
+            pipe.findings.wrong(place.at(name), message, f"it has: {quoted(declared or {})}")
+    return given
+
+
+def _input(value: Any, declared: GivenInput | None, pipe: Pipe, place: Place) -> Fields | None:
+    given = GivenInput()
+    if isinstance(value, dict):
+        checked = pipe.findings.validate(GivenInput, value, place.pointer)
+        if checked is None:
+            return None
+        given, value = checked, checked.path
+        if given.is_literal:
+            value = given.default if given.value is None else given.value
+    kind = given.type or (declared.type if declared else None)
+    if value is None and declared is not None:
+        value = declared.default if declared.path is None else declared.path
+    if value is None:
+        if not (given.optional or (declared is not None and declared.optional)):
+            what = "a value" if kind in LITERAL_TYPES else "a path"
+            pipe.findings.wrong(place.pointer, f"{what} is required", f"as in --set {_dotted(place)}.path=…")
+        return None
+    base = _bound_or_local(value, kind, is_path=given.path is not None, pipe=pipe, place=place)
+    if base is None:
+        return None
+    if "value" in base:
+        return _literal(base["value"], kind, declared, place, pipe.findings)
+    return _overlay(base, given, declared, place, pipe.findings)
+
+
+def _bound_or_local(value: Any, kind: str | None, *, is_path: bool, pipe: Pipe, place: Place) -> Fields | None:
+    """What a value stands for: another input, a literal, or a path."""
+    if is_expression(value):
+        bound: Fields | None = parent_value(value, "inputs", pipe.inputs, place.pointer, pipe.findings)
+        return bound
+    if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
+        return {"value": value}
+    path = _local(value, place, pipe.findings)
+    return {"path": path} if path is not None else None
+
+
+def _overlay(
+    base: Fields, given: GivenInput, declared: GivenInput | None, place: Place, findings: Findings
+) -> Fields | None:
+    """The input with the type and mode of the step, else of its component, else of the pipeline."""
+    kind = given.type or (declared.type if declared else None) or base.get("type") or "uri_folder"
+    mode = given.mode or (declared.mode if declared else None) or base.get("mode") or "ro_mount"
+    if kind in MODEL_TYPES:
+        kind = "uri_folder"
+    if mode in _TABLE_ONLY and kind != "mltable":
+        findings.wrong(place.at("mode"), f"mode {mode!r} is for inputs of type mltable, not {kind}")
+        return None
+    fields = {"path": base["path"], "type": kind, "mode": mode}
+    steps = given.transformations or base.get("transformations")
+    return fields | {"transformations": steps} if steps else fields
+
+
+def _literal(
+    value: Any, kind: str | None, declared: GivenInput | None, place: Place, findings: Findings
+) -> Fields | None:
+    if not isinstance(value, bool | int | float | str):
+        findings.wrong(place.pointer, "a number, a text, a truth value or an input with a path is needed")
+        return None
+    if kind is not None and kind not in LITERAL_TYPES:
+        findings.wrong(place.pointer, f"{value!r} is a value; an input of type {kind} has a path")
+        return None
+    wanted = _KINDS.get(kind or "", ())
+    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and kind != "boolean")):
+        findings.wrong(place.pointer, f"{value!r} is not of type {kind}")
+        return None
+    if declared is not None:
+        below = declared.min is not None and value < declared.min
+        above = declared.max is not None and value > declared.max
+        if below or above:
+            findings.wrong(place.pointer, f"{value!r} is not between {declared.min} and {declared.max}")
+        if declared.enum is not None and value not in declared.enum:
+            findings.wrong(place.pointer, f"{value!r} is not one of {quoted(map(str, declared.enum))}")
+    return {"value": value}
+
+
+# Outputs
+
+
+def pipeline_outputs(raw: Mapping[str, Any], pipe: Pipe, place: Place) -> dict[str, Fields]:
+    """The outputs of a pipeline."""
+    names = _unique(raw, place, pipe.findings)
+    return {name: _output(name, value, None, pipe, place.below(name)) for name, value in names.items()}
+
+
+def step_outputs(
+    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, pipe: Pipe, place: Place
+) -> dict[str, Fields]:
+    """The outputs of a step as the job spec has them."""
+    given = _declared(raw, declared, pipe, place, "output")
+    found = {}
+    for name in given if declared is None else declared:
+        key = same_name(name, given)
+        value = given[key] if key else None
+        found[name] = _output(name, value, (declared or {}).get(name), pipe, place.below(key or name))
+    return found
+
+
+def _output(name: str, value: Any, declared: Any, pipe: Pipe, place: Place) -> Fields:
+    document = {"path": value} if is_expression(value) else {} if value is None else value
+    given = pipe.findings.validate(GivenOutput, document, place.pointer)
+    below = pipe.findings.validate(GivenOutput, declared or {}, place.pointer)
+    if given is None or below is None:
+        return {}
+    path = given.path or below.path
+    base: Fields = {}
+    if path and "parent." in path:
+        base = parent_value(path, "outputs", pipe.outputs, place.pointer, pipe.findings) or {}
+        path = None
+    kind = given.type or below.type or base.get("type") or "uri_folder"
+    fields: Fields = {**base, "type": "uri_file" if kind == "uri_file" else "uri_folder"}
+    if path:
+        path = path.replace("${{output_name}}", name).replace("${{name}}", pipe.job_name)
+        fields |= _output_path(path, fields["type"], place, pipe.findings)
+    return fields
+
+
+def _output_path(path: str, kind: str, place: Place, findings: Findings) -> Fields:
+    datastore = _DATASTORE.match(path)
+    if datastore:
+        # The datastore is in Azure. Its file's name is what scripts and people look for.
+        findings.note(place.at("path"), "a datastore of Azure can't be written here: it goes to the job's own outputs")
+        last = datastore["path"].rstrip("/").rpartition("/")[2]
+        return {"file_name": last} if kind == "uri_file" and last and not is_expression(last) else {}
+    if is_expression(path):
+        findings.wrong(place.at("path"), f"{path!r} stands for nothing here", "give a folder or file, or leave it out")
+        return {}
+    local = _local(path, place, findings)
+    return {"path": local} if local else {}
+
+
+# What the step says in its own context
+
+
+def without_absent_options(text: str, given: Mapping[str, Any]) -> str:
+    """Program arguments without each `$[[…]]` part that has an input which is not given."""
+
+    def part(found: re.Match[str]) -> str:
+        names = [name[1] for name in _OWN_INPUT.finditer(found[1])]
+        return found[1] if all(same_name(name, given) is not None for name in names) else ""
+
+    return _OPTIONAL.sub(part, text)
+
+
+def filled(value: Any, own: Mapping[str, Fields], pipe: Pipe, pointer: str) -> Any:
+    """A setting with the value of the pipeline's or the step's input that it is bound to."""
+    expression = whole_expression(value)
+    if expression is None:
+        return value
+    named: Mapping[str, Fields | None]
+    named, name = (own, expression[7:]) if expression.startswith("inputs.") else (pipe.inputs, expression[14:])
+    key = same_name(name, named) if expression.startswith(("inputs.", "parent.inputs.")) else None
+    bound = named[key] if key else None
+    if bound is None or "value" not in bound:
+        has = quoted(key for key, fields in named.items() if fields and "value" in fields)
+        pipe.findings.wrong(pointer, f"{value!r} is not bound to a value", f"inputs with a value: {has}")
+        return None
+    return bound["value"]
+
+
+def _unique(raw: Mapping[str, Any], place: Place, findings: Findings) -> Mapping[str, Any]:
+    seen: dict[str, str] = {}
+    for name in raw:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", str(name)):
+            findings.wrong(
+                place.at(name), "a name has letters, digits and '_' only; groups of inputs are not supported"
+            )
+        elif str(name).lower() in seen:
+            findings.wrong(
+                place.at(name), f"it is {seen[name.lower()]!r} again: names are compared without letter case"
+            )
+        seen[str(name).lower()] = str(name)
+    return raw
+
+
+def _local(path: str, place: Place, findings: Findings) -> str | None:
+    try:
+        return place.absolute(local_path(path))
+    except ValueError as error:
+        findings.wrong(place.at("path"), str(error), f"a local path, as in --set {_dotted(place)}.path=./data")
+    except InvalidInput as error:
+        findings.problems += error.problems
+    return None
+
+
+def _dotted(place: Place) -> str:
+    return place.pointer.strip("/").replace("/", ".")

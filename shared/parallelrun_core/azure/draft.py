@@ -1,0 +1,46 @@
+"""A job spec in the making, which remembers from where in the user's document each of its fields came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from parallelrun_core.azure.findings import Findings
+from parallelrun_core.azure.options import take_options
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec import JobSpec
+
+
+@dataclass
+class Draft:
+    """Fields of a job spec, and their places."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    default: str = ""
+    """Where the document has whatever has no place of its own."""
+
+    def put(self, name: str, value: Any, place: str) -> None:
+        """Set a field, unless there is nothing to set."""
+        self.places[name] = place
+        if value is not None:
+            self.fields[name] = value
+
+    def finish(self, findings: Findings) -> JobSpec:
+        """The job that was meant, with the engine's options among its arguments taken out.
+
+        Raises:
+            InvalidInput: with every problem that was found on the way.
+        """
+        findings.check()
+        arguments = self.places.get("program_arguments", f"{self.default}/program_arguments")
+        text, inputs = self.fields.get("program_arguments"), self.fields.get("inputs")
+        for name, value in take_options(text, inputs, arguments, findings).items():
+            self.put(name, value, arguments)
+        findings.check()
+        try:
+            return JobSpec.parse(self.fields)
+        except InvalidInput as error:
+            findings.take(error, self.places, self.default)
+        findings.check()
+        raise AssertionError("a job spec is wrong without a problem")

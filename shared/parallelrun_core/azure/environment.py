@@ -1,0 +1,88 @@
+"""What a document says about the Python of its workers (reference §2.4): what can be made here, and what can't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from parallelrun_core.azure.findings import Findings, Place
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.document import load_document
+
+_FIELDS: Final = frozenset({
+    "$schema", "name", "version", "description", "tags", "properties", "os_type", "image", "conda_file", "build",
+    "environment_variables", "inference_config", "pip", "type",
+})  # fmt: skip
+_OWN_PYTHON: Final = "the workers run in the Python of their node"
+
+
+def read_environment(value: Any, place: Place, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
+    """The environment as the job spec has it, and the variables that come with it."""
+    if isinstance(value, str):
+        value, place = _named(value, place, findings)
+        if value is None:
+            return {}, {}
+    if not isinstance(value, dict):
+        findings.wrong(place.pointer, "a name such as azureml:NAME@latest, or a mapping, is needed")
+        return {}, {}
+    for field in value:
+        if field not in _FIELDS:
+            findings.wrong(place.at(field), "unknown field")
+    if not any(value.get(field) for field in ("image", "build", "conda_file", "pip")):
+        findings.wrong(place.pointer, "it has neither image nor build nor conda_file", "as in conda_file: conda.yml")
+        return {}, {}
+    environment: dict[str, Any] = {"name": str(value.get("name") or "")}
+    for field in ("image", "build"):
+        if value.get(field):
+            note_image(place.at(field), findings)
+    environment["image"] = str(value.get("image") or "")
+    if value.get("conda_file"):
+        environment["conda_file"] = read_conda_file(value["conda_file"], place.below("conda_file"), findings)
+    if value.get("pip"):
+        environment["pip"] = value["pip"]
+    return {name: found for name, found in environment.items() if found}, value.get("environment_variables") or {}
+
+
+def note_image(pointer: str, findings: Findings) -> None:
+    """Say that containers are not made for a job."""
+    findings.note(pointer, f"no container is made for a job: {_OWN_PYTHON}, or one made as conda_file says")
+
+
+def read_conda_file(value: Any, place: Place, findings: Findings) -> dict[str, Any]:
+    """A conda environment: the mapping itself, or what is in the file of that name."""
+    if isinstance(value, str):
+        value = read_file(value, place, findings)
+        if value is None:
+            return {}
+    if not isinstance(value, dict) or not isinstance(value.get("dependencies", []), list):
+        findings.wrong(place.pointer, "a conda environment is a mapping with a list of dependencies")
+        return {}
+    return value
+
+
+def read_file(path: str, place: Place, findings: Findings) -> Any:
+    """A YAML file that a document names; None, with a problem, when it can't be read."""
+    if place.folder is None:
+        message = f"the file {path!r} is not here: this came over the network"
+        findings.wrong(place.pointer, message, "put what is in the file in its place, or submit with the command line")
+        return None
+    try:
+        return load_document(Path(place.absolute(path)).read_bytes())
+    except OSError as error:
+        findings.wrong(place.pointer, f"{path}: {error.strerror or error}")
+    except InvalidInput as error:
+        findings.wrong(place.pointer, f"{path}: {error}")
+    return None
+
+
+def _named(name: str, place: Place, findings: Findings) -> tuple[Any, Place]:
+    if name.startswith("azureml:"):
+        findings.note(place.pointer, f"an environment of Azure is not made here: {_OWN_PYTHON}")
+        return None, place
+    is_file = name.startswith("file:") or name.endswith((".yml", ".yaml"))
+    if not is_file:
+        findings.wrong(place.pointer, f"{name!r} names nothing", f"as in azureml:{name}@latest, or a mapping")
+        return None, place
+    found = read_file(name, place, findings)
+    beside = Path(place.absolute(name)).parent if place.folder is not None else None
+    return found, Place(place.pointer, beside)

@@ -1,0 +1,127 @@
+"""What is wrong with a document, and what its submitter should know, gathered while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.spec.document import problem_of
+from parallelrun_core.spec.fields import is_elsewhere
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that is accepted, and is not done here or not as in Azure."""
+
+    pointer: str
+    """Where in the document; empty when it is about the whole."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.message}" if self.pointer else self.message
+
+
+@dataclass
+class Findings:
+    """Problems and notes, in the order in which they were met."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    def wrong(self, pointer: str, message: str, hint: str = "") -> None:
+        self.problems.append(Problem(pointer=pointer, message=message, hint=hint))
+
+    def note(self, pointer: str, message: str) -> None:
+        self.notes.append(Note(pointer, message))
+
+    def check(self) -> None:
+        """Go no further with a document that is wrong.
+
+        Raises:
+            InvalidInput: with everything that was found so far.
+        """
+        if self.problems:
+            raise InvalidInput(problems=tuple(self.problems))
+
+    def validate(
+        self, model: type[Model], document: object, pointer: str, hints: Mapping[str, str] = {}
+    ) -> Model | None:
+        """A part of a document as its model, or None when something in it is wrong.
+
+        Args:
+            hints: what to do, by the field that is wrong.
+        """
+        try:
+            return model.model_validate(document)
+        except ValidationError as error:
+            for details in error.errors():
+                problem = problem_of(model, details)
+                name = problem.pointer.rpartition("/")[2]
+                self.wrong(pointer + problem.pointer, problem.message, problem.hint or hints.get(name, ""))
+            return None
+
+    def take(self, error: InvalidInput, places: Mapping[str, str], default: str = "") -> None:
+        """Keep the problems of a job spec, told of the fields of the document that it was made from.
+
+        Args:
+            places: from a field of the job spec to where its value came from.
+            default: where all others came from.
+        """
+        self.problems += (relocated(problem, places, default) for problem in error.problems)
+
+
+def relocated(problem: Problem, places: Mapping[str, str], default: str = "") -> Problem:
+    """A problem of a job spec, told of the field of the document that it came from (see `Findings.take`)."""
+    field, _, rest = problem.pointer.removeprefix("/").partition("/")
+    name, _, part = rest.partition("/")
+    place = places.get(f"{field}/{name}") if name else None
+    if place is None:
+        place, part = places.get(field, f"{default}/{field}" if field else default), rest
+    return replace(problem, pointer=f"{place}/{part}" if part else place)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a part of a document is from: where in it, and which folder its relative paths start from."""
+
+    pointer: str
+    folder: Path | None
+    """None: it came over the network, and there are no files beside it."""
+
+    def at(self, *names: str | int) -> str:
+        return "/".join([self.pointer, *map(str, names)])
+
+    def below(self, *names: str | int) -> Place:
+        return Place(self.at(*names), self.folder)
+
+    def absolute(self, path: str) -> str:
+        """A path of the document as it is used from now on."""
+        path = path.removeprefix("file:") if path.startswith("file:") else path
+        if self.folder is None or not path or is_elsewhere(path):
+            return path
+        try:
+            return str(self.folder / Path(path).expanduser())
+        except RuntimeError as error:
+            raise InvalidInput.at(self.pointer, f"{path!r}: there is no such home folder") from error
+
+
+def as_mapping(value: object, pointer: str, findings: Findings) -> dict[str, Any]:
+    """A part of a document that has to be a mapping; empty when it isn't there, or isn't one."""
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return value
+    findings.wrong(pointer, "a mapping is needed here")
+    return {}
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names for a message: `a, b`, or a word for none."""
+    return ", ".join(names) or "none"

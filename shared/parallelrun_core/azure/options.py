@@ -1,0 +1,162 @@
+"""Options of the engine among the user's program arguments (reference §1.4).
+
+The engine reads them as argparse does: `--x v` or `--x=v`, and any beginning of a name that is the beginning of no
+other (the official samples write `--resource_monitor_interva`). They stay in `sys.argv`, where scripts expect them;
+what the engine doesn't know is the script's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from parallelrun_core.azure.findings import Findings
+from parallelrun_core.spec.arguments import same_name, split_arguments
+
+_MAX_SECONDS: Final = 259_200
+_INT_MAX: Final = 2**31 - 1
+_SHORTEST: Final = 4
+"""Letters of an abbreviation: `--n` is hardly meant as `--nice`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of the engine."""
+
+    field: str
+    """Of the job spec; empty when the option sets none."""
+    read: Callable[[str], Any]
+    """From its text to its value; raises ValueError."""
+
+
+def _integer(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        value = int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else None
+        if value is None or not least <= value <= most:
+            raise ValueError(f"a whole number from {least} to {most:,} is needed")
+        return value
+
+    return read
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 100:
+        raise ValueError("a number from 0 to 100 is needed")
+    return value
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ValueError("True or False is needed")
+    return text.lower() == "true"
+
+
+def _not_async(text: str) -> None:
+    if _truth(text):
+        raise ValueError("mini-batch streaming (enqueue() in place of run()) is not supported")
+
+
+def _one_of(*names: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in names:
+            raise ValueError(f"{' or '.join(names)} is needed")
+        return text
+
+    return read
+
+
+OPTIONS: Final[dict[str, Option]] = {
+    "error_threshold": Option("error_threshold", _integer(-1, _INT_MAX)),
+    "allowed_failed_percent": Option("allowed_failed_percent", _percent),
+    "allowed_failed_count": Option("mini_batch_error_threshold", _integer(-1, _INT_MAX)),
+    "task_overhead_timeout": Option("task_overhead_timeout", _integer(1, _MAX_SECONDS)),
+    "progress_update_timeout": Option("progress_update_timeout", _integer(1, _MAX_SECONDS)),
+    "first_task_creation_timeout": Option("first_task_creation_timeout", _integer(1, _MAX_SECONDS)),
+    "copy_logs_to_parent": Option("copy_logs_to_parent", _truth),
+    "metrics_name_prefix": Option("metrics_name_prefix", str),
+    "push_metrics_to_parent": Option("push_metrics_to_parent", _truth),
+    "resource_monitor_interval": Option("resource_monitor_interval", _integer(0, _INT_MAX)),
+    "profiling_module": Option("profiling_module", _one_of("cProfile", "profile")),
+    "append_row_dataframe_header": Option("append_row_dataframe_header", _truth),
+    "append_row_safe_output": Option("append_row_safe_output", _truth),
+    "resume_from": Option("resume_from", str),
+    "rank_mini_batch_count": Option("rank_mini_batch_count", _integer(0, 100_000_000)),
+    "amlbi_async_mode": Option("", _not_async),
+    "nice": Option("nice", _integer(-20, 19)),
+}
+
+
+def take_options(text: object, inputs: object, pointer: str, findings: Findings) -> dict[str, Any]:
+    """The fields of a job spec that program arguments set, by way of the engine's options.
+
+    An abbreviation whose value the engine can't read is left to the script, with a note: `--task detection` was hardly
+    meant as `--task_overhead_timeout`.
+
+    Args:
+        inputs: the inputs of the job, whose values options may be bound to.
+    """
+    named = inputs if isinstance(inputs, dict) else {}
+
+    def value_of(kind: str, name: str) -> str:
+        given = named.get(same_name(name, named)) if kind == "inputs" else None
+        given = given.get("value") if isinstance(given, dict) else given
+        return str(given) if isinstance(given, bool | int | float | str) else "/"
+
+    try:
+        words = split_arguments(text, value_of) if isinstance(text, str) else []
+    except ValueError:
+        return {}  # told of the arguments as a whole
+    found: dict[str, Any] = {}
+    place = 0
+    while place < len(words):
+        word = words[place]
+        place += 1
+        if word == "--":
+            break
+        name, equals, value = word.removeprefix("--").partition("=")
+        full = _full_name(name) if word.startswith("--") else ""
+        if not full:
+            continue
+        if not equals:
+            if place == len(words) or _is_option(words[place]):
+                _complain(name, full, "a value is needed", pointer, findings)
+                continue
+            value = words[place]
+            place += 1
+        option = OPTIONS[full]
+        try:
+            read = option.read(value)
+        except ValueError as error:
+            _complain(name, full, f"{error}, not {value!r}", pointer, findings)
+            continue
+        if name != full:
+            findings.note(pointer, f"--{name} is read as --{full}, as the engine of Azure does")
+        if option.field:
+            found[option.field] = read
+    return found
+
+
+def _complain(name: str, full: str, message: str, pointer: str, findings: Findings) -> None:
+    if name == full:
+        findings.wrong(pointer, f"--{full}: {message}")
+    else:
+        findings.note(pointer, f"--{name} is left to the script: as the engine's --{full}, {message}")
+
+
+def _full_name(name: str) -> str:
+    """The one option that this is the name of, or the beginning of the name."""
+    if name in OPTIONS:
+        return name
+    meant = [full for full in OPTIONS if full.startswith(name)] if len(name) >= _SHORTEST else []
+    return meant[0] if len(meant) == 1 else ""
+
+
+def _is_option(word: str) -> bool:
+    """As argparse sees it: a number below zero is a value."""
+    return word.startswith("-") and not re.fullmatch(r"-\d+|-\d*\.\d+|-", word)

@@ -1,0 +1,279 @@
+"""A v1 document becomes a job: `parallel_run_config`, and the arguments of a `ParallelRunStep` (reference §1.1, §1.2).
+
+What `ParallelRunConfig.save_to_yaml` writes has only the first part; the second, which is code in v1, is spelt our way:
+
+    parallel_run_config: {entry_script: score.py, …}
+    inputs: [./data]                  # or by name; paths, or mappings with path, type and mode
+    side_inputs: {model: ./model}     # reach the script by way of arguments
+    arguments: [--model, "${{inputs.model}}"]
+    output: ./out
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
+
+from parallelrun_core.azure.draft import Draft
+from parallelrun_core.azure.environment import read_environment, read_file
+from parallelrun_core.azure.findings import Findings, Place, as_mapping
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.document import at
+from parallelrun_core.spec.fields import MiniBatchSize, Strict, checked_file_name, local_path
+
+CONFIG: Final = "parallel_run_config"
+RESERVED_ARGUMENTS: Final = (
+    "mini_batch_size", "error_threshold", "allowed_failed_count", "allowed_failed_percent", "output", "output_action",
+    "logging_level", "process_count_per_node", "run_invocation_timeout", "run_max_try", "append_row_file_name",
+    "partition_keys",
+)  # fmt: skip
+_INT_MAX: Final = 2**31 - 1
+_STEP_NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
+_CONDA_IN_FOLDER: Final = "conda_dependencies.yml"
+
+
+class Config(Strict):
+    """The fields of a `ParallelRunConfig` (reference §1.1)."""
+
+    environment: Any = None
+    environment_name: StrictStr | None = None
+    environment_dir_path: StrictStr | None = None
+    entry_script: Annotated[StrictStr, Field(min_length=1)]
+    error_threshold: Annotated[StrictInt, Field(ge=-1, le=_INT_MAX)]
+    output_action: Literal["append_row", "summary_only"]
+    compute_target: Any = None
+    compute_target_name: Any = None
+    node_count: Annotated[StrictInt, Field(ge=1, le=_INT_MAX)]
+    process_count_per_node: Annotated[StrictInt, Field(ge=1, le=_INT_MAX)] | None = None
+    mini_batch_size: Any = None
+    source_directory: StrictStr | None = None
+    description: StrictStr | None = None
+    logging_level: Literal["WARNING", "INFO", "DEBUG"] | None = None
+    run_invocation_timeout: Annotated[StrictInt, Field(gt=0, le=259_200)] | None = None
+    run_max_try: Annotated[StrictInt, Field(ge=1, le=_INT_MAX)] | None = None
+    append_row_file_name: StrictStr | None = None
+    allowed_failed_count: Annotated[StrictInt, Field(ge=-1, le=_INT_MAX)] | None = None
+    allowed_failed_percent: Annotated[float, Field(ge=0, le=100)] | None = None
+    partition_keys: list[StrictStr] | None = None
+    environment_variables: dict[str, StrictStr] | None = None
+
+    @field_validator("output_action", mode="before")
+    @classmethod
+    def _any_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
+    @field_validator("mini_batch_size")
+    @classmethod
+    def _is_a_size(cls, value: Any) -> Any:
+        if value is not None:
+            MiniBatchSize.parse(value if isinstance(value, int | str) else "")
+        return value
+
+    @field_validator("append_row_file_name")
+    @classmethod
+    def _plain_file_name(cls, value: str | None) -> str | None:
+        return value if value is None else checked_file_name(value)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Config:
+        if self.environment is None and self.environment_name is None and self.environment_dir_path is None:
+            raise at("environment", "this field is required")
+        if self.compute_target is None and self.compute_target_name is None:
+            raise at("compute_target_name", "this field is required; any name does, it places nothing here")
+        if self.partition_keys is not None and self.mini_batch_size is not None:
+            raise at("partition_keys", "either these or mini_batch_size says what a mini-batch is")
+        if self.partition_keys is not None and not self.partition_keys:
+            raise at("partition_keys", "at least one key is needed; leave the field out to cut by mini_batch_size")
+        return self
+
+
+class GivenData(Strict):
+    """An input of a step."""
+
+    name: StrictStr | None = None
+    path: StrictStr
+    type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
+    mode: Literal["ro_mount", "mount", "direct", "download"] | None = None
+    transformations: list[Any] | None = None
+
+
+class StepDocument(Strict):
+    """The whole document."""
+
+    parallel_run_config: Any
+    name: StrictStr | None = None
+    inputs: Any = None
+    side_inputs: Any = None
+    output: StrictStr | None = None
+    arguments: list[Any] | None = None
+    allow_reuse: StrictBool | None = None
+
+
+def is_v1(document: Mapping[Any, Any]) -> bool:
+    return CONFIG in document
+
+
+def read_v1(document: Mapping[str, Any], place: Place, findings: Findings) -> Draft:
+    """The job that a v1 document describes."""
+    step = findings.validate(StepDocument, document, place.pointer)
+    here = place.below(CONFIG)
+    config = findings.validate(Config, as_mapping(document.get(CONFIG), here.pointer, findings), here.pointer)
+    draft = Draft(default=place.pointer)
+    if step is not None:
+        _put_step(step, place, draft, findings)
+    if config is not None:
+        _put_config(config, here, draft, findings)
+    return draft
+
+
+# The configuration
+
+
+def _put_config(config: Config, place: Place, draft: Draft, findings: Findings) -> None:
+    same = (
+        "error_threshold", "output_action", "mini_batch_size", "description", "logging_level", "run_max_try",
+        "run_invocation_timeout", "append_row_file_name", "allowed_failed_percent", "partition_keys",
+    )  # fmt: skip
+    for name in same:
+        draft.put(name, getattr(config, name), place.at(name))
+    draft.put("instance_count", config.node_count, place.at("node_count"))
+    draft.put("max_concurrency_per_instance", config.process_count_per_node, place.at("process_count_per_node"))
+    draft.put("mini_batch_error_threshold", config.allowed_failed_count, place.at("allowed_failed_count"))
+    environment, variables = _environment(config, place, findings)
+    draft.put("environment", environment, place.at("environment"))
+    draft.put(
+        "environment_variables",
+        {**variables, **(config.environment_variables or {})},
+        place.at("environment_variables"),
+    )
+    name = "compute_target" if config.compute_target is not None else "compute_target_name"
+    findings.note(place.at(name), "places work in Azure, and nothing here")
+    script, code = config.entry_script, config.source_directory
+    if code is None:
+        code, script = str(Path(script).parent), Path(script).name
+    draft.put("code", place.absolute(code), place.at("source_directory"))
+    draft.put("entry_script", script, place.at("entry_script"))
+
+
+def _environment(config: Config, place: Place, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
+    if config.environment_dir_path is not None:
+        file = str(Path(config.environment_dir_path) / _CONDA_IN_FOLDER)
+        where = place.below("environment_dir_path")
+        return read_environment(
+            {"conda_file": read_file(file, where, findings) or {"dependencies": []}}, where, findings
+        )
+    if config.environment is None:
+        return read_environment(f"azureml:{config.environment_name}", place.below("environment_name"), findings)
+    where = place.below("environment")
+    if isinstance(config.environment, str):
+        name = config.environment.removeprefix("azureml:")
+        return read_environment(f"azureml:{name}", where, findings)
+    return read_environment(_as_v2(config.environment), where, findings)
+
+
+def _as_v2(environment: object) -> object:
+    """A v1 environment, which says the same in other words."""
+    if not isinstance(environment, dict) or not {"python", "docker", "environmentVariables"} & set(environment):
+        return environment
+    python = environment.get("python") or {}
+    docker = environment.get("docker") or {}
+    conda = python.get("condaDependencies") or python.get("conda_dependencies")
+    image = docker.get("baseImage") or docker.get("base_image")
+    variables = environment.get("environmentVariables") or environment.get("environment_variables")
+    found = {
+        "name": environment.get("name"),
+        "conda_file": conda,
+        "image": image or (None if conda else "the image of the environment"),
+        "environment_variables": variables,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+# The step
+
+
+def _put_step(step: StepDocument, place: Place, draft: Draft, findings: Findings) -> None:
+    if step.name is not None and not _STEP_NAME.fullmatch(step.name):
+        message = f"{step.name!r} is no name of a step: 3 to 32 small letters, digits and '-', from a letter to no '-'"
+        findings.wrong(place.at("name"), message)
+    draft.put("name", step.name, place.at("name"))
+    data = _inputs(step.inputs, "input", place.below("inputs"), findings)
+    side = _inputs(step.side_inputs, "side_input", place.below("side_inputs"), findings)
+    if len({given["type"] == "mltable" for given in data.values()}) > 1:
+        findings.wrong(place.at("inputs"), "all inputs are files, or all are tables")
+    for name, given in data.items():
+        if given["type"] == "mltable" and given["mode"] != "direct":
+            findings.wrong(place.at("inputs", name, "mode"), "a table is read directly: mode: direct")
+    for name, given in side.items():
+        if given["type"] == "mltable":
+            findings.wrong(place.at("side_inputs", name, "type"), "a side input is a folder or a file")
+        if name in data:
+            findings.wrong(place.at("side_inputs", name), f"there is an input {name!r} already")
+    draft.put("inputs", {**data, **side}, place.at("inputs"))
+    for name in side:
+        draft.places[f"inputs/{name}"] = place.at("side_inputs", name)
+    draft.put("input_data", list(data), place.at("inputs"))
+    if step.output is not None:
+        draft.put("output", place.absolute(step.output), place.at("output"))
+    draft.put("program_arguments", _arguments(step.arguments or [], place, findings), place.at("arguments"))
+    if step.allow_reuse:
+        findings.note(place.at("allow_reuse"), "the result of an earlier job is never taken in place of this one")
+
+
+def _inputs(value: Any, prefix: str, place: Place, findings: Findings) -> dict[str, dict[str, Any]]:
+    """Inputs by name; those without one get a number."""
+    if isinstance(value, str):
+        value = [value]
+    pairs: list[tuple[str, str | int, Any]]
+    if isinstance(value, list):
+        pairs = [(_name_of(given) or f"{prefix}_{number}", number, given) for number, given in enumerate(value)]
+    else:
+        pairs = [(name, name, given) for name, given in as_mapping(value, place.pointer, findings).items()]
+    found: dict[str, dict[str, Any]] = {}
+    for name, key, given in pairs:
+        where = place.below(key)
+        data = findings.validate(GivenData, {"path": given} if isinstance(given, str) else given, where.pointer)
+        if data is None:
+            continue
+        try:
+            path = place.absolute(local_path(data.path))
+        except (ValueError, InvalidInput) as error:
+            findings.wrong(where.at("path"), str(error))
+            continue
+        if name in found:
+            findings.wrong(where.pointer, f"there is an input {name!r} already")
+        default = "direct" if data.type == "mltable" else "ro_mount"
+        mode = "ro_mount" if data.mode == "mount" else data.mode or default
+        found[name] = {"path": path, "type": data.type, "mode": mode}
+        if data.transformations:
+            found[name]["transformations"] = data.transformations
+    return found
+
+
+def _name_of(given: object) -> str | None:
+    name = given.get("name") if isinstance(given, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _arguments(given: list[Any], place: Place, findings: Findings) -> str:
+    """The arguments as one text, quoted as for a shell."""
+    pointer = place.at("arguments")
+    words = []
+    for number, value in enumerate(given):
+        if not isinstance(value, str | int | float):
+            findings.wrong(f"{pointer}/{number}", "an argument is a text or a number")
+            continue
+        word = str(value)
+        name = word.removeprefix("--").partition("=")[0]
+        if number == 0 and not word.startswith("-"):
+            findings.wrong(f"{pointer}/{number}", f"{word!r}: the name of an option starts with '-'")
+        if word.startswith("--") and name in RESERVED_ARGUMENTS:
+            message = f"--{name} is the engine's own: set {name} in {CONFIG}"
+            findings.wrong(f"{pointer}/{number}", message if name != "output" else "--output is the engine's own")
+        words.append(word)
+    return shlex.join(words)

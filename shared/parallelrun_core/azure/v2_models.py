@@ -1,0 +1,196 @@
+"""The fields of v2 documents (reference §1.3, §2.1), checked more strictly than Azure's client does (§1.6)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
+
+from parallelrun_core.spec.fields import MiniBatchSize, Strict
+
+_INT_MAX = 2**31 - 1
+
+Threshold = Annotated[StrictInt, Field(ge=-1, le=_INT_MAX)]
+Count = Annotated[StrictInt, Field(ge=1, le=_INT_MAX)]
+Label = Any
+"""Names, versions and the like, which people also write as numbers."""
+LITERAL_TYPES = ("number", "integer", "string", "boolean")
+MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
+
+
+class _Part(Strict):
+    model_config = ConfigDict(protected_namespaces=())
+
+
+class RetrySettings(_Part):
+    """How often and how long."""
+
+    max_retries: Annotated[StrictInt, Field(ge=0, le=_INT_MAX)] | None = None
+    timeout: Annotated[StrictInt, Field(gt=0, le=259_200)] | None = None
+
+
+class Resources(_Part):
+    """How many machines; what kind is Azure's matter."""
+
+    instance_count: Count | None = None
+    instance_type: Any = None
+    locations: list[str] | None = None
+    properties: dict[str, Any] | None = None
+    shm_size: str | None = None
+    docker_args: Any = None
+    max_instance_count: StrictInt | None = None
+
+
+class Task(_Part):
+    """What is run."""
+
+    type: StrictStr
+    code: StrictStr | None = None
+    entry_script: StrictStr
+    program_arguments: StrictStr | None = None
+    environment: Any
+    append_row_to: StrictStr | None = None
+
+
+class Identity(_Part):
+    """Whom the job runs as in Azure."""
+
+    type: Literal["managed", "managed_identity", "user_identity", "aml_token"]
+    client_id: Any = None
+    object_id: Any = None
+    resource_id: Any = None
+    msi_resource_id: Any = None
+
+
+class Parallel(_Part):
+    """What a step and a component have in common."""
+
+    schema_: Any = Field(default=None, alias="$schema")
+    type: Any = None
+    name: Label = None
+    display_name: Label = None
+    description: Label = None
+    tags: dict[str, Any] | None = None
+    properties: dict[str, Any] | None = None
+    comment: Label = None
+    version: Label = None
+    inputs: dict[str, Any] | None = None
+    outputs: dict[str, Any] | None = None
+    input_data: Any = None
+    mini_batch_size: StrictStr | None = None
+    partition_keys: list[StrictStr] | None = None
+    resources: dict[str, Any] | None = None
+    max_concurrency_per_instance: Count | None = None
+    error_threshold: Threshold | None = None
+    mini_batch_error_threshold: Threshold | None = None
+    logging_level: Literal["DEBUG", "INFO", "WARNING"] | None = None
+    retry_settings: dict[str, Any] | None = None
+    environment_variables: dict[str, StrictStr] | None = None
+    compute: StrictStr | None = None
+    identity: dict[str, Any] | None = None
+    is_deterministic: StrictBool | None = None
+    task: dict[str, Any] | None = None
+
+    @field_validator("mini_batch_size")
+    @classmethod
+    def _is_a_size(cls, value: str | None) -> str | None:
+        MiniBatchSize.parse(value)
+        return value
+
+    @field_validator("partition_keys")
+    @classmethod
+    def _at_least_one(cls, value: list[str] | None) -> list[str] | None:
+        if value is not None and not value:
+            raise ValueError("at least one key is needed; leave the field out to cut by mini_batch_size")
+        return value
+
+
+class Step(Parallel):
+    """A parallel step of a pipeline."""
+
+    component: Any = None
+    limits: dict[str, Any] | None = None
+    services: dict[str, Any] | None = None
+
+
+class Component(Parallel):
+    """A parallel component: a step that declares its inputs and outputs."""
+
+    instance_count: Count | None = None
+    code: StrictStr | None = None
+
+
+class Settings(_Part):
+    """The settings of a pipeline."""
+
+    default_compute: StrictStr | None = None
+    default_datastore: StrictStr | None = None
+    continue_on_step_failure: StrictBool | None = None
+    continue_run_on_failed_optional_input: StrictBool | None = None
+    force_rerun: StrictBool | None = None
+    on_init: Any = None
+    on_finalize: Any = None
+
+
+class Pipeline(_Part):
+    """A pipeline job."""
+
+    schema_: Any = Field(default=None, alias="$schema")
+    type: Any = None
+    name: Label = None
+    display_name: Label = None
+    experiment_name: Label = None
+    description: Label = None
+    tags: dict[str, Any] | None = None
+    properties: dict[str, Any] | None = None
+    comment: Label = None
+    version: Label = None
+    compute: StrictStr | None = None
+    settings: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
+    outputs: dict[str, Any] | None = None
+    jobs: dict[str, Any] | None = None
+    component: Any = None
+    identity: dict[str, Any] | None = None
+    limits: dict[str, Any] | None = None
+    services: dict[str, Any] | None = None
+
+
+class GivenInput(_Part):
+    """An input, with its path or as it is declared."""
+
+    type: (
+        Literal[
+            "uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model",
+            "number", "integer", "string", "boolean",
+        ]
+        | None
+    ) = None  # fmt: skip
+    path: StrictStr | None = None
+    mode: Literal["ro_mount", "download", "direct", "eval_mount", "eval_download"] | None = None
+    transformations: list[Any] | None = None
+    """Not Azure's: the steps of an MLTable, in line."""
+    optional: StrictBool = False
+    default: Any = None
+    value: Any = None
+    min: Any = None
+    max: Any = None
+    enum: list[Any] | None = None
+    description: Label = None
+    datastore: Any = None
+
+    @property
+    def is_literal(self) -> bool:
+        return self.type in LITERAL_TYPES or (self.type is None and self.value is not None)
+
+
+class GivenOutput(_Part):
+    """An output, with its path or as it is declared."""
+
+    type: Literal["uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"] | None = None
+    path: StrictStr | None = None
+    mode: Literal["rw_mount", "mount", "upload", "direct"] | None = None
+    name: Label = None
+    version: Label = None
+    description: Label = None
+    optional: StrictBool = False

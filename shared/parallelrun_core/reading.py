@@ -1,0 +1,83 @@
+"""From any document that describes a job to the one job spec, with what its submitter should know.
+
+There are three spellings: our own (`JobSpec`, docs/job-spec.md), v2 documents of Azure ML, and v1's
+`parallel_run_config`; docs/compatibility.md says what becomes of each of their fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from parallelrun_core.azure.draft import Draft
+from parallelrun_core.azure.environment import note_image, read_conda_file
+from parallelrun_core.azure.findings import Findings, Note, Place, relocated
+from parallelrun_core.azure.v1 import is_v1, read_v1
+from parallelrun_core.azure.v2 import is_v2, read_v2
+from parallelrun_core.errors import Conflict, InvalidInput
+from parallelrun_core.spec import JobSpec
+
+__all__ = ["Note", "Reading", "read_job"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read."""
+
+    spec: JobSpec
+    notes: tuple[Note, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+    """From a field of the spec to where in the document its value came from."""
+    default: str = ""
+    """Where all others came from."""
+
+    @contextmanager
+    def told_of_the_document(self) -> Iterator[None]:
+        """What is found wrong with the spec in this block is told of the fields of the document."""
+        try:
+            yield
+        except (InvalidInput, Conflict) as error:
+            problems = tuple(relocated(problem, self.places, self.default) for problem in error.problems)
+            raise (type(error)(problems=problems) if problems else error) from error
+
+
+def read_job(document: object, *, folder: Path | None = None) -> Reading:
+    """The job that a document describes.
+
+    Args:
+        folder: where its relative paths start from, and the files that it names are. None: it came over the network.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field.
+    """
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
+    findings = Findings()
+    place = Place("", folder)
+    if is_v1(document):
+        draft = read_v1(document, place, findings)
+    elif is_v2(document):
+        draft = read_v2(document, place, findings)
+    else:
+        draft = _read_own(document, place, findings)
+    spec = draft.finish(findings)
+    if folder is not None:
+        spec = spec.relative_to(folder)
+    return Reading(spec, tuple(findings.notes), draft.places, draft.default)
+
+
+def _read_own(document: dict[Any, Any], place: Place, findings: Findings) -> Draft:
+    """A job spec as it is, but for the file that its environment names."""
+    draft = Draft(dict(document))
+    environment = document.get("environment")
+    if isinstance(environment, dict):
+        if isinstance(environment.get("conda_file"), str):
+            where = place.below("environment", "conda_file")
+            inlined = read_conda_file(environment["conda_file"], where, findings)
+            draft.fields["environment"] = {**environment, "conda_file": inlined}
+        if environment.get("image"):
+            note_image(place.at("environment", "image"), findings)
+    return draft

@@ -1,0 +1,107 @@
+"""From a conda environment to the requirements that say the same with packages of PyPI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+_PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>[A-Za-z0-9][\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
+_COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([\w.*+!]+)")
+_PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
+_OTHER_NAMES: Final = {
+    "dask-core": "dask", "matplotlib-base": "matplotlib", "msgpack-python": "msgpack", "opencv": "opencv-python",
+    "py-opencv": "opencv-python", "py-xgboost": "xgboost", "pytables": "tables", "python-graphviz": "graphviz",
+    "pytorch": "torch", "pytorch-cpu": "torch", "ruamel_yaml": "ruamel.yaml", "seaborn-base": "seaborn",
+    "tensorflow-base": "tensorflow",
+}  # fmt: skip
+_NOT_NEEDED: Final = frozenset({"pip", "nomkl", "cpuonly", "ca-certificates", "certifi-win32"})
+_ONLY_CONDA: Final = frozenset({
+    "cuda", "cudatoolkit", "cudnn", "ffmpeg", "gcc", "gdal", "gfortran", "git", "gxx", "make", "nccl", "nodejs",
+    "openjdk", "openmpi", "openssl", "pytorch-cuda", "r-base", "zlib", "faiss",
+})  # fmt: skip
+_ONLY_CONDA_PREFIXES: Final = ("_", "cuda-", "gcc_", "gxx_", "lib", "r-")
+_LIBRARIES_ON_PYPI: Final = frozenset({"libcst", "librosa", "libsass", "libtmux"})
+_PIP_OPTIONS: Final = ("--extra-index-url", "--find-links", "--index-url", "--pre", "--trusted-host", "-f", "-i")
+
+
+def python_of(conda: Mapping[str, Any]) -> str:
+    """The version of Python that a conda environment asks for, as in `3.11` or `>=3.9,<3.12`; empty when it asks none.
+
+    Raises:
+        ValueError: it can't be read.
+    """
+    for entry in _entries(conda):
+        found = _PACKAGE.fullmatch(entry.strip()) if isinstance(entry, str) else None
+        if found is not None and found["name"].lower() == "python":
+            version = _version("python", found["version"] or "")
+            plain = version.removeprefix("==").removesuffix(".*")
+            return plain if _PYTHON.fullmatch(plain) else version
+    return ""
+
+
+def requirements_of(conda: Mapping[str, Any]) -> list[str]:
+    """What a conda environment asks for, but for Python itself, as lines of a requirements file.
+
+    Raises:
+        ValueError: a package is not on PyPI, or an entry can't be read.
+    """
+    lines: list[str] = []
+    for entry in _entries(conda):
+        match entry:
+            case str():
+                lines += _requirement(entry)
+            case {"pip": list() as requirements} if len(entry) == 1:
+                lines += (checked_requirement(line) for line in requirements)
+            case _:
+                raise ValueError(f"{entry!r} is neither a package nor a list of requirements for pip")
+    return lines
+
+
+def checked_requirement(line: object) -> str:
+    """A line of a requirements file that means the same on every node.
+
+    Raises:
+        ValueError: it doesn't.
+    """
+    text = line.split(" #")[0].strip() if isinstance(line, str) else ""
+    if not text or any(ord(char) < 32 for char in text):
+        raise ValueError(f"{line!r} is not a requirement")
+    if text.startswith("-") and not text.startswith(_PIP_OPTIONS):
+        raise ValueError(f"{text!r}: other files can't be read on a node; name the packages themselves")
+    if text.startswith((".", "/", "file:")):
+        raise ValueError(f"{text!r}: a folder can't be installed on a node; put its modules below code")
+    return text
+
+
+def _entries(conda: Mapping[str, Any]) -> Iterator[Any]:
+    dependencies = conda.get("dependencies") or []
+    if not isinstance(dependencies, list):
+        raise ValueError("dependencies must be a list")
+    yield from dependencies
+
+
+def _requirement(entry: str) -> list[str]:
+    found = _PACKAGE.fullmatch(entry.strip())
+    if found is None:
+        raise ValueError(f"{entry!r} is not a package")
+    name = found["name"].lower()
+    if name in _NOT_NEEDED or name == "python":
+        return []
+    if name in _ONLY_CONDA or (name.startswith(_ONLY_CONDA_PREFIXES) and name not in _LIBRARIES_ON_PYPI):
+        raise ValueError(f"the conda package {name!r} is not on PyPI; workers are made with packages from there only")
+    return [_OTHER_NAMES.get(name, name) + _version(name, found["version"] or "")]
+
+
+def _version(name: str, text: str) -> str:
+    """Conda's versions in pip's words: a single `=` stands for any version that begins so."""
+    if not text.strip():
+        return ""
+    # The third part of name=version=build names a file of conda's.
+    parts = _COMPARISON.findall(re.sub(r"^(=[^=,<>!~]+)=[^=].*$", r"\1", text.strip()))
+    if not parts:
+        raise ValueError(f"the version {text!r} of {name!r} can't be read")
+    return ",".join(
+        f"=={version.removesuffix('.*').removesuffix('*')}.*" if sign == "=" else f"{sign}{version}"
+        for sign, version in parts
+    )

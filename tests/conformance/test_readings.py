@@ -1,0 +1,242 @@
+"""What documents of Azure ML mean here: every spelling becomes the one job spec."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from parallelrun.spec_file import read_job_file
+from parallelrun_core.azure.options import OPTIONS
+from parallelrun_core.reading import read_job
+from parallelrun_core.spec import JobSpec
+from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, make_folder, read
+
+STEP = "jobs.score"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_folder(tmp_path)
+
+
+def spec_of(document: dict[str, Any], folder: Path, **changes: Any) -> JobSpec:
+    return read(changed(document, **changes), folder).spec
+
+
+def test_a_pipeline_of_one_parallel_step_is_a_job(folder: Path) -> None:
+    spec = spec_of(PIPELINE, folder)
+    assert (spec.name, spec.code, spec.entry_script) == ("score many", f"{folder}/src", "score.py")
+    assert spec.data_paths() == [f"{folder}/data"]
+    assert spec.argv() == ["--model", f"{folder}/data"]
+    assert dict(spec.input_paths())["model"].mode == "download"
+    assert (spec.output_action, spec.append_row_to, spec.outputs["scores"].type) == ("append_row", "scores", "uri_file")
+    assert (spec.mini_batch_size, spec.run_max_try, spec.run_invocation_timeout) == (5, 3, 60)
+
+
+def test_tries_are_one_more_than_retries(folder: Path) -> None:
+    spec = spec_of(PIPELINE, folder, **{f"{STEP}.retry_settings": {"max_retries": 0, "timeout": 7}})
+    assert (spec.run_max_try, spec.run_invocation_timeout) == (1, 7)
+
+
+def test_a_task_without_append_row_to_only_counts(folder: Path) -> None:
+    assert spec_of(PIPELINE, folder, **{f"{STEP}.task.append_row_to": DELETE}).output_action == "summary_only"
+
+
+def test_keys_win_over_a_size_and_that_is_said(folder: Path) -> None:
+    reading = read(changed(PIPELINE, **{f"{STEP}.partition_keys": ["a", "b"]}), folder)
+    assert (reading.spec.partition_keys, reading.spec.mini_batch_size) == (("a", "b"), None)
+    assert any("mini_batch_size is not used" in str(note) for note in reading.notes)
+
+
+def test_a_binding_may_stand_alone_or_in_a_path_with_its_own_mode(folder: Path) -> None:
+    inputs = {"files": {"path": "${{parent.inputs.RAW}}", "type": "mltable", "mode": "eval_mount"}, "n": 5, "b": True}
+    changes = {f"{STEP}.inputs": inputs, f"{STEP}.task.program_arguments": "--n ${{inputs.N}} ${{ inputs.b }}"}
+    spec = spec_of(PIPELINE, folder, **changes)
+    files = dict(spec.input_paths())["files"]
+    assert (files.path, files.type, files.mode) == (f"{folder}/data", "mltable", "eval_mount")
+    assert spec.argv() == ["--n", "5", "True"]
+
+
+def test_settings_may_be_bound_to_values_of_the_pipeline(folder: Path) -> None:
+    bound = "${{parent.inputs.count}}"
+    spec = spec_of(PIPELINE, folder, **{
+        f"{STEP}.mini_batch_size": bound, f"{STEP}.max_concurrency_per_instance": bound,
+        f"{STEP}.resources": {"instance_count": bound}, f"{STEP}.retry_settings": {"max_retries": bound},
+    })  # fmt: skip
+    assert (spec.size.files, spec.max_concurrency_per_instance, spec.instance_count, spec.run_max_try) == (4, 4, 4, 5)
+
+
+def test_a_step_has_from_its_component_what_it_does_not_say_itself(folder: Path) -> None:
+    component = changed(COMPONENT, mini_batch_error_threshold=4, max_concurrency_per_instance=3, logging_level="DEBUG",
+                        retry_settings={"max_retries": 7}, resources={"instance_count": 2}, error_threshold=9,
+                        environment_variables={"A": "component", "B": "component"})  # fmt: skip
+    (folder / "parts").mkdir()
+    (folder / "parts" / "score.yml").write_text(yaml.safe_dump(changed(component, **{"task.code": "../src"})))
+    step = {
+        "type": "parallel", "component": "./parts/score.yml", "inputs": {"FILES": "${{parent.inputs.raw}}"},
+        "mini_batch_error_threshold": 0, "max_concurrency_per_instance": 1, "environment_variables": {"A": "step"},
+    }  # fmt: skip
+    for component_path in ("./parts/score.yml", "file:./parts/score.yml", component):
+        spec = spec_of(PIPELINE, folder, **{STEP: {**step, "component": component_path}})
+        assert spec.mini_batch_error_threshold == 4, "what is falsy in the step comes from the component"
+        assert (spec.max_concurrency_per_instance, spec.run_max_try, spec.instance_count) == (1, 8, 2)
+        assert (spec.error_threshold, spec.logging_level) == (9, "DEBUG")
+        assert spec.environment_variables == {"A": "step", "B": "component"}
+        assert Path(spec.code).resolve() == folder / "src"
+        assert spec.argv() == ["--limit", "3"], "what is optional and not given is left out with its option"
+    spec = spec_of(PIPELINE, folder, **{STEP: {**step, "inputs": {**step["inputs"], "model": {"path": "./data"}}}})  # type: ignore[dict-item]
+    assert spec.argv() == ["--model", f"{folder}/data", "--limit", "3"]
+
+
+def test_a_component_alone_is_a_job_once_its_inputs_have_paths(folder: Path) -> None:
+    (folder / "score.yml").write_text(yaml.safe_dump(COMPONENT))
+    spec = read_job_file(folder / "score.yml", ["inputs.files.path=./data", "mini_batch_size='7'"]).spec
+    assert (spec.data_paths(), spec.mini_batch_size, spec.append_row_to) == ([f"{folder}/data"], 7, "scores")
+
+
+def test_any_field_of_any_spelling_is_set_from_the_command_line(folder: Path) -> None:
+    (folder / "pipeline.yml").write_text(yaml.safe_dump(PIPELINE))
+    spec = read_job_file(
+        folder / "pipeline.yml",
+        ["jobs.score.inputs.files={path: ./data/one.txt, type: uri_file}", "jobs.score.task.entry_script=a.py"],
+    ).spec
+    assert (spec.data_paths(), spec.entry_script) == ([f"{folder}/data/one.txt"], "a.py")
+    (folder / "config.yml").write_text(yaml.safe_dump(CONFIG))
+    spec = read_job_file(folder / "config.yml", ["inputs.0=./src", "parallel_run_config.node_count=5"]).spec
+    assert (spec.data_paths(), spec.instance_count) == ([f"{folder}/src"], 5)
+
+
+@pytest.mark.parametrize(
+    "path, name",
+    [
+        ("azureml://datastores/${{default_datastore}}/paths/${{name}}/all.csv", "all.csv"),
+        ("azureml://datastores/d/paths/x/${{output_name}}", "scores"),
+        (None, ""),
+    ],
+)
+def test_what_would_go_to_a_datastore_goes_to_the_jobs_own_outputs(folder: Path, path: str | None, name: str) -> None:
+    outputs = {"scores": {"type": "uri_file", "path": path}} if path else {"scores": None}
+    reading = read(changed(PIPELINE, **{f"{STEP}.outputs": outputs}), folder)
+    assert (reading.spec.outputs["scores"].path, reading.spec.outputs["scores"].file_name) == ("", name)
+    assert any("own outputs" in str(note) for note in reading.notes) == (path is not None)
+
+
+def test_an_output_may_have_a_local_path(folder: Path) -> None:
+    outputs = {"scores": {"path": "./out/${{name}}/${{output_name}}"}}
+    spec = spec_of(PIPELINE, folder, **{f"{STEP}.outputs": outputs})
+    assert spec.outputs["scores"].path == f"{folder}/out/score many/scores"
+
+
+def test_what_only_places_work_in_azure_is_accepted_and_said(folder: Path) -> None:
+    reading = read(
+        changed(PIPELINE, **{
+            f"{STEP}.compute": "azureml:c", f"{STEP}.identity": {"type": "managed"},
+            f"{STEP}.resources": {"instance_type": "x", "shm_size": "2g"}, f"{STEP}.is_deterministic": True,
+            f"{STEP}.task.environment": {"image": "some/image", "environment_variables": {"A": "1"}},
+        }),
+        folder,
+    )  # fmt: skip
+    said = {note.pointer for note in reading.notes}
+    assert {
+        "/settings/default_compute", "/jobs/score/compute", "/jobs/score/identity", "/jobs/score/is_deterministic",
+        "/jobs/score/resources/instance_type", "/jobs/score/resources/shm_size", "/jobs/score/task/environment/image",
+    } <= said  # fmt: skip
+    assert reading.spec.environment_variables == {"A": "1"}
+
+
+def test_a_conda_file_is_read_from_beside_the_document_that_names_it(folder: Path) -> None:
+    (folder / "conda.yml").write_text("dependencies: [python=3.11, pandas=2.1, {pip: [six>=1.16]}]")
+    environment = {"name": "e", "version": 1, "image": "i", "conda_file": "./conda.yml"}
+    for given in (environment, "file:env.yml"):
+        (folder / "env.yml").write_text(yaml.safe_dump(environment))
+        found = spec_of(PIPELINE, folder, **{f"{STEP}.task.environment": given}).environment
+        assert (found.python, found.requirements) == ("3.11", ["pandas==2.1.*", "six>=1.16"])
+
+
+# Options of the engine among the arguments
+
+
+OPTION_VALUES: dict[str, tuple[str, object]] = {
+    "error_threshold": ("7", 7), "allowed_failed_percent": ("30", 30), "allowed_failed_count": ("2", 2),
+    "task_overhead_timeout": ("1200", 1200), "progress_update_timeout": ("90", 90),
+    "first_task_creation_timeout": ("80", 80), "copy_logs_to_parent": ("True", True),
+    "metrics_name_prefix": ("m_", "m_"), "push_metrics_to_parent": ("False", False),
+    "resource_monitor_interval": ("20", 20), "profiling_module": ("cProfile", "cProfile"),
+    "append_row_dataframe_header": ("True", True), "append_row_safe_output": ("true", True),
+    "rank_mini_batch_count": ("4", 4), "nice": ("5", 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTION_VALUES)
+def test_an_option_of_the_engine_is_taken_and_stays_in_the_arguments(folder: Path, name: str) -> None:
+    text, value = OPTION_VALUES[name]
+    for given in (f"--{name} {text}", f"--{name}={text}"):
+        spec = spec_of(PIPELINE, folder, **{f"{STEP}.task.program_arguments": f"--mine 'a b' {given} --other"})
+        assert getattr(spec, OPTIONS[name].field) == value
+        assert spec.argv() == ["--mine", "a b", *given.split(), "--other"]
+
+
+def test_the_abbreviation_of_the_official_samples_is_understood_and_said(folder: Path) -> None:
+    arguments = "--model x --resource_monitor_interva 20 --task detection --n 3"
+    reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
+    assert reading.spec.resource_monitor_interval == 20
+    assert (reading.spec.task_overhead_timeout, reading.spec.nice) == (600, None)
+    notes = [str(note) for note in reading.notes]
+    assert any("--resource_monitor_interva is read as --resource_monitor_interval" in note for note in notes)
+    assert any("--task is left to the script" in note for note in notes)
+
+
+def test_an_option_may_be_bound_to_a_value_and_all_options_are_known(folder: Path) -> None:
+    arguments = {
+        f"{STEP}.inputs.most": "${{parent.inputs.count}}",
+        f"{STEP}.task.program_arguments": "--error_threshold ${{inputs.most}} --amlbi_async_mode False",
+    }
+    assert spec_of(PIPELINE, folder, **arguments).error_threshold == 4
+    assert set(OPTION_VALUES) | {"resume_from", "amlbi_async_mode"} == set(OPTIONS)
+
+
+# v1
+
+
+def test_a_v1_configuration_is_a_job(folder: Path) -> None:
+    spec = spec_of(CONFIG, folder, **{
+        "side_inputs": {"model": "./src"}, "arguments": ["--model", "${{inputs.model}}", "--n", 20, "--blank", " "],
+        "name": "score-all", "output": "./out", "parallel_run_config.allowed_failed_count": 3,
+        "parallel_run_config.run_max_try": 5, "parallel_run_config.process_count_per_node": 6,
+    })  # fmt: skip
+    assert (spec.name, spec.output, spec.output_action) == ("score-all", f"{folder}/out", "append_row")
+    assert (spec.instance_count, spec.max_concurrency_per_instance, spec.run_max_try) == (2, 6, 5)
+    assert (spec.mini_batch_error_threshold, spec.error_threshold, spec.size.files) == (3, 10, 10)
+    assert spec.argv() == ["--model", f"{folder}/src", "--n", "20", "--blank", " "]
+    assert spec.input_data == ("input_0",)
+
+
+def test_a_v1_configuration_without_a_folder_has_that_of_its_script(folder: Path) -> None:
+    changes = {"parallel_run_config.source_directory": DELETE, "parallel_run_config.entry_script": "src/score.py"}
+    spec = spec_of(CONFIG, folder, **changes)
+    assert (spec.code, spec.entry_script) == (f"{folder}/src", "score.py")
+
+
+@pytest.mark.parametrize("given", ["my-env", {"name": "e", "python": {"condaDependencies": {"dependencies": ["six"]}}}])
+def test_a_v1_environment_is_a_name_or_has_conda_dependencies(folder: Path, given: object) -> None:
+    spec = spec_of(CONFIG, folder, **{"parallel_run_config.environment": given})
+    assert spec.environment.requirements == ([] if isinstance(given, str) else ["six"])
+
+
+# Over the network there are no files beside a document
+
+
+@pytest.mark.parametrize("document", [PIPELINE, CONFIG])
+def test_paths_of_a_document_that_came_over_the_network_stay_as_they_are(document: dict[str, Any]) -> None:
+    spec = read_job(document).spec
+    assert (spec.code, spec.data_paths()) == ("./src", ["./data"])
+
+
+@pytest.mark.parametrize("document", [PIPELINE, COMPONENT, CONFIG])
+def test_a_spec_means_the_same_when_it_is_read_again(folder: Path, document: dict[str, Any]) -> None:
+    changes = {"inputs.files.path": "./data"} if document is COMPONENT else {}
+    spec = spec_of(document, folder, **changes)
+    assert read_job(spec.model_dump(mode="json", exclude_unset=True), folder=folder).spec == spec
