@@ -154,10 +154,12 @@ class Cluster:
 
     # Jobs
 
-    def submit(self, script: str, *, inputs: str | Path, **settings: object) -> str:
+    def submit(self, script: str, *, inputs: str | Path | dict[str, object], **settings: object) -> str:
         """Submit a job as the API would; returns its id."""
         code = self.code(script)
-        spec = JobSpec.parse({"entry_script": "entry.py", "inputs": str(inputs), **settings})
+        spec = JobSpec.parse(
+            {"entry_script": "entry.py", "inputs": inputs if isinstance(inputs, dict) else str(inputs), **settings}
+        )
         job_id, now = new_job_id(), time.time()
         record = JobRecord(
             job_id=job_id,

@@ -15,8 +15,6 @@ code/<sha256>/               snapshots of the users' code, shared between jobs
 
 from __future__ import annotations
 
-import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,7 @@ import msgspec
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.progress import Progress
-from parallelrun_core.recordlog import sync_folder
+from parallelrun_core.recordlog import sync_folder, write_once
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import JobFailure
@@ -148,7 +146,7 @@ class JobFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         for folder in (self.parts, self.journals, self.outputs, self.logs):
             folder.mkdir(exist_ok=True)
-        _write_once(self.path / "job.json", _pretty(record))
+        write_once(self.path / "job.json", _pretty(record))
         sync_folder(self.path.parent)
 
     def record(self) -> JobRecord:
@@ -181,7 +179,7 @@ class JobFolder:
             Conflict: somebody else has just begun it.
         """
         try:
-            _write_once(self.path / f"reopened.{reopening.generation}.json", _pretty(reopening))
+            write_once(self.path / f"reopened.{reopening.generation}.json", _pretty(reopening))
         except FileExistsError as error:
             raise Conflict(f"Job {self.job_id} has been reopened already.") from error
 
@@ -199,7 +197,7 @@ class JobFolder:
     def conclude(self, result: JobResult) -> JobResult:
         """Record how the job ended, durably; returns the first result if it was recorded before."""
         try:
-            _write_once(self._result_file(), _pretty(result))
+            write_once(self._result_file(), _pretty(result))
         except FileExistsError:
             return self.result() or result
         return result
@@ -221,17 +219,3 @@ def code_store(root: Path) -> Path:
 
 def _pretty(record: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2)
-
-
-def _write_once(path: Path, data: bytes) -> None:
-    """Create a file with all its content at once, durably; the first writer wins."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(beside, path)
-        sync_folder(path.parent)
-    finally:
-        beside.unlink(missing_ok=True)

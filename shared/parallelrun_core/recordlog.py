@@ -9,6 +9,7 @@ file has one writer for its whole life.
 from __future__ import annotations
 
 import os
+import secrets
 import struct
 import zlib
 from collections.abc import Iterator
@@ -124,3 +125,17 @@ def sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def write_once(path: Path, data: bytes) -> None:
+    """Create a file with all its content at once, durably; the first writer wins."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(beside, path)
+        sync_folder(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ A described delivery is JSON: `input` (index of the input, -1: none), `keys` (va
 stands in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and pyarrow.
 """
 
+import os
 import sys
 from typing import Any
 
@@ -29,7 +30,7 @@ class MiniBatch:
         self.value = value
         self.items = items
         """Files or rows; none at all are not worth a call of run()."""
-        self.partition_key_value: dict[str, str | None] = {}
+        self.partition_key_value: dict[str, Any] = {}
         self.dataset: Dataset | None = None
         self.first_row: int | None = None
 
@@ -47,11 +48,43 @@ class Loader:
     """Makes mini-batches of described deliveries.
 
     Args:
-        inputs: path of the file that says what the inputs are.
+        inputs: path of the file that says what the inputs are; there need not be one.
     """
 
     def __init__(self, inputs: str) -> None:
         self._inputs = inputs
+        self._plans: list[dict[str, Any]] | None = None
+        self._tables: dict[int, Any] = {}
+
+    def prepare(self) -> None:
+        """See to it that what tables are read with is there.
+
+        Raises:
+            ImportError: it isn't, with what to do.
+        """
+        kinds = {plan["kind"] for plan in self._read_plans()} - {"files"}
+        if not kinds:
+            return
+        wanted = ["pandas", *(["pyarrow"] if kinds & {"parquet", "delta_lake"} else [])]
+        for name in wanted:
+            try:
+                __import__(name)
+            except ImportError as error:
+                raise ImportError(
+                    f"The input is a table, which is read with {name}, and the environment of the entry script has "
+                    f"none ({error}). Add {name} to the job's environment."
+                ) from error
+
+    def _read_plans(self) -> list[dict[str, Any]]:
+        if self._plans is None:
+            import json
+
+            try:
+                with open(self._inputs, encoding="utf-8") as file:
+                    self._plans = json.load(file)
+            except FileNotFoundError:
+                return []
+        return self._plans or []
 
     def load(self, payload: bytes) -> MiniBatch:
         """Read what is described.
@@ -62,7 +95,26 @@ class Loader:
         import json
 
         described: dict[str, Any] = json.loads(payload)
-        if described["input"] < 0:
+        number, pieces = described["input"], described["pieces"]
+        if number < 0:
             return MiniBatch([], 1)  # a rank is one item (reference §3.5)
-        paths: list[str] = described["paths"]
-        return MiniBatch(paths, len(paths))
+        plan = self._read_plans()[number]
+        if pieces:
+            frame = self._table(number, plan).read(pieces)
+            found = MiniBatch(frame, len(frame))
+            found.first_row = pieces[0][4] if pieces[0][4] >= 0 else None
+            found.partition_key_value = self._table(number, plan).keys(described["keys"])
+        else:
+            found = MiniBatch(described["paths"], len(described["paths"]))
+            found.partition_key_value = dict(zip(plan["keys"], described["keys"], strict=False))
+        paths = described["paths"] or list(dict.fromkeys(piece[0] for piece in pieces))
+        found.dataset = Dataset(plan["name"], paths)
+        return found
+
+    def _table(self, number: int, plan: dict[str, Any]) -> Any:
+        if number not in self._tables:
+            from parallelrun_worker.tables.table import Table
+
+            folder = os.path.dirname(self._inputs)
+            self._tables[number] = Table(plan, os.path.join(folder, f"schema.{number}.json"))
+        return self._tables[number]

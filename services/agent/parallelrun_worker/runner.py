@@ -51,6 +51,7 @@ class Runner:
         began = time.perf_counter()
         self._loader = Loader(config["inputs"])
         try:
+            self._loader.prepare()
             script = self._begin(config)
         except BaseException as error:  # sys.exit() in the user's module is a failure, too
             self._send(frames.INIT_FAILED, _describe(error))

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from parallelrun_core.message import encode_files
 from parallelrun_master.listing import Chunk
+
+
+class KeyedFiles(NamedTuple):
+    """The files of one combination of values of the partition keys."""
+
+    values: tuple[str | None, ...]
+    groups: list[Chunk]
 
 
 class Cut(NamedTuple):
@@ -16,7 +25,11 @@ class Cut(NamedTuple):
     items: int
 
 
-def cut(chunks: Iterable[Chunk], size: int) -> Iterator[Cut]:
+Encode = Callable[[list[Chunk], int], bytes]
+"""Makes the full message of groups of so many files."""
+
+
+def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> Iterator[Cut]:
     """Yield mini-batches of `size` files, in order; the last one may be smaller."""
     groups: list[Chunk] = []
     items = 0
@@ -28,16 +41,40 @@ def cut(chunks: Iterable[Chunk], size: int) -> Iterator[Cut]:
             items += len(taken)
             groups.append((folder, taken))
             if items == size:
-                yield Cut(encode_files(groups, items), items)
+                yield Cut(encode(groups, items), items)
                 groups, items = [], 0
     if groups:
-        yield Cut(encode_files(groups, items), items)
+        yield Cut(encode(groups, items), items)
 
 
-def without_known(chunks: Iterable[Chunk], known: dict[bytes, set[bytes]]) -> Iterator[Chunk]:
-    """Leave out the files that the manifest has already: for a leader that goes on with another's listing."""
+def without_known(chunks: Iterable[Chunk], known: dict[bytes, Counter[bytes]]) -> Iterator[Chunk]:
+    """Leave out the files that the manifest has already: for a leader that goes on with another's listing.
+
+    A file that is listed twice is there twice, so each one that is known is left out as often as it is known.
+    """
     for folder, names in chunks:
         seen = known.get(folder)
-        fresh = names if seen is None else [name for name in names if name not in seen]
+        fresh = names if not seen else [name for name in names if not _take(seen, name)]
         if fresh:
             yield folder, fresh
+
+
+def _take(seen: Counter[bytes], name: bytes) -> bool:
+    if not seen[name]:
+        return False
+    seen[name] -= 1
+    return True
+
+
+def by_keys(chunks: Iterable[Chunk], values_of: Callable[[bytes], tuple[str | None, ...]]) -> list[KeyedFiles]:
+    """All files, together with those that have the same values of the keys; sorted by these, missing ones first."""
+    found: dict[tuple[str | None, ...], list[Chunk]] = {}
+    for folder, names in chunks:
+        for name in names:
+            groups = found.setdefault(values_of(os.path.join(folder, name)), [])
+            if groups and groups[-1][0] == folder:
+                groups[-1][1].append(name)
+            else:
+                groups.append((folder, [name]))
+    keyed = [KeyedFiles(values, groups) for values, groups in found.items()]
+    return sorted(keyed, key=lambda each: [(value is not None, value or "") for value in each.values])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from parallelrun_core.decisions import Decided
 from parallelrun_core.manifest import NAME, read_manifest
-from parallelrun_core.message import decode, paths_of
+from parallelrun_core.message import decode, files_of
 from parallelrun_core.termlog import file_of
 
 _MOST = 10
@@ -26,7 +26,7 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
             continue
         if entry.term not in written:
             written[entry.term] = os.stat(file_of(folder, NAME, entry.term)).st_mtime
-        for path in paths_of(decode(entry.raw)).split(b"\0"):
+        for path in files_of(decode(entry.raw)):
             change = _change(path, written[entry.term])
             if change and len(changes) < _MOST:
                 changes.append(f"{os.fsdecode(path)} {change}")

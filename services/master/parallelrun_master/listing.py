@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from itertools import islice
 from pathlib import Path
@@ -23,10 +23,16 @@ Chunk = tuple[bytes, list[bytes]]
 
 
 class Listing:
-    """The files of one input, in chunks. `is_sorted` says, at the end, whether all of it came by path."""
+    """The files of one input, in chunks. `is_sorted` says, at the end, whether all of it came by path.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        path: a folder, a file, or a glob pattern.
+        pattern: names below the folder `path`, with wildcards; then `path` itself is taken as it stands.
+    """
+
+    def __init__(self, path: str, pattern: Sequence[str] = ()) -> None:
         self.path = path
+        self._below = list(pattern)
         self.is_sorted = True
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -35,7 +41,10 @@ class Listing:
         Raises:
             OSError: the input, or a folder in it, can't be read.
         """
-        if _MAGIC.search(self.path) and not os.path.lexists(self.path):
+        if self._below:
+            start = os.fsencode(os.path.normpath(self.path))
+            yield from self._walk(start, _Pattern(self._below), frozenset({0}), frozenset())
+        elif _MAGIC.search(self.path) and not os.path.lexists(self.path):
             root, pattern = split_pattern(self.path)
             yield from self._walk(os.fsencode(root), _Pattern(pattern), frozenset({0}), frozenset())
         elif os.path.isdir(self.path):

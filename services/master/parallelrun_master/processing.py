@@ -8,6 +8,7 @@ import msgspec
 
 from parallelrun_core import failpoints
 from parallelrun_core.disktrouble import is_disk_trouble
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
@@ -58,6 +59,8 @@ class Processing:
                 self._term.wait_for_redis(error)
                 self._publisher.rewind()
                 self._stall.moved(time.monotonic())  # nobody could make progress
+            except InvalidInput as error:
+                failure = JobFailure(code="INVALID_INPUT", summary=f"The input is not valid: {error}")
             except OSError as error:
                 if is_disk_trouble(error):
                     raise

@@ -7,17 +7,15 @@ publishing stops when enough lies on Redis, so a job of twenty million files nee
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from parallelrun_core import failpoints
 from parallelrun_core.decisions import Decided
-from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing, read_manifest
-from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference, groups_of
+from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing
+from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue
-from parallelrun_master.cutting import Cut, cut, without_known
-from parallelrun_master.listing import Chunk, Listing
+from parallelrun_master.input_cuts import InputCuts, Known, known_in
 
 MAX_OUTSTANDING = 20_000
 MAX_OUTSTANDING_BYTES = 64 << 20
@@ -33,15 +31,14 @@ class Scheduler:
 
     def __init__(self, folder: Path, spec: JobSpec, term: int) -> None:
         self.closing: Closing | None = read_closing(folder)
-        self.current_input = ""
-        self._sorted = True
         self._writer: ManifestWriter | None = None
         if self.closing is None:
             self._writer = ManifestWriter(folder, term)
             self.closing = read_closing(folder)  # the leader before us may have got so far a moment ago
         if self.closing is None and self._writer is not None:
-            known = _names_in(folder) if self._writer.mini_batches else {}
-            self._cuts = self._cut_inputs(spec, known)
+            known = known_in(folder) if self._writer.mini_batches else Known()
+            self._inputs = InputCuts(folder, spec, known)
+            self._cuts = iter(self._inputs)
 
     @property
     def mini_batches(self) -> int:
@@ -52,32 +49,26 @@ class Scheduler:
     def items(self) -> int:
         return self.closing.items if self.closing else self._writer.items if self._writer else 0
 
-    def _cut_inputs(self, spec: JobSpec, known: dict[bytes, set[bytes]]) -> Iterator[Cut]:
-        for path in spec.data_paths():
-            self.current_input = path
-            listing = Listing(path)
-            chunks: Iterator[Chunk] = iter(listing)
-            yield from cut(without_known(chunks, known) if known else chunks, spec.size.files)
-            self._sorted = self._sorted and listing.is_sorted
-
     def step(self, budget_s: float) -> bool:
         """Schedule for about so long; whether there is more to do. What was scheduled is durable on return.
 
         Raises:
             OSError: an input can't be read.
+            InvalidInput: an input is not what the job spec or its MLTable file says.
         """
         writer = self._writer
         if writer is None:
             return False
         until = time.perf_counter() + budget_s
-        for raw, items in self._cuts:
-            writer.add(raw, items)
+        for found in self._cuts:
+            if found is not None:
+                writer.add(found.raw, found.items)
             if time.perf_counter() >= until:
                 failpoints.reach("schedule.before_sync")
                 writer.sync()
                 return True
         failpoints.reach("schedule.before_sync")
-        self.closing = writer.close(order="sorted" if self._sorted else "listing")
+        self.closing = writer.close(order="sorted" if self._inputs.is_sorted else "listing")
         self._writer = None
         failpoints.reach("schedule.closed")
         return False
@@ -149,11 +140,3 @@ def _for_redis(entry: Entry) -> bytes:
     if len(entry.raw) <= MAX_MESSAGE_BYTES:
         return entry.raw
     return encode_reference(decode(entry.raw).items, entry.term, entry.offset)
-
-
-def _names_in(folder: Path) -> dict[bytes, set[bytes]]:
-    known: dict[bytes, set[bytes]] = {}
-    for entry in read_manifest(folder):
-        for where, names in groups_of(decode(entry.raw)):
-            known.setdefault(where, set()).update(names)
-    return known

@@ -1,0 +1,15 @@
+"""Reads the rows of a mini-batch of a table. Loaded only by jobs that have one.
+
+table.py       one input: from the pieces of a mini-batch to its DataFrame
+text.py        text files: which bytes a piece owns, and the header
+records.py     the grammar of delimited text, exactly, in plain Python
+inference.py   what type a column has, from its first values
+schema.py      columns and types of a text table, frozen in the job folder
+delimited.py   delimited text to a DataFrame, fast where the grammar is plain
+conversion.py  columns of text to columns of a type
+json_lines.py, parquet.py   the other formats
+steps.py       what is done to the rows behind the reading
+
+Standard library only when imported; pandas, numpy and pyarrow come from the user's environment, when they are first
+needed.
+"""

@@ -1,0 +1,100 @@
+"""Columns of text to columns of a kind. What doesn't fit becomes null (reference §4.3).
+
+Nulls are None in columns of objects and NaN in columns of numbers, the same with pandas 2 and 3.
+"""
+
+from typing import Any
+
+from parallelrun_worker.tables.inference import FALSE_WORDS, TRUE_WORDS, Kind
+
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+_FIRST_FLOAT_BEYOND_INT64 = float(1 << 63)
+
+
+def as_objects(column: Any) -> Any:
+    """The same column with Python's own values, and None where there is none."""
+    plain = column.astype(object)
+    missing = plain.isna()
+    return plain.where(~missing, None) if missing.any() else plain
+
+
+def convert(column: Any, kind: Kind) -> Any:
+    """A column of str and None as a column of this kind."""
+    match kind["kind"]:
+        case "int":
+            return as_ints(_numbers(column))
+        case "float":
+            return _numbers(column).astype("float64")
+        case "bool":
+            return as_bools(column, kind)
+        case "datetime":
+            return as_dates(column, kind)
+        case _:
+            return as_objects(column)
+
+
+def _numbers(column: Any) -> Any:
+    import pandas as pd
+
+    words = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else value)
+    try:
+        return pd.to_numeric(words)
+    except (ValueError, TypeError, OverflowError):
+        return pd.to_numeric(words, errors="coerce")
+
+
+def as_ints(column: Any) -> Any:
+    """Numbers as whole numbers: what is behind the point is cut off, and what is too large is the largest that fits."""
+    if column.dtype.kind == "i":
+        return column.astype("int64")
+    if column.dtype.kind == "u":
+        return column.clip(upper=_INT64_MAX).astype("int64")
+    import numpy as np
+
+    cut = np.trunc(column.astype("float64"))
+    missing = cut.isna() | cut.isin([float("inf"), float("-inf")])
+    if missing.any():
+        return cut.where(~missing).clip(_INT64_MIN, _INT64_MAX)
+    if (cut.abs() >= _FIRST_FLOAT_BEYOND_INT64).any():
+        return cut.map(lambda value: min(max(int(value), _INT64_MIN), _INT64_MAX)).astype("int64")
+    return cut.astype("int64")
+
+
+def as_bools(column: Any, kind: Kind) -> Any:
+    """Words as truth values; of dtype bool where each has one."""
+    true, false = kind.get("true_values") or TRUE_WORDS, kind.get("false_values") or FALSE_WORDS
+    words = dict.fromkeys(true, True) | dict.fromkeys(false, False)
+    otherwise = {"true": True, "false": False}.get(kind.get("mismatch_as", "error"))
+
+    def truth(value: Any) -> bool | None:
+        if isinstance(value, bool):
+            return value
+        return words.get(value.strip(), otherwise) if isinstance(value, str) else None
+
+    found = column.astype(object).map(truth)
+    return found.astype("bool") if not found.isna().any() else found.astype(object).where(~found.isna(), None)
+
+
+def as_dates(column: Any, kind: Kind) -> Any:
+    """Texts as times without a zone, in UTC; where several forms are allowed the first that fits counts."""
+    import pandas as pd
+
+    formats = kind.get("formats") or []
+    if not formats:  # nothing tells day from month
+        return pd.Series([None] * len(column), index=column.index, dtype=object)
+    words = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else None)
+    found = _dates(words, formats[0])
+    for directives in formats[1:]:
+        if not found.isna().any():
+            break
+        found = found.fillna(_dates(words, directives))
+    return found
+
+
+def _dates(words: Any, directives: str) -> Any:
+    import pandas as pd
+
+    found = pd.to_datetime(words, format=directives, errors="coerce", utc="%z" in directives)
+    if found.dt.tz is not None:
+        found = found.dt.tz_convert(None)
+    return found.astype("datetime64[ns]")

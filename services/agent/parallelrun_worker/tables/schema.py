@@ -1,0 +1,90 @@
+"""Names and kinds of a text table's columns: found from its first rows, then frozen in the job folder.
+
+Whoever reads the table first writes the file; the others, and every later try, read it. So all mini-batches agree, and
+a file that changes while the job runs changes no type.
+"""
+
+import json
+import os
+from typing import Any
+
+from parallelrun_worker.tables.inference import STRING, Kind, infer_kind
+from parallelrun_worker.tables.records import Record
+
+
+class Schema:
+    """The columns of a table, in order."""
+
+    def __init__(self, names: list[str], kinds: list[Kind]) -> None:
+        self.names = names
+        self.kinds = kinds
+
+    def kind_of(self, name: str) -> Kind:
+        """What a column is read as; text when it was not there among the first rows."""
+        return self.kinds[self.names.index(name)] if name in self.names else STRING
+
+    def widened(self, columns: int) -> "Schema":
+        """The same with names for so many columns; what is behind the known ones is text."""
+        names = list(self.names)
+        while len(names) < columns:
+            names.append(_fresh(f"Column{len(names) + 1}", names))
+        return Schema(names, self.kinds + [STRING] * (columns - len(self.kinds)))
+
+
+def _fresh(name: str, taken: list[str]) -> str:
+    found, number = name, 0
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def header_names(header: Record) -> list[str]:
+    """Names of columns from a header: without blanks around them, none twice, none empty."""
+    names: list[str] = []
+    for number, field in enumerate(header, start=1):
+        names.append(_fresh((field or "").strip() or f"Column{number}", names))
+    return names
+
+
+def infer_schema(names: list[str], rows: list[Record], options: dict[str, Any]) -> Schema:
+    """The schema of a table with these first rows."""
+    width = max([len(names), *map(len, rows)])
+    schema = Schema(names, []).widened(width)
+    kinds = []
+    for at, name in enumerate(schema.names):
+        values = [row[at] if at < len(row) else None for row in rows]
+        if name in options["overrides"]:
+            kinds.append(options["overrides"][name])
+        elif not options["infer"] or (options["empty_as_string"] and None in values):
+            kinds.append(STRING)
+        else:
+            kinds.append(infer_kind(values))
+    return Schema(schema.names, kinds)
+
+
+def frozen(path: str) -> Schema | None:
+    """The schema that was found before, or None."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return None
+    return Schema(found["names"], found["kinds"])
+
+
+def freeze(path: str, schema: Schema) -> Schema:
+    """Keep a schema for all; returns the one of a worker that was faster, if one was."""
+    beside = f"{path}.{os.getpid()}.{os.urandom(6).hex()}"
+    try:
+        with open(beside, "x", encoding="utf-8") as file:
+            json.dump({"names": schema.names, "kinds": schema.kinds}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(beside, path)
+    except FileExistsError:
+        return frozen(path) or schema
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)
+    return schema

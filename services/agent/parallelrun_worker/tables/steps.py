@@ -1,0 +1,164 @@
+"""The steps behind the reading, on the rows of one piece of a table (reference §4.2)."""
+
+import re
+from typing import Any
+
+from parallelrun_worker.tables.conversion import as_objects, convert
+
+
+def selected(frame: Any, wanted: list[str] | dict[str, Any]) -> list[str]:
+    """Names of the columns that are meant, in the table's order. Those that are not there are not missed."""
+    names = [str(name) for name in frame.columns]
+    if isinstance(wanted, list):
+        return [name for name in names if name in wanted]
+    pattern = re.compile(wanted["pattern"], re.IGNORECASE if wanted["ignore_case"] else 0)
+    return [name for name in names if bool(pattern.search(name)) != wanted["invert"]]
+
+
+def apply_step(frame: Any, step: dict[str, Any], salt: list[int]) -> Any:  # noqa: PLR0911 - one for each step
+    """The frame after one step. `salt`: what tells this piece from others, for random numbers."""
+    match step["step"]:
+        case "keep_columns":
+            return frame[selected(frame, step["columns"])]
+        case "drop_columns":
+            return frame.drop(columns=selected(frame, step["columns"]))
+        case "convert_column_types":
+            return _converted(frame, step["conversions"])
+        case "filter":
+            return frame[_truth(frame, step["expression"])]
+        case "take_random_sample":
+            return frame[_drawn(len(frame), step, salt)]
+        case "take":
+            return frame.iloc[: step["rows"]]
+        case "skip":
+            return frame.iloc[step["rows"] :]
+        case other:
+            raise ValueError(f"the step {other!r} is not known to this worker")
+
+
+def _converted(frame: Any, conversions: list[dict[str, Any]]) -> Any:
+    columns = {name: frame[name] for name in frame.columns}
+    for conversion in conversions:
+        kind = conversion["type"]
+        for name in selected(frame, conversion["columns"]):
+            columns[name] = _as_kind(columns[name], kind)
+    return type(frame)(columns, index=frame.index, copy=False)
+
+
+def _as_kind(column: Any, kind: dict[str, Any]) -> Any:
+    if kind["kind"] == "string":
+        return as_objects(column).map(_text)
+    if kind["kind"] == "datetime":
+        if column.dtype.kind == "M":
+            return column
+        kind = _anchored(kind)
+        column = column if kind.get("date_constant") is None else _dated(column, kind["date_constant"])
+    elif kind["kind"] in ("int", "float") and column.dtype.kind == "b":
+        return column.astype("int64" if kind["kind"] == "int" else "float64")
+    if column.dtype.kind != "O" and kind["kind"] in ("bool", "datetime"):
+        column = as_objects(column).map(_text)
+    return convert(column, kind)
+
+
+def _anchored(kind: dict[str, Any]) -> dict[str, Any]:
+    if kind.get("date_constant") is None:
+        return kind
+    return {**kind, "formats": [f"%Y-%m-%d {directives}" for directives in kind.get("formats") or []]}
+
+
+def _dated(column: Any, date: str) -> Any:
+    return column.astype(object).map(lambda value: f"{date} {value}" if isinstance(value, str) else None)
+
+
+def _text(value: Any) -> str | None:
+    """A value as the reference writes it: 1.0 is 1, and times are in UTC."""
+    if value is None or value != value:  # noqa: PLR0124 - what is not itself is NaN
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if hasattr(value, "isoformat"):
+        return f"{value.isoformat()}+00:00"
+    return str(value)
+
+
+def _drawn(rows: int, step: dict[str, Any], salt: list[int]) -> Any:
+    import numpy as np
+
+    return np.random.default_rng([step["seed"] & 0xFFFFFFFF, *salt]).random(rows) < step["probability"]
+
+
+def _truth(frame: Any, expression: Any) -> Any:
+    """Where a filter holds; nowhere where it can't be said, as with nulls."""
+    import numpy as np
+
+    found = _value(frame, expression)
+    if hasattr(found, "fillna"):
+        return (
+            as_objects(found).map(lambda each: each is True or (isinstance(each, np.bool_) and bool(each))).astype(bool)
+        )
+    return np.full(len(frame), found is True)
+
+
+def _value(frame: Any, expression: Any) -> Any:
+    if not isinstance(expression, list):
+        return expression
+    name, *operands = expression
+    if name == "col":
+        return _column(frame, operands[0])
+    if name == "datetime":
+        import pandas as pd
+
+        return pd.Timestamp(operands[0])
+    values = [
+        _truth(frame, operand) if name in ("and", "or", "not") else _value(frame, operand) for operand in operands
+    ]
+    return _OPERATIONS[name](*values)
+
+
+def _column(frame: Any, name: str) -> Any:
+    if name not in frame.columns:
+        raise ValueError(f"the filter names the column {name!r}; there are {', '.join(map(str, frame.columns))}")
+    return frame[name]
+
+
+def _all_of(*values: Any) -> Any:
+    found = values[0]
+    for value in values[1:]:
+        found = found & value
+    return found
+
+
+def _any_of(*values: Any) -> Any:
+    found = values[0]
+    for value in values[1:]:
+        found = found | value
+    return found
+
+
+def _compared(operation: str) -> Any:
+    import operator
+
+    compare = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[operation]
+
+    def apply(left: Any, right: Any) -> Any:
+        try:
+            return compare(left, right)
+        except TypeError:  # a text and a number: no order, so nothing fits
+            return False
+
+    return apply
+
+
+_OPERATIONS: dict[str, Any] = {
+    "and": _all_of,
+    "or": _any_of,
+    "not": lambda value: ~value,
+    "null": lambda value: value.isna(),
+    "==": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    **{name: _compared(name) for name in ("<", "<=", ">", ">=")},
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / right,
+}

@@ -1,0 +1,119 @@
+"""Text files: which bytes a piece owns, and what its encoding makes of them.
+
+A piece owns the records that begin in it (reference §4.5). So the first bytes of a piece that is not aligned belong to
+the piece before, and its last record is read to its end, wherever that is.
+"""
+
+import codecs
+import os
+from typing import BinaryIO, NamedTuple
+
+_BLOCK = 1 << 16
+_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+
+class Encoding(NamedTuple):
+    """How the bytes of one file are read."""
+
+    name: str
+    newline: bytes
+    width: int
+    """Bytes that belong together."""
+    bom: int
+    """Bytes in front of the text."""
+
+
+def encoding_of(file: BinaryIO, wanted: str) -> Encoding:
+    """The encoding of a file: what its first bytes say, or what the table says."""
+    head = os.pread(file.fileno(), 3, 0)
+    for mark, name in _BOMS.items():
+        if head.startswith(mark) and name.startswith(wanted[:6] if wanted == "utf-16" else wanted):
+            return _encoding(name, len(mark))
+    return _encoding("utf-16-le" if wanted == "utf-16" else wanted, 0)
+
+
+def _encoding(name: str, bom: int) -> Encoding:
+    newline = "\n".encode(name)
+    return Encoding(name, newline, len(newline), bom)
+
+
+def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_aligned: bool) -> bytes:
+    """The records that begin from `start` on and before `end` (-1: the file's end), whole."""
+    size = os.fstat(file.fileno()).st_size
+    end = size if end < 0 else min(end, size)
+    start = max(start, encoding.bom)
+    if is_aligned:
+        return _read(file, start, max(start, end))
+    width = encoding.width
+    start, end = -(-start // width) * width, -(-end // width) * width
+    if start > encoding.bom:
+        start = _behind_newline(file, start - width, encoding)
+    if start >= end:
+        return b""
+    last = end if end >= size else _behind_newline(file, end - width, encoding)
+    return _read(file, start, last)
+
+
+def _read(file: BinaryIO, start: int, end: int) -> bytes:
+    data = os.pread(file.fileno(), end - start, start)
+    while data and len(data) < end - start:  # the system reads at most 2 GiB at once
+        more = os.pread(file.fileno(), end - start - len(data), start + len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def _behind_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
+    """Where the first record begins behind the first newline at or behind `at`; the file's end when there is none."""
+    while block := os.pread(file.fileno(), _BLOCK, at):
+        found = find_newline(block, 0, encoding)
+        if found >= 0:
+            return at + found + encoding.width
+        at += len(block)
+    return at
+
+
+def find_newline(data: bytes, at: int, encoding: Encoding) -> int:
+    """The first newline from `at` on that is one: in UTF-16, not across two characters; -1 when there is none."""
+    found = data.find(encoding.newline, at)
+    while found >= 0 and found % encoding.width:
+        found = data.find(encoding.newline, found + 1)
+    return found
+
+
+def header_bytes(file: BinaryIO, encoding: Encoding, *, multi_line: bool) -> tuple[bytes, int]:
+    """The first record that is not an empty line, and where the next one begins."""
+    data, at = b"", encoding.bom
+    quotes, carriage_return = '"'.encode(encoding.name), "\r".encode(encoding.name)
+    while block := os.pread(file.fileno(), _BLOCK, at + len(data)):
+        data += block
+        found = 0
+        while (newline := find_newline(data, found, encoding)) >= 0:
+            line = data[:newline]
+            found = newline + encoding.width
+            if line in (b"", carriage_return):
+                at, data, found = at + found, data[found:], 0
+            elif not multi_line or line.count(quotes) % 2 == 0:
+                return line, at + found
+    return data, at + len(data)
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+def to_utf8(data: bytes, encoding: Encoding) -> bytes:
+    """The same text as UTF-8; what is UTF-8 already is checked by whoever reads it.
+
+    Raises:
+        UnicodeDecodeError: the text is not in this encoding.
+    """
+    if encoding.name == "utf-8" or (encoding.width == 1 and data.isascii()):
+        return data
+    if encoding.name == "cp1252":  # five of its bytes have no meaning for Python, and that of Latin 1 for the web
+        codecs.register_error("parallelrun.latin1", _as_latin_1)
+        return data.decode("cp1252", "parallelrun.latin1").encode()
+    return data.decode(encoding.name).encode()

@@ -1,0 +1,175 @@
+"""From the plans of the inputs to the mini-batches of the manifest: every kind of input, one after another."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+
+from parallelrun_core.manifest import read_manifest
+from parallelrun_core.message import (
+    Described,
+    Piece,
+    decode,
+    described_of,
+    encode_described,
+    encode_files,
+    groups_of,
+    is_described,
+    join_groups,
+    split_groups,
+)
+from parallelrun_core.mltable.partition_format import match_compiled
+from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.cutting import Cut, Encode, by_keys, cut, without_known
+from parallelrun_master.listing import Chunk, Listing
+
+_SAMPLE_FILES = 32
+
+
+@dataclass
+class Known:
+    """What the manifest of earlier leaders holds, as often as it does."""
+
+    files: dict[bytes, Counter[bytes]] = field(default_factory=dict)
+    pieces: Counter[tuple[bytes, int]] = field(default_factory=Counter)
+    keys: set[tuple[int, tuple[str | None, ...]]] = field(default_factory=set)
+    mini_batches: int = 0
+
+
+def known_in(folder: Path) -> Known:
+    """Read a manifest that is not complete."""
+    known = Known()
+    for entry in read_manifest(folder):
+        known.mini_batches += 1
+        message = decode(entry.raw)
+        if not is_described(message):
+            groups = groups_of(message)
+        else:
+            described = described_of(message)
+            groups = [(group[0], group[1:]) for group in (text.split(b"\0") for text in split_groups(described.groups))]
+            known.pieces.update((piece.path, piece.start) for piece in described.pieces)
+            known.keys.add((described.input, tuple(described.keys)))
+        for where, names in groups:
+            known.files.setdefault(where, Counter()).update(names)
+    return known
+
+
+class InputCuts:
+    """Iterates over all mini-batches that the manifest does not hold yet; None now and then while a file is read.
+
+    Raises:
+        OSError: an input can't be read.
+        InvalidInput: an input is not what the job spec or its MLTable file says.
+    """
+
+    def __init__(self, folder: Path, spec: JobSpec, known: Known) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._known = known
+        self.is_sorted = True
+        """Whether all that has been listed came by path."""
+
+    def __iter__(self) -> Iterator[Cut | None]:
+        if self._spec.rank_mini_batch_count:
+            yield from self._ranks()
+            return
+        plans = load_plans(self._folder)
+        first_turn = plans is None
+        plans = plan_inputs(self._spec) if plans is None else plans
+        listed = [self._chunks(plan) for plan in plans]
+        if first_turn:
+            for number, plan in enumerate(plans):
+                first = list(islice(_paths(listed[number]), _SAMPLE_FILES)) if plan.is_table else []
+                plan.sample = [os.fsdecode(path) for path in first]
+                listed[number] = self._chunks(plan)  # from the beginning
+            plans = save_plans(self._folder, plans)
+        for number, (plan, chunks) in enumerate(zip(plans, listed, strict=True)):
+            yield from self._input(number, plan, chunks)
+
+    def _ranks(self) -> Iterator[Cut]:
+        """Mini-batches that carry nothing: each is one item (reference §3.5)."""
+        for _ in range(self._known.mini_batches, self._spec.rank_mini_batch_count):
+            yield Cut(encode_described(Described(-1), 1), 1)
+
+    def _chunks(self, plan: InputPlan) -> Iterator[Chunk]:
+        listings = [Listing(source.path, source.pattern) for source in plan.sources] or [Listing(plan.path)]
+        left_out = os.fsencode(plan.left_out)
+        for listing in listings:
+            for folder, names in listing:
+                if left_out and os.path.dirname(left_out) == folder:
+                    kept = [name for name in names if os.path.join(folder, name) != left_out]
+                    if kept:
+                        yield folder, kept
+                else:
+                    yield folder, names
+            self.is_sorted = self.is_sorted and listing.is_sorted
+
+    def _input(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+        if plan.keys:
+            yield from self._keyed(number, plan, chunks)
+        elif plan.is_table:
+            yield from self._table(number, plan, chunks)
+        else:
+            fresh = without_known(chunks, self._known.files) if self._known.files else chunks
+            yield from cut(fresh, self._spec.size.files, _encoder(number) if plan.is_copied else encode_files)
+
+    def _table(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+        from parallelrun_master.table_cutting import TableCutter  # with NumPy: not for lists of files
+
+        known = self._known.pieces
+        if plan.is_indivisible():
+            pieces = [Piece(path) for path in _paths(chunks)]
+            if pieces and not known[pieces[0].path, 0]:
+                yield Cut(encode_described(Described(number, [], pieces), 0), 0)
+            return
+        for piece in TableCutter(plan, self._spec.size).pieces(_paths(chunks)):
+            if piece is None:
+                yield None
+            elif known[piece.path, piece.start]:
+                known[piece.path, piece.start] -= 1
+            else:
+                yield Cut(encode_described(Described(number, [], [piece]), 0), 0)
+
+    def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut]:
+        for values, groups in by_keys(chunks, values_of(plan)):
+            if (number, values) in self._known.keys:
+                continue
+            if plan.is_table:
+                pieces = [Piece(path) for path in _paths(groups)]
+                yield Cut(encode_described(Described(number, list(values), pieces), 0), 0)
+            else:
+                items = sum(len(names) for _, names in groups)
+                described = Described(number, list(values), [], join_groups(groups))
+                yield Cut(encode_described(described, items), items)
+
+
+def _paths(chunks: Iterator[Chunk] | list[Chunk]) -> Iterator[bytes]:
+    return chain.from_iterable([os.path.join(folder, name) for name in names] for folder, names in chunks)
+
+
+def _encoder(number: int) -> Encode:
+    def encode(groups: list[Chunk], items: int) -> bytes:
+        return encode_described(Described(number, [], [], join_groups(groups)), items)
+
+    return encode
+
+
+def values_of(plan: InputPlan) -> Callable[[bytes], tuple[str | None, ...]]:
+    """What finds the values of the job's keys in a path; None for all when it doesn't fit the partition format."""
+    partition = plan.partition
+    if partition is None:
+        return lambda _: (None,) * len(plan.keys)
+    pattern, root = re.compile(partition.pattern, re.DOTALL), os.fsencode(plan.root)
+    wanted = [partition.names.index(key) for key in plan.keys]
+
+    def find(path: bytes) -> tuple[str | None, ...]:
+        found = match_compiled(pattern, partition.starts_above, path, root)
+        return tuple(found[at] for at in wanted) if found is not None else (None,) * len(wanted)
+
+    return find

@@ -1,0 +1,118 @@
+"""An MLTable file: what it reads and how (reference §4). Every key that isn't known is refused, with its place."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.mltable.complaints import Complaints
+from parallelrun_core.mltable.steps import Step, parse_steps
+from parallelrun_core.spec import load_document
+
+FILE_NAME: Final = "MLTable"
+_KEYS: Final = ("$schema", "type", "paths", "transformations", "traits", "metadata", "query_source")
+_ELSEWHERE: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_MAGIC: Final = re.compile(r"[*?\[]")
+_KINDS: Final = ("file", "folder", "pattern")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One entry of `paths`, made absolute."""
+
+    kind: str
+    """`file`, `folder` or `pattern`."""
+    path: str
+    """Of the file, of the folder, or of the folder that the pattern starts from."""
+    pattern: tuple[str, ...] = ()
+    """The names on the way from there, with their wildcards."""
+
+
+@dataclass(frozen=True, slots=True)
+class MLTable:
+    """What an MLTable file says."""
+
+    file: Path
+    sources: list[Source]
+    steps: list[Step]
+
+
+def load_mltable(path: Path) -> MLTable:
+    """Read the MLTable file at, or in the folder, `path`.
+
+    Raises:
+        InvalidInput: there is none, or it is not valid, with one problem for each wrong place.
+    """
+    file = path / FILE_NAME if path.is_dir() else path
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        hint = f"an input of type mltable is a folder with a file {FILE_NAME}"
+        raise InvalidInput.at("", f"{str(file)!r} can't be read: {error.strerror}", hint) from error
+    return parse_mltable(load_document(text), file)
+
+
+def parse_mltable(document: object, file: Path) -> MLTable:
+    """Check what an MLTable file holds; paths are relative to its folder.
+
+    Raises:
+        InvalidInput: with one problem for each wrong place.
+    """
+    complaints = Complaints()
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", f"{str(file)!r} is not an MLTable: a mapping with paths is needed")
+    complaints.known_keys("", document, _KEYS)
+    if document.get("type", "mltable") != "mltable":
+        complaints.add("/type", f"mltable is needed, not {document['type']!r}")
+    if "query_source" in document:
+        complaints.add("/query_source", "databases can't be read here", "export the rows to files, and name paths")
+    sources = _sources(document.get("paths"), file.parent, complaints)
+    steps = parse_steps(document.get("transformations"), "/transformations", complaints)
+    complaints.settle()
+    return MLTable(file, sources, steps)
+
+
+def _sources(given: object, folder: Path, complaints: Complaints) -> list[Source]:
+    if not isinstance(given, list) or not given:
+        complaints.add("/paths", "a list of {file: …}, {folder: …} or {pattern: …} is needed")
+        return []
+    found = [_source(entry, f"/paths/{number}", folder, complaints) for number, entry in enumerate(given)]
+    return [source for source in found if source is not None]
+
+
+def _source(given: Any, pointer: str, folder: Path, complaints: Complaints) -> Source | None:  # noqa: PLR0911
+    if not isinstance(given, dict) or len(given) != 1:
+        complaints.add(pointer, "exactly one of file, folder, pattern is needed")
+        return None
+    kind, text = next(iter(given.items()))
+    if kind not in _KINDS:
+        complaints.known_keys(pointer, given, _KINDS)
+        return None
+    if not isinstance(text, str) or not text or "\0" in text:
+        complaints.add(f"{pointer}/{kind}", f"a path is needed, not {text!r}")
+        return None
+    text = text.removeprefix("file://")
+    elsewhere = _ELSEWHERE.match(text)
+    if elsewhere:
+        hint = "download the data, and give the path of the folder or file"
+        complaints.add(f"{pointer}/{kind}", f"an address of {elsewhere.group(1)}: can't be read here", hint)
+        return None
+    if kind == "pattern":
+        return _pattern(folder, text)
+    path = os.path.normpath(folder / text)
+    if kind == "file" and _MAGIC.search(text) and not os.path.lexists(path):
+        complaints.add(f"{pointer}/file", f"{text!r} is taken as it stands, and there is no such file", "use pattern:")
+        return None
+    return Source(kind, path)
+
+
+def _pattern(folder: Path, text: str) -> Source:
+    """A pattern from the last folder whose name is certain; the MLTable's own folder is, whatever it is called."""
+    names = (folder / text).parts if text.startswith("/") else PurePosixPath(text).parts
+    first = next((number for number, name in enumerate(names) if _MAGIC.search(name)), len(names))
+    start = os.path.normpath(folder.joinpath(*names[:first]))
+    return Source("pattern", start, tuple(names[first:])) if first < len(names) else Source("file", start)

@@ -1,0 +1,78 @@
+"""The expressions of the step `filter`: read as Python's grammar reads them, kept as data, never evaluated as code.
+
+`col("a") > 1 and col("b") == "x"` becomes `["and", [">", ["col", "a"], 1], ["==", ["col", "b"], "x"]]`.
+"""
+
+from __future__ import annotations
+
+import ast
+from datetime import datetime
+from typing import Any, Final
+
+_COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+_LOGIC: Final[dict[type[ast.AST], str]] = {ast.And: "and", ast.Or: "or", ast.BitAnd: "and", ast.BitOr: "or"}
+_ARITHMETIC: Final[dict[type[ast.operator], str]] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_FORM: Final = 'a filter compares columns, as in: col("a") > 1 and col("b") == "x"'
+_MAX_LENGTH: Final = 10_000
+
+
+def parse_filter(text: str) -> list[Any]:
+    """The expression as nested lists.
+
+    Raises:
+        ValueError: it is none, or it holds something else than columns, values, comparisons, and, or, not.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise ValueError(f"a filter has at most {_MAX_LENGTH:,} characters")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        found = _expression(tree.body)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(_FORM) from error
+    if not isinstance(found, list) or found[0] == "col":
+        raise ValueError(_FORM)
+    return found
+
+
+def _expression(node: ast.expr) -> Any:  # noqa: PLR0911 - one for each form
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            return [_LOGIC[type(op)], *map(_expression, values)]
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in _LOGIC:
+            return [_LOGIC[type(op)], _expression(left), _expression(right)]
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in _ARITHMETIC:
+            return [_ARITHMETIC[type(op)], _expression(left), _expression(right)]
+        case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
+            return ["not", _expression(operand)]
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(op) in _COMPARISONS for op in ops):
+            sides = [_expression(side) for side in (left, *comparators)]
+            steps = [[_COMPARISONS[type(op)], sides[at], sides[at + 1]] for at, op in enumerate(ops)]
+            return steps[0] if len(steps) == 1 else ["and", *steps]
+        case ast.Constant(value=bool() | int() | float() | str() | None as value):
+            return value
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            return _call(name, [_expression(arg) for arg in args])
+    raise ValueError(_FORM)
+
+
+def _call(name: str, args: list[Any]) -> list[Any]:
+    if name == "col" and len(args) == 1 and isinstance(args[0], str):
+        return ["col", args[0]]
+    if name == "datetime" and 3 <= len(args) <= 7 and all(isinstance(arg, int) for arg in args):
+        return ["datetime", datetime(*args).isoformat()]  # noqa: DTZ001 - tables hold times without a zone
+    if name in ("is_null", "isnull") and len(args) == 1:
+        return ["null", args[0]]
+    raise ValueError(f"{name}() with {len(args)} arguments is not known; {_FORM}")
+
+
+def columns_of(expression: Any) -> set[str]:
+    """The names of the columns in it."""
+    if not isinstance(expression, list):
+        return set()
+    if expression[0] == "col":
+        return {expression[1]}
+    return set().union(*map(columns_of, expression[1:])) if len(expression) > 1 else set()

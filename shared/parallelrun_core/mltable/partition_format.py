@@ -1,0 +1,109 @@
+"""Keys and dates that stand in the paths of files: `{store}/{brand}/{when:yyyy/MM/dd}/*.csv` (reference §4.4).
+
+A format is matched against the path below the table's folder, and ends where the path ends: a placeholder takes as
+much as it can of one name and never a `/`. The original searches the whole path for the leftmost match, which binds
+the keys to folders above the data when a format ends in a wildcard, or when a folder's name holds a dot. Where both
+find something sensible they find the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final, NamedTuple
+
+import msgspec
+
+_PLACEHOLDER: Final = re.compile(r"\{([^{}:]*)(?::([^{}]*))?\}")
+_DATE_PART: Final = re.compile(r"yyyy|MM|dd|HH|mm|ss")
+_DIRECTIVES: Final = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
+
+
+class PartitionFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """A format, ready to be matched, here and in a worker."""
+
+    pattern: str
+    """Regular expression with a group for each name, in their order."""
+    names: list[str]
+    date: str = ""
+    """The name that is a date, if one is."""
+    date_format: str = ""
+    """The date's form, as strptime has it."""
+    starts_above: bool = False
+    """It begins with a folder's name, which may be that of a folder above the table's own."""
+
+
+class _Part(NamedTuple):
+    pattern: str
+    name: str = ""
+    date_format: str = ""
+
+
+def parse_partition_format(text: str) -> PartitionFormat:
+    """Make a format ready.
+
+    Raises:
+        ValueError: it names nothing, a name twice, two dates, or can't be read.
+    """
+    parts: list[_Part] = []
+    at = 0
+    stripped = text.removeprefix("*/").lstrip("/")
+    for found in _PLACEHOLDER.finditer(stripped):
+        parts.append(_Part(_literal(stripped[at : found.start()])))
+        parts.append(_placeholder(found.group(1).strip(), found.group(2)))
+        at = found.end()
+    parts.append(_Part(_literal(stripped[at:])))
+    named = [part for part in parts if part.name]
+    names = [part.name for part in named]
+    dates = [part for part in named if part.date_format]
+    if not names:
+        raise ValueError("it names no column: write {name} where a part of the path is to become one")
+    if len(set(names)) < len(names):
+        raise ValueError("it names a column twice")
+    if len(dates) > 1:
+        raise ValueError("it has two dates; write them as one, as in {when:yyyy/MM/dd}")
+    tail = ".*" if stripped.endswith("/") else ""
+    first = stripped.partition("/")[0]
+    return PartitionFormat(
+        pattern="(?:^|/)" + "".join(part.pattern for part in parts) + tail + r"\Z",
+        names=names,
+        date=dates[0].name if dates else "",
+        date_format=dates[0].date_format if dates else "",
+        starts_above=not _PLACEHOLDER.search(first) and "*" not in first,
+    )
+
+
+def _literal(text: str) -> str:
+    if "{" in text or "}" in text:
+        raise ValueError("a brace is not closed, or is empty")
+    return "[^/]*".join(map(re.escape, re.split(r"\*+", text)))
+
+
+def _placeholder(name: str, date: str | None) -> _Part:
+    if not name:
+        raise ValueError("a placeholder has no name")
+    if date is None:
+        return _Part("([^/]+)", name)
+    directives, pattern, at = "", "", 0
+    for found in _DATE_PART.finditer(date):
+        between = date[at : found.start()]
+        directives += between.replace("%", "%%") + _DIRECTIVES[found.group()]
+        pattern += re.escape(between) + rf"\d{{{len(found.group())}}}"
+        at = found.end()
+    if not pattern or re.search("[A-Za-z]", date[at:]):
+        raise ValueError(f"{date!r} is no form of a date: yyyy, MM, dd, HH, mm and ss are known")
+    return _Part(f"({pattern}{re.escape(date[at:])})", name, directives + date[at:])
+
+
+def match_partition(partition: PartitionFormat, path: bytes, root: bytes) -> list[str] | None:
+    """The values in a path, in the order of `names`; None when it doesn't fit the format."""
+    return match_compiled(re.compile(partition.pattern, re.DOTALL), partition.starts_above, path, root)
+
+
+def match_compiled(pattern: re.Pattern[str], starts_above: bool, path: bytes, root: bytes) -> list[str] | None:
+    """The same for many paths of one format."""
+    whole = os.fsdecode(path)
+    folder = os.fsdecode(root).rstrip("/") + "/"
+    below = whole[len(folder) :] if whole.startswith(folder) else whole
+    found = pattern.search(below) or (pattern.search(whole) if starts_above else None)
+    return list(found.groups()) if found else None

@@ -1,0 +1,218 @@
+"""What each input of a job is, in one record: made once, when the job begins, and frozen in the job folder.
+
+The master cuts by it and the workers read by it, so a change of an MLTable file while its job runs changes nothing.
+`inputs.json` is a list of these records, in the order of `input_data`; it is JSON because a worker has nothing but the
+standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.mltable.complaints import Complaints
+from parallelrun_core.mltable.document import Source, load_mltable
+from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
+from parallelrun_core.mltable.steps import READ_STEPS, Step, parse_steps
+from parallelrun_core.recordlog import write_once
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.fields import Input
+
+FILE_NAME: Final = "inputs.json"
+
+Kind = Literal["files", "delimited", "json_lines", "parquet", "delta_lake"]
+_KINDS: Final[dict[str, Kind]] = dict(
+    zip(READ_STEPS, ("delimited", "parquet", "json_lines", "delta_lake"), strict=True)
+)
+_KEEPS_ROWS: Final = ("keep_columns", "drop_columns", "convert_column_types", "extract_columns_from_partition_format")
+
+
+class InputPlan(msgspec.Struct, kw_only=True):
+    """One input that is cut into mini-batches."""
+
+    name: str
+    kind: Kind = "files"
+    is_copied: bool = False
+    """Files are copied to the node's own disk before run() (modes download and eval_download)."""
+    root: str = ""
+    """The folder below which partition formats are matched: that of the MLTable file, or the input itself."""
+    sources: list[Source] = []
+    """What to list, one after another; empty: the input's path itself, which may be a glob pattern."""
+    path: str = ""
+    left_out: str = ""
+    """A file that is not data: the MLTable itself."""
+    read: Step = {}
+    """Options of the step that reads."""
+    steps: list[Step] = []
+    """The steps behind it."""
+    partition: PartitionFormat | None = None
+    extracts_first: bool = False
+    """The partition format stands before the step that reads: its columns come first, with types of their own."""
+    keys: list[str] = []
+    """The job's partition_keys."""
+    sample: list[str] = []
+    """The first files: what the types of a text table are inferred from."""
+
+    @property
+    def is_table(self) -> bool:
+        return self.kind != "files"
+
+    def rows_wanted(self) -> tuple[int, int | None] | None:
+        """How many rows `skip` leaves out and `take` takes, where that can be counted before anything is read.
+
+        None: there is no such step, or one stands behind a step that drops rows by what is in them.
+        """
+        first, end = 0, None
+        found = False
+        for step in self.steps:
+            if step["step"] == "skip":
+                first, found = first + step["rows"], True
+            elif step["step"] == "take":
+                limit = first + step["rows"]
+                end, found = limit if end is None else min(end, limit), True
+            elif step["step"] not in _KEEPS_ROWS:
+                break
+        return (first, end) if found else None
+
+    def is_indivisible(self) -> bool:
+        """Whether a `take` or `skip` counts rows that only reading can tell, so that all of it is one mini-batch."""
+        names = [step["step"] for step in self.steps]
+        drops = [number for number, name in enumerate(names) if name in ("filter", "take_random_sample")]
+        return bool(drops) and any(name in ("take", "skip") for name in names[drops[0] :])
+
+
+def plan_inputs(spec: JobSpec) -> list[InputPlan]:
+    """What the inputs of a job are. Reads MLTable files, no data.
+
+    Raises:
+        InvalidInput: with one problem for each wrong place, in the job spec or in an MLTable file.
+    """
+    problems: list[Problem] = []
+    plans = []
+    for name, given in spec.data_inputs():
+        try:
+            plans.append(plan_input(name, given, list(spec.partition_keys), rows=spec.size.unit == "rows"))
+        except InvalidInput as error:
+            problems += error.problems
+    if problems:
+        raise InvalidInput(problems=tuple(problems))
+    kinds = {plan.is_table for plan in plans}
+    if len(kinds) > 1:
+        raise InvalidInput.at("/input_data", "files and tables can't be cut in one job: run() gets either")
+    return plans
+
+
+def plan_input(name: str, given: Input, keys: list[str], *, rows: bool = False) -> InputPlan:
+    """What one input is.
+
+    Raises:
+        InvalidInput: with one problem for each wrong place.
+    """
+    pointer = f"/inputs/{name}"
+    plan = InputPlan(name=name, path=given.path, root=_root(given.path), keys=keys)
+    steps: list[Step] = []
+    if given.type == "mltable":
+        table = _load(Path(given.path), pointer)
+        plan.sources, plan.root, plan.left_out, steps = (
+            table.sources,
+            str(table.file.parent),
+            str(table.file),
+            table.steps,
+        )
+    complaints = Complaints()
+    steps += parse_steps(given.transformations, f"{pointer}/transformations", complaints)
+    complaints.settle()
+    _sort_steps(plan, steps, pointer)
+    plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table
+    if rows and not plan.is_table:
+        raise InvalidInput.at("/mini_batch_size", f"rows are for tables, and input {name!r} is a list of files")
+    if rows and plan.kind == "delta_lake":
+        raise InvalidInput.at(
+            "/mini_batch_size", "rows of a Delta table are not counted beforehand; give a size in bytes"
+        )
+    _check_keys(plan)
+    return plan
+
+
+def _load(path: Path, pointer: str) -> Any:
+    try:
+        return load_mltable(path)
+    except InvalidInput as error:
+        where = f"{pointer}/path"
+        raise InvalidInput(
+            problems=tuple(
+                Problem(
+                    pointer=where,
+                    message=f"MLTable, {problem.pointer}: {problem.message}" if problem.pointer else problem.message,
+                    hint=problem.hint,
+                )
+                for problem in error.problems
+            )
+        ) from error
+
+
+def _sort_steps(plan: InputPlan, steps: list[Step], pointer: str) -> None:
+    read = [number for number, step in enumerate(steps) if step["step"] in READ_STEPS]
+    extract = [number for number, step in enumerate(steps) if step["step"].startswith("extract_")]
+    if len(read) > 1 or len(extract) > 1:
+        problem = "the MLTable file and transformations each have a step that reads, or a partition format"
+        raise InvalidInput.at(f"{pointer}/transformations", problem)
+    if read:
+        plan.read = steps[read[0]]
+        plan.kind = _KINDS[plan.read["step"]]
+    if extract:
+        plan.partition = parse_partition_format(steps[extract[0]]["partition_format"])
+        plan.extracts_first = bool(read) and extract[0] < read[0]
+    plan.steps = [
+        step for number, step in enumerate(steps) if number not in read and number not in extract[: plan.extracts_first]
+    ]
+    for step in plan.steps:
+        if step["step"] == "take_random_sample" and step["seed"] is None:
+            step["seed"] = secrets.randbits(32)  # drawn once, so that every try of a mini-batch has the same rows
+    if not plan.is_table:
+        wrong = [step["step"] for step in plan.steps if not step["step"].startswith("extract_")]
+        if wrong:
+            hint = "add a step that reads before it, as in: - read_delimited"
+            raise InvalidInput.at(f"{pointer}/transformations", f"{wrong[0]} is for the rows of a table", hint)
+
+
+def _check_keys(plan: InputPlan) -> None:
+    if not plan.keys:
+        return
+    offered = plan.partition.names if plan.partition else []
+    invalid = [key for key in plan.keys if key not in offered]
+    if not invalid:
+        return
+    if plan.partition is None:
+        hint = "keys are parts of the files' paths: add the step extract_columns_from_partition_format"
+        message = f"input {plan.name!r} has no partition format, so there are no keys"
+    else:
+        hint = f"its keys are {', '.join(offered)}"
+        message = f"invalid keys of input {plan.name!r}: {', '.join(invalid)}"
+    raise InvalidInput.at("/partition_keys", message, hint)
+
+
+def _root(path: str) -> str:
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
+    """Freeze them; returns those of an earlier leader where there are any."""
+    try:
+        write_once(folder / FILE_NAME, msgspec.json.format(msgspec.json.encode(plans), indent=1))
+    except FileExistsError:
+        return load_plans(folder) or plans
+    return plans
+
+
+def load_plans(folder: Path) -> list[InputPlan] | None:
+    """The frozen record, or None before there is one."""
+    try:
+        return msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=list[InputPlan])
+    except FileNotFoundError:
+        return None
