@@ -94,9 +94,9 @@ def test_the_worker_names_only_what_the_users_environment_has(source: str) -> No
 def test_a_module_that_says_so_does_no_io(source: str) -> None:
     """It may take neither the time nor a file descriptor by itself: what it needs is passed in."""
     tree = ast.parse((ROOT / source).read_text(encoding="utf-8"))
-    at_start, later = imported_names(tree)
-    for_types = {name for node in ast.walk(tree) if is_for_type_checkers(node) for name in imported_names(node)[0]}
-    assert (at_start | (later - for_types)) & IO == set()
+    for_types = {id(child) for node in ast.walk(tree) if is_for_type_checkers(node) for child in ast.walk(node)}
+    named = {name for node in ast.walk(tree) if id(node) not in for_types for name in names_of(node)}
+    assert named & IO == set()
 
 
 def modules_loaded_by(package: str) -> set[str]:
