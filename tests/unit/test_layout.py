@@ -20,21 +20,7 @@ PACKAGES = {
 }
 WORKER = ROOT / "services" / "agent" / "parallelrun_worker"
 FROM_THE_USERS_ENVIRONMENT = {"numpy", "pandas", "pyarrow"}
-IO = {
-    "ctypes",
-    "io",
-    "multiprocessing",
-    "os",
-    "redis",
-    "rq",
-    "selectors",
-    "shutil",
-    "socket",
-    "subprocess",
-    "tempfile",
-    "threading",
-    "time",
-}
+IO = set("ctypes io multiprocessing os redis rq selectors shutil socket subprocess tempfile threading time".split())
 WITHOUT_IO = [path for path in (ROOT / "services").rglob("*.py") if "no I/O" in path.read_text(encoding="utf-8")[:400]]
 
 IMPORT_ALL_OF = """
