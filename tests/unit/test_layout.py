@@ -20,7 +20,10 @@ PACKAGES = {
 }
 WORKER = ROOT / "services" / "agent" / "parallelrun_worker"
 FROM_THE_USERS_ENVIRONMENT = {"numpy", "pandas", "pyarrow"}
-IO = set("ctypes io multiprocessing os redis rq selectors shutil socket subprocess tempfile threading time".split())
+IO = {
+    "ctypes", "io", "multiprocessing", "os", "redis", "rq", "selectors", "shutil", "socket", "subprocess", "tempfile",
+    "threading", "time",
+}  # fmt: skip
 WITHOUT_IO = [path for path in (ROOT / "services").rglob("*.py") if "no I/O" in path.read_text(encoding="utf-8")[:400]]
 
 IMPORT_ALL_OF = """

@@ -14,11 +14,10 @@ from parallelrun_core.decisions import Decided
 from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing
 from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue
+from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master.input_cuts import InputCuts, Known, known_in
+from parallelrun_master.window import Window
 
-MAX_OUTSTANDING = 20_000
-MAX_OUTSTANDING_BYTES = 64 << 20
 _CALL_BYTES = 4 << 20
 
 
@@ -75,16 +74,14 @@ class Scheduler:
 
 
 class Publisher:
-    """Puts the manifest's mini-batches on Redis, in order, as far ahead as the bounds allow."""
+    """Puts the manifest's mini-batches on Redis, in order, as far ahead as the window allows."""
 
     def __init__(self, folder: Path, queue: LeaderQueue, decided: Decided) -> None:
+        self.window = Window()
         self._folder = folder
         self._queue = queue
         self._decided = decided
         self._cursor: ManifestCursor | None = None
-        self.next_id = 0
-        self.outstanding = 0
-        self._message_bytes = 0
         self.rewind()
 
     def rewind(self) -> None:
@@ -92,37 +89,24 @@ class Publisher:
         if self._cursor is not None:
             self._cursor.close()
         self._cursor = None
-        self.next_id = self._queue.checkpoint()
-        self.outstanding = self._queue.publish(self.next_id, []).outstanding
-
-    def decided(self, count: int) -> None:
-        """So many of what was outstanding are decided."""
-        self.outstanding = max(0, self.outstanding - count)
+        next_id = self._queue.checkpoint()
+        self.window.rewind(next_id, self._queue.publish(next_id, []).outstanding)
 
     def step(self, scheduled: int) -> bool:
         """Publish what may be published now of `scheduled` durable mini-batches; whether anything was."""
-        room = MAX_OUTSTANDING - self.outstanding
-        if self.outstanding:
-            room = min(room, MAX_OUTSTANDING_BYTES // max(1, self._message_bytes) - self.outstanding)
-        count = min(room, scheduled - self.next_id, MAX_MESSAGES)
-        if count <= 0 or (count < MAX_MESSAGES // 4 and self.outstanding > MAX_OUTSTANDING // 2):
-            return False
-        messages = self._messages(count)
+        count = self.window.room(scheduled)
+        messages = self._messages(count) if count else []
         if not messages:
             return False
         failpoints.reach("publish.before")
-        published = self._queue.publish(self.next_id, messages)
+        published = self._queue.publish(self.window.next_id, messages)
         failpoints.reach("publish.after")
-        if published.next_id != self.next_id + len(messages):
+        if not self.window.published(messages, next_id=published.next_id, outstanding=published.outstanding):
             self.rewind()
-            return True
-        self.next_id = published.next_id
-        self.outstanding = published.outstanding
-        self._message_bytes = sum(map(len, messages)) // len(messages)
         return True
 
     def _messages(self, count: int) -> list[bytes]:
-        cursor = self._cursor = self._cursor or ManifestCursor(self._folder, first=self.next_id)
+        cursor = self._cursor = self._cursor or ManifestCursor(self._folder, first=self.window.next_id)
         messages: list[bytes] = []
         size = 0
         while len(messages) < count and size < _CALL_BYTES:

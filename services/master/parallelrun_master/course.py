@@ -1,0 +1,97 @@
+"""How a job goes while it is `processing`: counts and news in, how it ends out. Pure, no I/O: times are passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from parallelrun_core.outcome import Outcome
+from parallelrun_core.progress import Progress
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.states import JobState
+from parallelrun_core.store.leader_queue import InitFailure
+from parallelrun_core.store.registry import JobFailure
+from parallelrun_master.verdict import Errors, InitWatch, StallWatch, nothing_returned, over_threshold
+
+
+class End(NamedTuple):
+    """What a job that was `processing` becomes."""
+
+    state: JobState
+    failure: JobFailure | None = None
+
+
+class Course:
+    """One leader's view of its job.
+
+    Args:
+        progress, errors: what the books say; kept up to date by the ledger, read here.
+    """
+
+    def __init__(self, spec: JobSpec, progress: Progress, errors: Errors, now: float) -> None:
+        self._spec = spec
+        self._progress = progress
+        self._errors = errors
+        self._failure: JobFailure | None = None
+        self._inits = InitWatch(spec)
+        self._stall = StallWatch(spec, now)
+
+    # What happened
+
+    def fail(self, failure: JobFailure | None) -> None:
+        """The job must fail for this, unless it must for something else already."""
+        self._failure = self._failure or failure
+
+    def scheduled(self, mini_batches: int, items: int, *, all_of_them: bool) -> None:
+        """So much is in the manifest."""
+        self._progress.scheduled, self._progress.items_scheduled = mini_batches, items
+        self._progress.listing_done = all_of_them
+
+    def published(self, next_id: int, now: float) -> None:
+        """Mini-batches before this one are on Redis, or decided."""
+        self._progress.published = next_id
+        self._stall.first_mini_batch()
+        self._stall.moved(now)
+
+    def moved(self, now: float) -> None:
+        """There was progress of some kind, or a reason for none that is not the job's."""
+        self._stall.moved(now)
+
+    def entered(self, accepted: Iterable[Outcome], now: float) -> None:
+        """Tries have ended; these of them are decisions."""
+        self._inits.ran()
+        self._stall.moved(now)
+        if any(outcome.failed_items for outcome in accepted):
+            self.fail(over_threshold(self._spec, self._progress, self._errors))
+
+    def init_failed(self, failure: InitFailure, slots: int) -> None:
+        """A worker of a cluster with so many slots didn't get through init()."""
+        self.fail(self._inits.failed(failure, slots))
+
+    def looked(self, now: float, *, nodes: int, running: int, lost: int) -> None:
+        """So many nodes are alive, so much is with them, and so many deliveries were lost since the last look."""
+        self._progress.running = running
+        self._progress.lost += lost
+        self.fail(self._stall.stalled(now, nodes=nodes, running=running))
+        self.fail(over_threshold(self._spec, self._progress, self._errors))
+
+    # What comes of it
+
+    @property
+    def is_decided(self) -> bool:
+        """Every mini-batch that there will be has a decision."""
+        return self._progress.listing_done and self._progress.decided >= self._progress.scheduled
+
+    def end(self) -> End | None:
+        """How the job ends, as soon as that is certain."""
+        if self._failure is not None:
+            return End(JobState.FAILED, self._failure)
+        if not self.is_decided:
+            return None
+        failure = over_threshold(self._spec, self._progress, self._errors)
+        if not self._progress.scheduled:
+            where = ", ".join(self._spec.data_paths())
+            failure = JobFailure(code="EMPTY_INPUT", summary=f"There is no file in {where}.")
+        elif failure is None and self._spec.writes_rows and self._progress.rows == 0:
+            failure = nothing_returned(self._errors)
+        return End(JobState.FAILED if failure else JobState.FINALIZING, failure)

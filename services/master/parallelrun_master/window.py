@@ -1,0 +1,45 @@
+"""How far ahead of the decisions mini-batches are published. Pure arithmetic, no I/O."""
+
+from __future__ import annotations
+
+from parallelrun_core.store.leader_queue import MAX_MESSAGES
+
+MAX_OUTSTANDING = 20_000
+MAX_OUTSTANDING_BYTES = 64 << 20
+
+
+class Window:
+    """What lies on Redis, and what may follow. Bounded, so that twenty million files need no more than a few."""
+
+    def __init__(self) -> None:
+        self.next_id = 0
+        """The first mini-batch that is not published."""
+        self.outstanding = 0
+        """How many are published and not decided."""
+        self._message_bytes = 0
+
+    def rewind(self, next_id: int, outstanding: int) -> None:
+        """Redis says that publishing has got as far as this: it may have forgotten the last moment."""
+        self.next_id, self.outstanding = next_id, outstanding
+
+    def decided(self, count: int) -> None:
+        """So many of what was outstanding are decided."""
+        self.outstanding = max(0, self.outstanding - count)
+
+    def room(self, scheduled: int) -> int:
+        """How many to publish now of `scheduled` durable mini-batches: 0, or enough of them to be worth a call."""
+        room = MAX_OUTSTANDING - self.outstanding
+        if self.outstanding:
+            room = min(room, MAX_OUTSTANDING_BYTES // max(1, self._message_bytes) - self.outstanding)
+        count = min(room, scheduled - self.next_id, MAX_MESSAGES)
+        if count < MAX_MESSAGES // 4 and self.outstanding > MAX_OUTSTANDING // 2:
+            return 0
+        return max(0, count)
+
+    def published(self, messages: list[bytes], *, next_id: int, outstanding: int) -> bool:
+        """Redis' answer to these; False when it goes on from elsewhere, so that one has to `rewind`."""
+        if next_id != self.next_id + len(messages):
+            return False
+        self.next_id, self.outstanding = next_id, outstanding
+        self._message_bytes = sum(map(len, messages)) // len(messages)
+        return True
