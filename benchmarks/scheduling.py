@@ -38,18 +38,18 @@ def schedule(stage: Stage, path: str, listing: Callable[[str], Listing]) -> Figu
     folder, spec = stage.job(inputs=path, mini_batch_size=_FILES_EACH)
     queue, keys = stage.lead(folder), JobKeys(folder.job_id)
     processes = [os.getpid(), stage.redis_pid]
-    with patch("parallelrun_master.scheduling.Listing", listing):
+    with patch("parallelrun_master.input_cuts.Listing", listing):
         cpu, began = cpu_seconds(processes), time.perf_counter()
         scheduler = Scheduler(folder.path, spec, queue.term)
         publisher = Publisher(folder.path, queue, Decided())
         listed_s, more = 0.0, True
-        while publisher.next_id < scheduler.mini_batches or more:
+        while publisher.window.next_id < scheduler.mini_batches or more:
             more = more and scheduler.step(_SLICE_S)
             listed_s = listed_s or (0.0 if more else time.perf_counter() - began)
             publisher.step(scheduler.mini_batches)
-            if publisher.outstanding > _LOOK_AT:
+            if publisher.window.outstanding > _LOOK_AT:
                 stage.redis.delete(keys.ready, keys.messages)
-                publisher.decided(publisher.outstanding)
+                publisher.window.decided(publisher.window.outstanding)
         wall = time.perf_counter() - began
     count = scheduler.mini_batches
     stage.redis.delete(keys.ready, keys.messages)

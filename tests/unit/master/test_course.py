@@ -67,6 +67,8 @@ class Redis:
 class JobHistory(RuleBasedStateMachine):
     """Leaders of one job, one after the other, and all that comes in."""
 
+    ledger: Ledger
+
     @initialize(total=st.integers(0, 12), tolerant=st.booleans())
     def begin(self, total: int, tolerant: bool) -> None:
         self.home = tempfile.TemporaryDirectory()
