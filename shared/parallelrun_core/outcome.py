@@ -21,6 +21,7 @@ ErrorCategory = Literal[
     "EXITED",
     "INIT_EXCEPTION",
     "INIT_DIED",
+    "ENVIRONMENT_FAILED",
     "NODE_LOST",
     "INPUT_UNREADABLE",
 ]

@@ -186,7 +186,7 @@ class Agent:
                 job = self._join(job_id, now)
             if job is None or not ready:
                 continue
-            wanted = job.machine.wanted_workers(now)
+            wanted = job.wanted_workers(now)
             while wanted > 0 and (free > 0 or self._make_room(job, now)):
                 if free <= 0:
                     break  # the slot is free once that worker has ended

@@ -13,6 +13,7 @@ from parallelrun_agent.commands import Abandon, Commit, Deliver, End, Kill, Take
 from parallelrun_agent.committer import Committer
 from parallelrun_agent.crew import Crew, Watch
 from parallelrun_agent.disk import DiskWatch
+from parallelrun_agent.environments import JobPython
 from parallelrun_agent.line import InHand
 from parallelrun_agent.machine import JobMachine
 from parallelrun_agent.outcomes import Recorder
@@ -28,7 +29,7 @@ from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.manifest import resolve
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.store.agent_queue import AgentQueue
-from parallelrun_core.store.leader_queue import InitFailure, report_init_failure
+from parallelrun_core.store.leader_queue import InitFailure, report_init_failure, report_preparing
 from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
@@ -48,7 +49,15 @@ class NodeJob:
         self._redis = redis
         self._settings = settings
         self._watch = watch
-        self._plans = PlanMaker(folder, record, spec, settings, watch.gpus)
+        self._init_failures: list[InitFailure] = []  # of which the leader has not been told
+        self._python = JobPython(
+            spec.environment,
+            cache=settings.cache_folder,
+            log_file=folder.logs / "sys" / "node" / settings.node / "environment.txt",
+            watch=watch,
+            changed=self._on_python,
+        )
+        self._plans = PlanMaker(folder, record, spec, settings, watch.gpus, python=self._python)
         self.machine = JobMachine(
             spec,
             Recorder(settings.node, generation=folder.generation(), run_max_try=spec.run_max_try),
@@ -60,7 +69,6 @@ class NodeJob:
             self.machine, self._plans, watch,
             obey=self._obey, part_ended=self._part_ended, disk_failed=self._disk_failed,
         )  # fmt: skip
-        self._init_failures: list[InitFailure] = []  # of which the leader has not been told
         self._open_session()
 
     @property
@@ -97,13 +105,16 @@ class NodeJob:
 
     def turn_due(self, now: float) -> bool:
         """Whether there is something to say, to ask for, or a lease to renew."""
-        return bool(self._init_failures) or self.machine.turn_due(now)
+        return bool(self._init_failures) or self._python.is_due(now) or self.machine.turn_due(now)
 
     def turn(self, now: float) -> None:
         """Report what ended, renew the lease, lease what comes next and hand it to the workers."""
         while self._init_failures:
             report_init_failure(self._redis, self.job_id, self._init_failures[0])
             self._init_failures.pop(0)
+        if self._python.is_due(now):
+            report_preparing(self._redis, self.job_id)
+            self._python.told(now)
         turn = self.machine.next_turn(now)
         if turn is None:
             return
@@ -205,6 +216,14 @@ class NodeJob:
         self._disk.failed(error, now)
         self.machine.disk_failed(now)
 
+    def wanted_workers(self, now: float) -> int:
+        """How many more workers this job could use on this node: none while their Python is being made."""
+        return self.machine.wanted_workers(now) if self._python.is_ready else 0
+
+    def _on_python(self) -> None:
+        if self._python.failure is not None:
+            self._init_failures.append(InitFailure(self._settings.node, "", self._python.failure))
+
     def spawn(self) -> None:
         """Start one more worker."""
         self._crew.spawn(self.session)
@@ -236,4 +255,5 @@ class NodeJob:
     def close(self) -> None:
         """Forget the job; the last turn has left it, or Redis has."""
         self._close_session()
+        self._python.close()
         self._plans.close()

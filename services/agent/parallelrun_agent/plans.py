@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from parallelrun_agent.environments import JobPython
 from parallelrun_agent.gpus import GpuPool
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.worker_process import WorkerPlan
@@ -23,9 +25,17 @@ class PlanMaker:
     """Makes the plan of each next worker, and keeps the files about errors that its user reads."""
 
     def __init__(
-        self, folder: JobFolder, record: JobRecord, spec: JobSpec, settings: AgentSettings, gpus: GpuPool
+        self,
+        folder: JobFolder,
+        record: JobRecord,
+        spec: JobSpec,
+        settings: AgentSettings,
+        gpus: GpuPool,
+        *,
+        python: JobPython | None = None,
     ) -> None:
         self.job_id = folder.job_id
+        self._python = python
         self._gpus = gpus
         self._folder = folder
         self._spec = spec
@@ -47,8 +57,10 @@ class PlanMaker:
     def _make_environment(self) -> dict[str, str]:
         """The agent's own environment without our settings, which hold the password of Redis (reference §3.7)."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN)}
+        activated = self._python.variables(inherited) if self._python else {}
         return {
             **inherited,
+            **activated,
             "AZUREML_RUN_ID": self._folder.job_id,
             "AZUREML_BI_OUTPUT_PATH": str(self._output),
         }
@@ -96,6 +108,7 @@ class PlanMaker:
                 "nice": self._spec.nice,
                 "profiling_module": self._spec.profiling_module,
             },
+            python=self._python.executable if self._python else sys.executable,
             max_log_bytes=self._max_log_bytes,
         )
 

@@ -28,6 +28,8 @@ class AgentSettings(ServiceSettings):
     """GPUs that its workers share, one for each; found by itself when not set."""
     work_dir: Path | None = None
     """Local folder for the workers' working folders; emptied at start."""
+    cache_dir: Path | None = None
+    """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
     sync: bool = True
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
     grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
@@ -47,3 +49,16 @@ class AgentSettings(ServiceSettings):
     @property
     def local_folder(self) -> Path:
         return self.work_dir or Path(tempfile.gettempdir()) / f"parallelrun-{os.getuid()}-{self.node}"
+
+    @property
+    def cache_folder(self) -> Path:
+        if self.cache_dir:
+            return self.cache_dir.absolute()
+        home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # "~" stays where there is none
+        fit = home.is_absolute() and os.access(_existing(home), os.W_OK)
+        return (home if fit else Path(tempfile.gettempdir()) / f"cache-{os.getuid()}") / "parallelrun"
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    return folder if folder.exists() or folder == folder.parent else _existing(folder.parent)

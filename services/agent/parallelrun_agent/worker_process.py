@@ -54,6 +54,8 @@ class WorkerPlan:
     """Where files are that the script writes below `logs/` in its working folder."""
     config: dict[str, Any]
     """What else the worker is told, see docs/protocol.md."""
+    python: str = sys.executable
+    """The interpreter that runs it."""
     max_log_bytes: int = 64 << 20
     """How long each of the four files for output may get."""
 
@@ -246,7 +248,7 @@ def _start(
     results, results_end = os.pipe()
     os.set_blocking(results, False)
     fds = [worker_end.fileno(), results_end, stdout, stderr, *([part_fd] if part_fd >= 0 else [])]
-    command = [sys.executable, "-P", "-m", "parallelrun_worker"]
+    command = [plan.python, "-P", "-m", "parallelrun_worker"]
     command += [str(worker_end.fileno()), str(results_end), str(part_fd), str(config), str(os.getpid())]
     try:
         popen = subprocess.Popen(

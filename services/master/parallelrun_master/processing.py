@@ -108,6 +108,8 @@ class Processing:
             for signature in signatures:
                 self._announce(signature)
         for entry in news:
+            if entry.preparing:
+                self._course.moved(now)
             if entry.init_failure is not None:
                 self._term.log.warning("init_failed", node=entry.init_failure.node, process=entry.init_failure.process)
                 self._course.init_failed(entry.init_failure, self._nodes.slots)

@@ -10,6 +10,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import InitFailure
 from parallelrun_core.store.registry import JobFailure
 
+ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _MAX_SAMPLES = 3
 _MAX_SIGNATURES = 1000
 
@@ -114,6 +115,8 @@ class InitWatch:
 
     def failed(self, failure: InitFailure, slots: int) -> JobFailure | None:
         """Count one; the job's failure when it is one too many for a cluster with so many slots."""
+        if failure.failure.category == ENVIRONMENT_FAILED:
+            return _environment_failed(failure)
         raised = failure.failure.category == "INIT_EXCEPTION"
         self._raised += raised
         self._died += not raised
@@ -128,6 +131,18 @@ class InitWatch:
             log=error_log(failure.node, failure.process),
             hint="init() and the script's own imports run once in each worker; try them on one machine first",
         )
+
+
+def _environment_failed(failure: InitFailure) -> JobFailure:
+    """Nothing that is tried again would change this."""
+    return JobFailure(
+        code=ENVIRONMENT_FAILED,
+        summary="The Python environment that the job asks for can't be made.",
+        first_cause=failure.failure.message,
+        traceback=failure.failure.traceback,
+        log=f"sys/node/{failure.node}/environment.txt",
+        hint="mend conda_file or pip, or take them out: the workers then run in the Python of their node",
+    )
 
 
 class StallWatch:

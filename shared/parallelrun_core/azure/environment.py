@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings, Place
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
 from parallelrun_core.spec.document import load_document
 
 _FIELDS: Final = frozenset({
@@ -57,6 +59,11 @@ def read_conda_file(value: Any, place: Place, findings: Findings) -> dict[str, A
     if not isinstance(value, dict) or not isinstance(value.get("dependencies", []), list):
         findings.wrong(place.pointer, "a conda environment is a mapping with a list of dependencies")
         return {}
+    with suppress(ValueError):  # told when the job spec is made
+        version = python_of(value)
+        if is_too_old(version):
+            message = f"the workers need Python 3.{OLDEST_PYTHON} or newer, not {version}: they get that of their node"
+            findings.note(place.pointer, message)
     return value
 
 

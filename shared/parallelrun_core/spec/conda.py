@@ -8,6 +8,8 @@ from typing import Any, Final
 
 _PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>[A-Za-z0-9][\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
 _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([\w.*+!]+)")
+OLDEST_PYTHON: Final = 11
+"""The workers need Python 3.11 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 _OTHER_NAMES: Final = {
     "dask-core": "dask", "matplotlib-base": "matplotlib", "msgpack-python": "msgpack", "opencv": "opencv-python",
@@ -38,6 +40,12 @@ def python_of(conda: Mapping[str, Any]) -> str:
             plain = version.removeprefix("==").removesuffix(".*")
             return plain if _PYTHON.fullmatch(plain) else version
     return ""
+
+
+def is_too_old(version: str) -> bool:
+    """Whether this is a version of Python that is too old for the workers."""
+    found = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
+    return version == "2" or version.startswith("2.") or (found is not None and int(found[1]) < OLDEST_PYTHON)
 
 
 def requirements_of(conda: Mapping[str, Any]) -> list[str]:

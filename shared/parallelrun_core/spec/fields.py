@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from parallelrun_core.spec.conda import checked_requirement, python_of, requirements_of
+from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
 
 MAX_PATH: Final = 4096
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -164,8 +164,9 @@ class Environment(Strict):
 
     @property
     def python(self) -> str:
-        """The version of Python that is asked for; empty: any."""
-        return python_of(self.conda_file)
+        """The version of Python that is asked for; empty: any, as also for one that the workers can't run in."""
+        asked = python_of(self.conda_file)
+        return "" if is_too_old(asked) else asked
 
     @property
     def requirements(self) -> list[str]:

@@ -66,7 +66,9 @@ class News:
     outcomes: tuple[Outcome, ...] = ()
     init_failure: InitFailure | None = None
     concatenated: Concatenated | None = None
-    """Other entries only wake the leader: a state that changed, a session that left."""
+    preparing: bool = False
+    """A node is still making what the workers need. Other entries only wake the leader: a state that changed, a session
+    that left."""
 
 
 class LeaderQueue:
@@ -141,7 +143,7 @@ class LeaderQueue:
             return News(entry_id, init_failure=msgspec.json.decode(failure, type=InitFailure))
         if concatenated := fields.get(b"concatenated"):
             return News(entry_id, concatenated=msgspec.json.decode(concatenated, type=Concatenated))
-        return News(entry_id)
+        return News(entry_id, preparing=b"preparing" in fields)
 
     def forget(self, up_to: bytes) -> None:
         """Drop the entries up to this one: they are in the decision log.
@@ -217,6 +219,11 @@ class LeaderQueue:
 def report_init_failure(redis: Redis, job_id: str, failure: InitFailure) -> None:
     """An agent tells the leader that a worker didn't get through `init()`."""
     redis.xadd(JobKeys(job_id).outcomes, {"init_failed": msgspec.json.encode(failure)})
+
+
+def report_preparing(redis: Redis, job_id: str) -> None:
+    """An agent tells the leader that it is making the environment of the workers, and will need some time yet."""
+    redis.xadd(JobKeys(job_id).outcomes, {"preparing": b"1"})
 
 
 def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated) -> None:

@@ -1,0 +1,126 @@
+"""`python -m parallelrun_agent.environment_build`: makes one environment, as a process of its own.
+
+The request comes on stdin: a JSON object with `folder`, `python`, `requirements` and `worker`. What is done is told on
+stdout, whose last line says what went wrong. Of several that make the same environment at the same time, also on
+behalf of several agents, one makes it and the others wait: the lock goes with its process. Whoever finds an environment
+that isn't whole begins anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from parallelrun_agent.environments import READY
+
+_FROM_PIP: Final = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+}
+
+
+_DRAWN: Final = " \t\u00d7\u2570\u2500\u25b6\u2502\u251c"
+"""What uv draws its errors with."""
+
+
+class Unmade(Exception):
+    """A step failed; it has said why."""
+
+
+def main() -> int:
+    """Make what stdin asks for."""
+    request = json.load(sys.stdin)
+    folder = Path(request["folder"])
+    try:
+        with _alone(folder):
+            if (folder / READY).exists():
+                return 0
+            _make(folder, request)
+    except Unmade as error:
+        print(f"error: {error}", flush=True)
+        return 1
+    except OSError as error:
+        print(f"error: {error.filename or folder}: {error.strerror or error}", flush=True)
+        return 1
+    return 0
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(folder.with_suffix(".lock"), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make(folder: Path, request: Mapping[str, Any]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    python, requirements = request["python"], request["requirements"]
+    print(f"Making {folder} with Python {python}:", *requirements, sep="\n  ", flush=True)
+    _uv("venv", "--no-project", "--python", python, str(folder))
+    if requirements:
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(requirements) + "\n")
+            file.flush()
+            _uv("pip", "install", "--python", str(folder / "bin" / "python"), "--requirements", file.name)
+    _link_worker(folder, Path(request["worker"]))
+    (folder / READY).touch()
+    print("Ready.", flush=True)
+
+
+def _uv(*arguments: str) -> None:
+    import uv
+
+    command = [uv.find_uv_bin(), *arguments]
+    print("$ uv", *arguments, flush=True)
+    done = subprocess.run(command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False, text=True, errors="replace")  # fmt: skip
+    print(done.stdout, flush=True)
+    if done.returncode:
+        raise Unmade(_cause(done.stdout) or f"uv {arguments[0]} ended with code {done.returncode}")
+
+
+def _cause(output: str) -> str:
+    """What uv says last, in one line: the lines of its error, without the drawing around them."""
+    lines = [line.strip(_DRAWN).removeprefix("cause: ") for line in output.splitlines()]
+    begin = next((number for number, line in enumerate(lines) if line.startswith("error: ")), 0)
+    kept = [line.removeprefix("error: ") for line in lines[begin:] if line and not line.startswith("hint: ")]
+    return " … ".join(kept if len(kept) < 4 else [*kept[:2], kept[-1]])[:1000]
+
+
+def _environment() -> dict[str, str]:
+    """The agent's own, with what pip is configured with where uv isn't: uv doesn't read pip's files."""
+    environment = {**os.environ, "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
+    asked = subprocess.run([sys.executable, "-m", "pip", "config", "list"], stdin=subprocess.DEVNULL,
+                           capture_output=True, check=False, text=True)  # fmt: skip
+    for line in asked.stdout.splitlines():
+        name, _, value = line.partition("=")
+        variable = _FROM_PIP.get(name.rpartition(".")[2])
+        if variable and variable not in os.environ:
+            words = value.strip("'\"").replace("\\n", " ").split()
+            joint = "," if variable == "UV_FIND_LINKS" else " "
+            environment[variable] = joint.join(words)
+            # To pip all indexes are equal.
+            environment.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")
+    return environment
+
+
+def _link_worker(folder: Path, worker: Path) -> None:
+    """Let the environment find the worker's package, and nothing else of the agent's."""
+    for packages in folder.glob("lib/python*/site-packages"):
+        (packages / worker.name).symlink_to(worker)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,163 @@
+"""The Python of a job's workers: the agent's own, or one that is made for what the job asks for.
+
+Environments lie in the node's cache, each under the hash of all that it depends on, and are made once, by a process of
+its own (`environment_build.py`): the agent's thread has leases to renew meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_core.outcome import Failure
+from parallelrun_core.telemetry import logger
+
+if TYPE_CHECKING:
+    from parallelrun_agent.crew import Watch
+    from parallelrun_core.spec import Environment
+
+log = logger()
+
+READY: Final = "ready"
+"""The file that says that an environment is whole."""
+_TOLD_LINES: Final = 15
+_TELL_EVERY_S: Final = 20.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What an environment is made of. Its hash names the folder that it is in."""
+
+    python: str
+    """The version that is asked for, or the interpreter that is at hand."""
+    requirements: list[str]
+    worker: str
+    """The folder of the worker's own package, which is linked into the environment."""
+
+    @classmethod
+    def of(cls, environment: Environment) -> Recipe:
+        """What a job asks for."""
+        worker = find_spec("parallelrun_worker")
+        if worker is None or worker.origin is None:
+            raise RuntimeError("the worker is not installed")
+        return cls(
+            python=environment.python or sys.executable,
+            requirements=environment.requirements,
+            worker=str(Path(worker.origin).parent),
+        )
+
+    def folder(self, cache: Path) -> Path:
+        """Where it is, or is to be."""
+        text = json.dumps([self.python, self.requirements, self.worker]).encode()
+        return cache / "environments" / hashlib.sha256(text).hexdigest()[:32]
+
+
+class JobPython:
+    """The interpreter of one job's workers on this node; made while the loop goes on. Used by the agent's one thread.
+
+    Args:
+        cache: the node's folder for environments, which outlives jobs and agents.
+        log_file: where its making is told.
+        changed: called when it is ready, or can't be made.
+    """
+
+    def __init__(
+        self, environment: Environment, *, cache: Path, log_file: Path, watch: Watch, changed: Callable[[], None]
+    ) -> None:
+        self.executable = sys.executable
+        self.failure: Failure | None = None
+        self._log_file = log_file
+        self._watch = watch
+        self._changed = changed
+        self._folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._tell_at = 0.0
+        if environment.is_own:
+            recipe = Recipe.of(environment)
+            self._folder = recipe.folder(cache)
+            self.executable = str(self._folder / "bin" / "python")
+            if not (self._folder / READY).exists():
+                self._build(recipe)
+
+    @property
+    def is_ready(self) -> bool:
+        return self._process is None and self.failure is None
+
+    def variables(self, inherited: dict[str, str]) -> dict[str, str]:
+        """What an activated environment sets."""
+        if self._folder is None:
+            return {}
+        return {"VIRTUAL_ENV": str(self._folder), "PATH": f"{self._folder / 'bin'}:{inherited.get('PATH', '')}"}
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time to say that it is still being made, lest the job be taken for stuck."""
+        return self._process is not None and now >= self._tell_at
+
+    def told(self, now: float) -> None:
+        """It was said."""
+        self._tell_at = now + _TELL_EVERY_S
+
+    def close(self) -> None:
+        """Give up what is being made; what is whole stays."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._bury(self._process)
+
+    def _build(self, recipe: Recipe) -> None:
+        self._log_file.parent.mkdir(parents=True, exist_ok=True)
+        request = json.dumps({"folder": str(self._folder), **vars(recipe)})
+        command = [sys.executable, "-P", "-m", "parallelrun_agent.environment_build"]
+        with self._log_file.open("ab") as file, tempfile.TemporaryFile() as given:
+            given.write(request.encode())
+            given.seek(0)
+            self._process = subprocess.Popen(command, stdin=given, stdout=file, stderr=file, start_new_session=True)
+        self._watch.orphans.worker_started(self._process.pid)
+        self._pidfd = os.pidfd_open(self._process.pid)
+        self._watch.add(self._pidfd, self._on_exit)
+        self._began = time.monotonic()
+        log.info("environment_begun", folder=str(self._folder))
+
+    def _on_exit(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        code = self._bury(process)
+        seconds = round(time.monotonic() - self._began, 1)
+        if code == 0 and self._folder is not None and (self._folder / READY).exists():
+            log.info("environment_ready", folder=str(self._folder), seconds=seconds)
+        else:
+            told = self._told()
+            log.warning("environment_failed", folder=str(self._folder), exit_code=code, seconds=seconds)
+            last = next((line for line in reversed(told) if line.strip()), f"exit code {code}")
+            self.failure = Failure(
+                "ENVIRONMENT_FAILED", f"The environment of the workers can't be made: {last}", "\n".join(told)
+            )
+        self._changed()
+
+    def _bury(self, process: subprocess.Popen[bytes]) -> int:
+        self._watch.remove(self._pidfd)
+        os.close(self._pidfd)
+        code = process.wait()
+        self._watch.orphans.worker_ended(process.pid)
+        self._process = None
+        return code
+
+    def _told(self) -> list[str]:
+        """The last lines of what was told of its making."""
+        try:
+            return self._log_file.read_text(errors="replace").splitlines()[-_TOLD_LINES:]
+        except OSError as error:
+            return [str(error)]

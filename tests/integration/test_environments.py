@@ -1,0 +1,98 @@
+"""Jobs whose workers need a Python of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("environments")]
+
+SCRIPT = """
+import importlib.util, os, sys
+def run(mini_batch):
+    import six
+    own = importlib.util.find_spec("msgspec") is None
+    return [f"{six.__version__} {own} {sys.prefix == os.environ['VIRTUAL_ENV']}"] * len(mini_batch)
+"""
+
+
+def wheel(folder: Path, name: str, version: str) -> Path:
+    """A package of one module, as small as can be, so that no registry is needed."""
+    import zipfile
+
+    folder.mkdir(exist_ok=True)
+    info = f"{name}-{version}.dist-info"
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{name}.py", f"__version__ = {version!r}\n")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """An environment with one package, from a folder that stands for a registry."""
+    if find_spec("uv") is None:
+        pytest.skip("uv is not installed")
+    wheel(tmp_path / "wheels", "six", "1.16.0")
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return {"conda_file": {"dependencies": [{"pip": ["six==1.16.0"]}]}}
+
+
+def test_workers_run_in_the_environment_of_their_job_which_is_made_once(
+    environment: dict[str, object], tmp_path: Path
+) -> None:
+    with Cluster(nodes=2, slots=1) as cluster:
+        jobs = [
+            cluster.submit(SCRIPT, inputs=cluster.files(8), mini_batch_size=2, environment=environment)
+            for _ in range(2)
+        ]
+        results = [cluster.result(job) for job in jobs]
+        assert [result.state for result in results] == ["completed"] * 2
+        for result in results:
+            assert set(cluster.output(result)) == {"1.16.0 True True"}
+        made = sum(cluster.logged(node, "environment_begun") for node in cluster.nodes)
+        assert made >= 1
+        told = [
+            path.read_text() for job in jobs for path in cluster.folder(job).logs.glob("sys/node/*/environment.txt")
+        ]
+        assert sum("Ready." in text for text in told) == 1, "all others found it made"
+    assert len([path for path in (tmp_path / "cache" / "parallelrun" / "environments").iterdir() if path.is_dir()]) == 1
+
+
+def test_an_environment_that_cannot_be_made_fails_the_job_with_the_cause(environment: dict[str, object]) -> None:
+    with Cluster(nodes=1) as cluster:
+        job = cluster.submit(SCRIPT, inputs=cluster.files(2), environment={"pip": ["no-such-package-of-ours"]})
+        failure = cluster.result(job).failure
+        assert failure is not None
+        assert failure.code == "ENVIRONMENT_FAILED"
+        assert "no-such-package-of-ours" in failure.first_cause
+        log = cluster.folder(job).logs / failure.log
+        assert "no-such-package-of-ours" in log.read_text()
+
+
+def test_one_that_was_broken_off_is_made_anew(environment: dict[str, object], tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "environments" / "x"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "lib" / "rubbish").touch()
+    request = {"folder": str(folder), "python": sys.executable, "requirements": [], "worker": "/nowhere/worker"}
+    command = [sys.executable, "-m", "parallelrun_agent.environment_build"]
+    for _ in range(2):
+        done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / "ready").exists()
+    assert not (folder / "lib" / "rubbish").exists()
+    assert done.stdout == "", "there was nothing left to do"
