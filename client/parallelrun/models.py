@@ -13,17 +13,30 @@ __all__ = ["Event", "Failure", "Job", "MiniBatch", "Node", "Output", "Progress",
 _TERMINAL: Final = frozenset({"completed", "failed", "canceled"})
 
 
+class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
+    """Tries that failed in the same way."""
+
+    category: str = ""
+    message: str = ""
+    count: int = 0
+    sample_mini_batches: list[int] = []
+    log: str = ""
+
+
 class Failure(msgspec.Struct, kw_only=True, frozen=True):
     """Why a job failed: the first cause, and where to look."""
 
     code: str = ""
     summary: str = ""
+    error_category: str = ""
     first_cause: str = ""
     traceback: str = ""
     sample_mini_batches: list[int] = []
     log: str = ""
     """A log to open first, by its path in the job's logs."""
     hint: str = ""
+    errors: list[ErrorCount] = []
+    """The five commonest."""
 
 
 class Output(msgspec.Struct, kw_only=True, frozen=True):

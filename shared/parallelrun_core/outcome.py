@@ -22,6 +22,8 @@ ErrorCategory = Literal[
     "INIT_EXCEPTION",
     "INIT_DIED",
     "ENVIRONMENT_FAILED",
+    "INIT_TIMEOUT",
+    "LOAD_TIMEOUT",
     "NODE_LOST",
     "INPUT_UNREADABLE",
 ]
@@ -60,6 +62,10 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True):
     run_s: float
     process_s: float
     failure: Failure | None = None
+    load_s: float = 0.0
+    """How long reading or copying the data took, before run()."""
+    detail: str = ""
+    """Of a try that failed: JSON with the first of the mini-batch's files."""
 
     @property
     def failed_items(self) -> int:

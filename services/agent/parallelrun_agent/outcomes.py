@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from parallelrun_agent.details import detail_of
 from parallelrun_agent.line import InHand
 from parallelrun_agent.worker import Worker
 from parallelrun_core.errors import CorruptLog
@@ -106,6 +107,8 @@ class Recorder:
             run_s=answer.run_s,
             process_s=answer.process_s,
             failure=answer.failure,
+            load_s=entry.load_s,
+            detail=detail_of(delivery.mini_batch, delivery.message) if answer.failure else "",
         )
 
     def without_rows(self, outcome: Outcome) -> Outcome:

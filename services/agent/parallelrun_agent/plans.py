@@ -14,6 +14,7 @@ from parallelrun_agent.gpus import GpuPool
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.worker_process import WorkerPlan
 from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.spec import JobSpec
 
@@ -43,6 +44,7 @@ class PlanMaker:
         self._max_log_bytes = settings.max_log_bytes
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
+        self._mask = Mask({"environment_variables": spec.environment_variables})
         self._output = folder.output_file(spec).parent
         self._argv = self._make_argv()
         self._environment = self._make_environment()
@@ -134,7 +136,9 @@ class PlanMaker:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", errors="backslashreplace") as file:
                 if file.tell() < _MAX_ERROR_BYTES:
-                    file.write(f"{now} {what}\n{failure.message}\n{failure.traceback}\n")
+                    file.write(
+                        f"{now} {what}\n{self._mask.text(failure.message)}\n{self._mask.text(failure.traceback)}\n"
+                    )
         except OSError:
             pass  # the same error is in the decision log; a full disk must not turn it into another one
 

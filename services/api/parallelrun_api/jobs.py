@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from parallelrun_api import models
-from parallelrun_api.masking import Mask, masked_spec
 from parallelrun_core.errors import NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, job_folder
+from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
@@ -153,6 +153,17 @@ def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
         sample_mini_batches=failure.sample_mini_batches,
         log=failure.log,
         hint=mask.text(failure.hint),
+        error_category=failure.error_category,
+        errors=[
+            models.ErrorCount(
+                category=error.category,
+                message=mask.text(error.message),
+                count=error.count,
+                sample_mini_batches=error.sample_mini_batches,
+                log=error.log,
+            )
+            for error in failure.errors
+        ],
     )
 
 

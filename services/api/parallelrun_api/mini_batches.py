@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from parallelrun_api.jobs import rfc3339
-from parallelrun_api.masking import Mask
 from parallelrun_api.models import MiniBatch, MiniBatchFailure, MiniBatchPage
 from parallelrun_api.paging import decode_numbers, encode_token
 from parallelrun_core.decisions import NAME
+from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Outcome, decode_list
 from parallelrun_core.recordlog import RecordReader
 from parallelrun_core.store.keys import JobKeys

@@ -67,17 +67,32 @@ class Progress(_Answer):
     bytes_to_concatenate: int = 0
 
 
+class ErrorCount(_Answer):
+    """Tries that failed in the same way."""
+
+    category: str
+    message: str
+    count: int
+    sample_mini_batches: list[int] = []
+    log: str = ""
+    """Where the first of them is told in full: a path below `links.logs`."""
+
+
 class Failure(_Answer):
     """Why a job failed."""
 
     code: str = Field(examples=["error_threshold"])
     summary: str
+    error_category: str = ""
+    """Of the first cause."""
     first_cause: str = ""
     traceback: str = ""
     sample_mini_batches: list[int] = []
     log: str = ""
     """The log to open first: a path below `links.logs`."""
     hint: str = ""
+    errors: list[ErrorCount] = []
+    """The five commonest errors."""
 
 
 class Output(_Answer):

@@ -14,7 +14,6 @@ from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_f
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.leader_queue import Concatenated
 from parallelrun_core.store.registry import JobFailure
-from parallelrun_master.reports import write_job_result
 from parallelrun_master.term import IDLE_MS, Term
 
 _LEAVE_S = 45.0
@@ -32,13 +31,13 @@ class Finishing:
         """Let the workers shut down, then have the output put together; returns the result unless interrupted."""
         term = self._term
         failpoints.reach("finish.finalizing")
-        term.overview.say("All mini-batches are decided; workers shut down.")
+        term.reports.say("All mini-batches are decided; workers shut down.")
         self._wait_for_agents()
         if term.state() is not JobState.FINALIZING:
             return None  # Redis has forgotten that far back
         made: Concatenated | None = Concatenated("", 0, "")
         if term.spec.writes_rows and not term.resigning:
-            term.overview.say("Concatenation begins.")
+            term.reports.say("Concatenation begins.")
             made = self._concatenate()
         if made is None:
             return None
@@ -67,10 +66,9 @@ class Finishing:
             order=closing.order if closing else "",
             failure=status.failure,
         )
-        write_job_result(term.folder.logs, result, ledger.errors, term.spec.data_paths())
+        term.reports.conclude(result, ledger.errors)
         result = term.folder.conclude(result)
         failpoints.reach("finish.after_result")
-        term.overview.say(f"The job has {state}.")
         if state is JobState.COMPLETED:
             term.move(JobState.COMPLETED)
         failpoints.reach("finish.after_state")
@@ -127,6 +125,7 @@ class Finishing:
                 status = term.registry.status(term.job_id)
                 if status.state is not JobState.FINALIZING:
                     return None
+                term.reports.look_at_concatenation(status.progress, now)
                 if asked and status.progress.bytes_concatenated != last:
                     last, ask_at = status.progress.bytes_concatenated, now + _AGAIN_S
                 if concatenation_failed(term.redis, term.job_id, attempt=attempt):

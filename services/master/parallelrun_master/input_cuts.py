@@ -63,13 +63,19 @@ def known_in(folder: Path) -> Known:
 class InputCuts:
     """Iterates over all mini-batches that the manifest does not hold yet; None now and then while a file is read.
 
+    Args:
+        begins: told of each input whose turn it is: its number, and whether it is a table.
+
     Raises:
         OSError: an input can't be read.
         InvalidInput: an input is not what the job spec or its MLTable file says.
     """
 
-    def __init__(self, folder: Path, spec: JobSpec, known: Known) -> None:
+    def __init__(
+        self, folder: Path, spec: JobSpec, known: Known, begins: Callable[[int, bool], object] = lambda *_: None
+    ) -> None:
         self._folder = folder
+        self._begins = begins
         self._spec = spec
         self._known = known
         self.is_sorted = True
@@ -90,6 +96,7 @@ class InputCuts:
                 listed[number] = self._chunks(plan)  # from the beginning
             plans = save_plans(self._folder, plans)
         for number, (plan, chunks) in enumerate(zip(plans, listed, strict=True)):
+            self._begins(number, plan.is_table)
             yield from self._input(number, plan, chunks)
 
     def _ranks(self) -> Iterator[Cut]:

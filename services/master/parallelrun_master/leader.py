@@ -18,7 +18,6 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.processing import Processing
-from parallelrun_master.reports import README
 from parallelrun_master.term import Term
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class Leader:
         while result is None:
             match term.state():
                 case JobState.QUEUED:
-                    (term.folder.logs / "readme.txt").write_text(README)
+                    term.reports.begin()
                     term.move(JobState.PROCESSING)
                     term.queue.show({"started": repr(term.registry.now())})
                 case JobState.PROCESSING:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from parallelrun_core import failpoints
 from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
-from parallelrun_core.store.leader_queue import LeaderQueue, News
+from parallelrun_core.store.leader_queue import LeaderQueue, News, Phase
+from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.verdict import Errors, Signature
 
 _SYNC_EVERY_S = 0.02
@@ -20,13 +23,18 @@ _SYNC_EVERY_S = 0.02
 class Ledger:
     """What is decided in one job.
 
+    Args:
+        tries: told of each try before Redis may forget it.
+        errors: the failures that are counted.
+
     Raises:
         FileExistsError: this term has a decision log already.
     """
 
-    def __init__(self, folder: Path, queue: LeaderQueue, term: int) -> None:
+    def __init__(self, folder: Path, queue: LeaderQueue, term: int, tries: TryReport, errors: Errors) -> None:
         self.progress = Progress()
-        self.errors = Errors()
+        self.errors = errors
+        self._tries = tries
         self._queue = queue
         self._last_seen = b"0-0"
         self._forgettable = b""
@@ -49,18 +57,27 @@ class Ledger:
     def read(self, *, block_ms: int | None) -> list[News]:
         """What has come in since the last call; waits for something when `block_ms` is given."""
         news = self._queue.news(self._last_seen, block_ms=block_ms)
-        if news:
-            self._last_seen = news[-1].entry_id
+        if not news:
+            self._tries.caught_up()
+            return news
+        self._last_seen = news[-1].entry_id
+        for entry in news:
+            for phase in entry.phases:
+                self._tries.add_phase(phase)
+            if entry.init_failure is not None:
+                node, process, failure, started, seconds = msgspec.structs.astuple(entry.init_failure)
+                self._tries.add_phase(Phase(node, process, "INIT", started, seconds, failure))
         return news
 
     def start_over(self) -> None:
         """Redis was restarted and may have forgotten: read its stream from the beginning. Repeats are dropped."""
         self._last_seen = b"0-0"
+        self._tries.start_over()
 
     def enter(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[Signature]]:
         """Record decisions and count tries; returns the decisions that are new, and errors not seen before."""
         signatures = []
-        retried = 0
+        retries = []
         decisions = []
         for outcome in outcomes:
             if outcome.status != "retry":
@@ -69,11 +86,15 @@ class Ledger:
             if outcome.failure is None or key in self._told:
                 continue
             self._told.add(key)
-            retried += outcome.status == "retry"
+            if outcome.status == "retry":
+                retries.append(outcome)
             if (found := self.errors.add(outcome)) is not None:
                 signatures.append(found)
         accepted = self._log.add(decisions)
-        self.progress.retried += retried
+        # A leader that takes over finds decisions in the log that its predecessor has not reported yet.
+        for outcome in (*retries, *(decisions if self._tries.is_catching_up else accepted)):
+            self._tries.add(outcome)
+        self.progress.retried += len(retries)
         self._show_decided()
         return accepted, signatures
 
@@ -84,6 +105,7 @@ class Ledger:
         failpoints.reach("decide.before_sync")
         self._log.sync()
         self._synced_at = now
+        self._tries.flush()
         failpoints.reach("decide.after_sync")
         self._queue.forget(self._last_seen)
         self._forgettable = self._last_seen

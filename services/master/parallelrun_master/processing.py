@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 
 import msgspec
@@ -16,6 +17,7 @@ from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.course import Course, End
 from parallelrun_master.inputs import changed_inputs
 from parallelrun_master.nodes import NodeWatch
+from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import Publisher, Scheduler
 from parallelrun_master.speculation import Speculation
 from parallelrun_master.term import IDLE_MS, Term
@@ -31,7 +33,8 @@ class Processing:
     def __init__(self, term: Term) -> None:
         self._term = term
         self._ledger = term.ledger
-        self._scheduler = Scheduler(term.folder.path, term.spec, term.queue.term)
+        self._scheduling_log = SchedulingLog(term.reports.log, term.spec.data_paths(), socket.gethostname())
+        self._scheduler = Scheduler(term.folder.path, term.spec, term.queue.term, self._scheduling_log.enter)
         self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided)
         self._nodes = NodeWatch(term.registry, term.queue, term.spec, term.settings)
         self._course = Course(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
@@ -45,6 +48,8 @@ class Processing:
             OSError: the disk is full.
         """
         self._course.fail(self._changed_inputs())
+        if self._scheduler.closing is None:
+            self._scheduling_log.start()
         while not self._term.resigning:
             try:
                 if (end := self._course.end()) is not None:
@@ -87,11 +92,14 @@ class Processing:
         scheduler = self._scheduler
         if scheduler.closing is not None:
             more = False
-        elif not (more := scheduler.step(_SLICE_S)):
-            self._term.overview.say(
-                f"Scheduling finished: {scheduler.mini_batches:,} mini-batches with {scheduler.items:,} items "
-                f"in {time.monotonic() - self._term.began:.2f} s."
-            )
+        else:
+            more = scheduler.step(_SLICE_S)
+            self._scheduling_log.look(scheduler.mini_batches, scheduler.items, time.monotonic(), finished=not more)
+            if not more:
+                self._term.reports.overview.say(
+                    f"Scheduling finished: {scheduler.mini_batches:,} mini-batches with {scheduler.items:,} items "
+                    f"in {time.monotonic() - self._term.began:.2f} s."
+                )
         all_of_them = scheduler.closing is not None
         self._course.scheduled(scheduler.mini_batches, scheduler.items, all_of_them=all_of_them)
         return more
@@ -129,7 +137,7 @@ class Processing:
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
             self._give_out_again(self._speculation, now)
         self._term.show_progress()
-        self._term.overview.progress(progress, now - self._term.began, now)
+        self._term.reports.look(progress, self._ledger.errors, now - self._term.began, now)
 
     def _give_out_again(self, speculation: Speculation, now: float) -> None:
         progress, queue = self._ledger.progress, self._term.queue

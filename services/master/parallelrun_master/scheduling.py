@@ -7,6 +7,7 @@ publishing stops when enough lies on Redis, so a job of twenty million files nee
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from parallelrun_core import failpoints
@@ -24,11 +25,16 @@ _CALL_BYTES = 4 << 20
 class Scheduler:
     """Lists the inputs and writes the manifest, a slice of time at a time.
 
+    Args:
+        begins: see `InputCuts`.
+
     Raises:
         FileExistsError: this term has a manifest already.
     """
 
-    def __init__(self, folder: Path, spec: JobSpec, term: int) -> None:
+    def __init__(
+        self, folder: Path, spec: JobSpec, term: int, begins: Callable[[int, bool], object] = lambda *_: None
+    ) -> None:
         self.closing: Closing | None = read_closing(folder)
         self._writer: ManifestWriter | None = None
         if self.closing is None:
@@ -36,7 +42,7 @@ class Scheduler:
             self.closing = read_closing(folder)  # the leader before us may have got so far a moment ago
         if self.closing is None and self._writer is not None:
             known = known_in(folder) if self._writer.mini_batches else Known()
-            self._inputs = InputCuts(folder, spec, known)
+            self._inputs = InputCuts(folder, spec, known, begins)
             self._cuts = iter(self._inputs)
 
     @property

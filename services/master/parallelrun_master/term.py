@@ -20,8 +20,8 @@ from parallelrun_core.store.registry import JobFailure, Registry
 from parallelrun_core.telemetry import logger
 from parallelrun_core.termlog import terms
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.reports import Overview
-from parallelrun_master.verdict import with_cause
+from parallelrun_master.reports import Reports
+from parallelrun_master.verdict import Errors, with_cause
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -37,6 +37,7 @@ class Term:
     """A leader's turn at one job. It begins with `begin()`."""
 
     ledger: Ledger
+    reports: Reports
 
     def __init__(self, redis: Redis, job_id: str, settings: MasterSettings) -> None:
         self.redis = redis
@@ -46,7 +47,6 @@ class Term:
         self.queue = LeaderQueue(redis, job_id)
         self.folder = JobFolder(settings.root, job_id)
         self.spec = self.folder.record().job_spec()
-        self.overview = Overview(self.folder.logs)
         self.log = logger(job_id=job_id)
         self.resigning = False
         self.began = time.monotonic()
@@ -69,7 +69,9 @@ class Term:
             FileExistsError: this term has begun before.
         """
         self._run_id = server_run_id(self.redis)
-        self.ledger = Ledger(self.folder.path, self.queue, self.queue.term)
+        self.reports = Reports(self.folder, self.spec, self.queue.term)
+        errors = Errors(self.reports.mask)
+        self.ledger = Ledger(self.folder.path, self.queue, self.queue.term, self.reports.tries, errors)
         self.reopening = self.folder.reopening()
         if self.reopening is not None:
             self.queue.generation = self.reopening.generation
@@ -80,10 +82,11 @@ class Term:
         if (closing := read_closing(self.folder.path)) is not None:
             progress.scheduled, progress.items_scheduled = closing.mini_batches, closing.items
             progress.published, progress.listing_done = earlier.published, True
-        self.overview.say(f"Term {self.queue.term} begins.")
+        self.reports.say(f"Term {self.queue.term} begins.")
 
     def end(self) -> None:
         """Let another process lead at once."""
+        self.reports.close()
         self.queue.resign(self._token)
 
     def tick(self, now: float) -> bool:
@@ -104,12 +107,22 @@ class Term:
 
     def move(self, to: JobState, failure: JobFailure | None = None) -> None:
         """Move the job on, unless somebody else was faster."""
-        if failure is not None and not failure.first_cause:
-            failure = with_cause(failure, self.ledger.errors)
+        if failure is not None:
+            failure = self._told(failure)
+            self.reports.log.error(f"The job fails: {failure.code}: {failure.summary}")
+        self.reports.log.info(f"Setting job state to {to}.")
         try:
             self.registry.move(self.job_id, to, failure)
         except (Conflict, NotFound) as error:
             self.log.info("move_refused", to=to, reason=str(error))
+
+    def _told(self, failure: JobFailure) -> JobFailure:
+        """A failure as it may be told, with its first cause."""
+        if not failure.first_cause:
+            failure = with_cause(failure, self.ledger.errors)
+        text = self.reports.mask.text
+        masked = {name: text(getattr(failure, name)) for name in ("summary", "first_cause", "traceback", "hint")}
+        return msgspec.structs.replace(failure, **masked)
 
     def show_progress(self) -> None:
         """Let others read how far the job is, and tell those who watch."""

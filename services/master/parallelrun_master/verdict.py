@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
+from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import InitFailure
-from parallelrun_core.store.registry import JobFailure
+from parallelrun_core.store.registry import ErrorCount, JobFailure
 
 ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _MAX_SAMPLES = 3
 _MAX_SIGNATURES = 1000
+_COMMONEST = 5
+
+
+class _Detail(msgspec.Struct):
+    files: list[str] = []
 
 
 @dataclass
@@ -26,12 +34,20 @@ class Signature:
     """Where the first of them is told in full, below logs/."""
     count: int = 0
     mini_batches: list[int] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    """Some of the first mini-batch's."""
 
 
 class Errors:
-    """The failures of a job by what they look like, and the first one."""
+    """The failures of a job by what they look like, and the first one.
 
-    def __init__(self) -> None:
+    Args:
+        mask: for what they say.
+    """
+
+    def __init__(self, mask: Mask | None = None) -> None:
+        self.count = 0
+        self._mask = mask or Mask({})
         self._by_text: dict[tuple[str, str], Signature] = {}
         self.first: Signature | None = None
 
@@ -44,11 +60,13 @@ class Errors:
         found = self._by_text.get(key)
         is_new = found is None and len(self._by_text) < _MAX_SIGNATURES
         if found is None:
-            log = error_log(outcome.node, outcome.process)
-            found = Signature(failure.category, failure.message, failure.traceback, log)
+            log, text = error_log(outcome.node, outcome.process), self._mask.text
+            found = Signature(failure.category, text(failure.message), text(failure.traceback), log)
+            found.files = files_of(outcome.detail)
             if is_new:
                 self._by_text[key] = found
         found.count += 1
+        self.count += 1
         if len(found.mini_batches) < _MAX_SAMPLES and outcome.mini_batch not in found.mini_batches:
             found.mini_batches.append(outcome.mini_batch)
         self.first = self.first or found
@@ -56,6 +74,14 @@ class Errors:
 
     def most_common(self, count: int) -> list[Signature]:
         return sorted(self._by_text.values(), key=lambda signature: -signature.count)[:count]
+
+
+def files_of(detail: str) -> list[str]:
+    """The first files of a mini-batch, of which a failed try tells in its `detail`."""
+    try:
+        return msgspec.json.decode(detail, type=_Detail).files if detail else []
+    except msgspec.DecodeError:
+        return []
 
 
 def error_log(node: str, process: str) -> str:
@@ -93,11 +119,22 @@ def with_cause(failure: JobFailure, errors: Errors) -> JobFailure:
     return JobFailure(
         code=failure.code,
         summary=failure.summary,
+        error_category=first.category,
         first_cause=f"{first.category}: {first.message}",
         traceback=first.traceback,
         sample_mini_batches=first.mini_batches,
         log=first.log,
         hint=failure.hint,
+        errors=[
+            ErrorCount(
+                category=found.category,
+                message=found.message,
+                count=found.count,
+                sample_mini_batches=found.mini_batches,
+                log=found.log,
+            )
+            for found in errors.most_common(_COMMONEST)
+        ],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -27,6 +27,20 @@ class InitFailure(msgspec.Struct, array_like=True, frozen=True):
     node: str
     process: str
     failure: Failure
+    started: float = 0.0
+    seconds: float = 0.0
+
+
+class Phase(msgspec.Struct, array_like=True, frozen=True):
+    """That a worker's init() or shutdown() has ended."""
+
+    node: str
+    process: str
+    name: Literal["INIT", "SHUTDOWN"]
+    started: float
+    """Seconds since the epoch on the node's clock."""
+    seconds: float
+    failure: Failure | None = None
 
 
 class Concatenated(msgspec.Struct, array_like=True, frozen=True):
@@ -65,10 +79,14 @@ class News:
     entry_id: bytes
     outcomes: tuple[Outcome, ...] = ()
     init_failure: InitFailure | None = None
+    phases: tuple[Phase, ...] = ()
     concatenated: Concatenated | None = None
     preparing: bool = False
     """A node is still making what the workers need. Other entries only wake the leader: a state that changed, a session
     that left."""
+
+
+_phases_decoder = msgspec.json.Decoder(list[Phase])
 
 
 class LeaderQueue:
@@ -141,6 +159,8 @@ class LeaderQueue:
             return News(entry_id, outcomes=(_given_up(int(mini_batch), self.generation, fields),))
         if failure := fields.get(b"init_failed"):
             return News(entry_id, init_failure=msgspec.json.decode(failure, type=InitFailure))
+        if phases := fields.get(b"phases"):
+            return News(entry_id, phases=tuple(_phases_decoder.decode(phases)))
         if concatenated := fields.get(b"concatenated"):
             return News(entry_id, concatenated=msgspec.json.decode(concatenated, type=Concatenated))
         return News(entry_id, preparing=b"preparing" in fields)
@@ -224,6 +244,11 @@ def report_init_failure(redis: Redis, job_id: str, failure: InitFailure) -> None
 def report_preparing(redis: Redis, job_id: str) -> None:
     """An agent tells the leader that it is making the environment of the workers, and will need some time yet."""
     redis.xadd(JobKeys(job_id).outcomes, {"preparing": b"1"})
+
+
+def report_phases(redis: Redis, job_id: str, phases: list[Phase]) -> None:
+    """An agent tells the leader, for its reports, how long init() and shutdown() took in some workers."""
+    redis.xadd(JobKeys(job_id).outcomes, {"phases": msgspec.json.encode(phases)})
 
 
 def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated) -> None:

@@ -29,16 +29,31 @@ _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
 CONCATENATE_FUNCTION = "parallelrun_concatenator.concatenate.concatenate"
 
 
+class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
+    """Tries that failed in the same way."""
+
+    category: str
+    message: str
+    count: int
+    sample_mini_batches: list[int] = []
+    log: str = ""
+    """Where the first of them is told in full, below logs/."""
+
+
 class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
     """Why a job failed: first cause, and where to look."""
 
     code: str
     summary: str
+    error_category: str = ""
+    """Of the first cause."""
     first_cause: str = ""
     traceback: str = ""
     sample_mini_batches: list[int] = []
     log: str = ""
     hint: str = ""
+    errors: list[ErrorCount] = []
+    """The five commonest."""
 
 
 class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):

@@ -9,11 +9,15 @@ import pytest
 
 from parallelrun_core import decisions
 from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.recordlog import RecordWriter
 from parallelrun_core.store.leader_queue import News
 from parallelrun_core.termlog import open_term
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.reports.summaries import Summaries
+from parallelrun_master.reports.tries import TryReport
+from parallelrun_master.verdict import Errors
 from tests.unit.core.making import failed, outcome
 
 
@@ -37,7 +41,8 @@ class Stream:
 
 def ledger(stream: Stream, term: int = 1) -> Ledger:
     queue: Any = stream
-    return Ledger(stream.folder, queue, term)
+    logs, mask = stream.folder / "logs", Mask({})
+    return Ledger(stream.folder, queue, term, TryReport(logs, mask, Summaries(logs)), Errors(mask))
 
 
 def enter_all(books: Ledger) -> list[Outcome]:

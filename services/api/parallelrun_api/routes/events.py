@@ -12,10 +12,10 @@ from starlette.responses import StreamingResponse
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.happenings import EventId
-from parallelrun_api.masking import Mask
 from parallelrun_api.models import Job
 from parallelrun_api.routes.docs import JobId, content, problems
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.masking import Mask
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 

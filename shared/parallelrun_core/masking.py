@@ -1,4 +1,4 @@
-"""Keeps the values of a job's environment variables, which may be secrets, out of every answer."""
+"""Keeps the values of a job's environment variables, which may be secrets, out of what is told about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 MASK: Final = "***"
 # A shorter one, such as `1` or `INFO`, occurs everywhere, and masking it would garble the text and hide nothing.
-_SHORTEST_SECRET: Final = 8
+_SHORTEST_SECRET: Final = 6
 
 
 def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,25 @@
+"""What a mini-batch is, in a few words: for the record of a try that failed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from parallelrun_core import message
+from parallelrun_core.errors import ParallelRunError
+
+_MOST_FILES = 3
+
+
+def detail_of(mini_batch: int, raw: bytes) -> str:
+    """JSON with the first files of a mini-batch and the values of its partition keys; empty when it can't be read."""
+    try:
+        found = message.decode(raw)
+        if found.kind == message.REFERENCE:  # a long list, which stands in the manifest
+            return ""
+        paths = message.files_of(found)
+        keys = message.described_of(found).keys if message.is_described(found) else []
+    except ParallelRunError:
+        return ""
+    files = [path.decode("utf-8", "backslashreplace") for path in dict.fromkeys(paths)][:_MOST_FILES]
+    described = {"id": mini_batch, "items": found.items, "files": files, **({"keys": keys} if keys else {})}
+    return msgspec.json.encode(described).decode()

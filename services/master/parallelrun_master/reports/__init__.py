@@ -1,0 +1,80 @@
+"""What people read of a job: how far it is, what each try took, and why it ended as it did (reference §5)."""
+
+from __future__ import annotations
+
+from parallelrun_core.enginelog import EngineLog
+from parallelrun_core.jobfolder import JobFolder, JobResult
+from parallelrun_core.masking import Mask
+from parallelrun_core.progress import Progress
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.reports.files import replace_text
+from parallelrun_master.reports.overview import EVERY_S, Overview
+from parallelrun_master.reports.readme import README
+from parallelrun_master.reports.result import write_job_result, write_user_errors
+from parallelrun_master.reports.summaries import Summaries
+from parallelrun_master.reports.tries import TryReport
+from parallelrun_master.verdict import Errors
+
+__all__ = ["Reports"]
+
+
+class Reports:
+    """All that one leader's turn writes below logs/. What a full disk doesn't take is lost, and fails nothing."""
+
+    def __init__(self, folder: JobFolder, spec: JobSpec, term: int) -> None:
+        self.mask = Mask({"environment_variables": spec.environment_variables})
+        self.log = EngineLog(folder.logs, f"master_role.{term}", level=spec.logging_level)
+        self.overview = Overview(folder.logs)
+        self._folder = folder
+        self._spec = spec
+        self._summaries = Summaries(folder.logs)
+        self.tries = TryReport(folder.logs, self.mask, self._summaries)
+        self._due = 0.0
+        self._errors_told = 0
+
+    def begin(self) -> None:
+        """The job begins."""
+        replace_text(self._folder.logs / "readme.txt", README)
+
+    def say(self, text: str) -> None:
+        """A turn of events, for the overview and the leader's log."""
+        self.overview.say(text)
+        self.log.info(text)
+
+    def stage(self, name: str, reason: str) -> None:
+        """The job has come so far (reference §6)."""
+        self.log.info(f"Setting job stage to {name}, reason: {reason}")
+
+    def look(self, progress: Progress, errors: Errors, elapsed_s: float, now: float) -> None:
+        """What is written now and then while mini-batches are processed."""
+        self._summaries.step()
+        if now >= self._due:
+            self._due = now + EVERY_S
+            self.overview.progress(progress, elapsed_s)
+            self._bring_up_to_date(errors)
+
+    def look_at_concatenation(self, progress: Progress, now: float) -> None:
+        """The same while the output is put together."""
+        if now >= self._due:
+            self._due = now + EVERY_S
+            self.overview.concatenation(progress)
+
+    def _bring_up_to_date(self, errors: Errors) -> None:
+        self.tries.flush()
+        self._summaries.write()
+        if errors.count != self._errors_told:
+            self._errors_told = errors.count
+            write_user_errors(self._folder.logs, errors)
+
+    def conclude(self, result: JobResult, errors: Errors) -> None:
+        """The job has ended, though a worker may yet tell of its shutdown()."""
+        while self._summaries.step():
+            pass
+        self._bring_up_to_date(errors)
+        write_job_result(self._folder.logs, result, errors, self._spec.data_paths())
+        self.say(f"The job has {result.state}.")
+
+    def close(self) -> None:
+        """The leader's turn is over."""
+        self.tries.close()
+        self._summaries.write()

@@ -1,0 +1,59 @@
+"""How far the job is: a text for people, and a table for programs (reference §5.3, §5.4)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from parallelrun_core.progress import Progress
+from parallelrun_master.reports.files import append_text
+
+EVERY_S = 10.0
+_COLUMNS = "Datetime,Total Tasks,Scheduled Tasks,Completed Tasks,Failed Tasks,Elapsed Time,Estimated Remaining Time\n"
+
+
+class Overview:
+    """logs/job_progress_overview.<yyyymmddhh>.txt: a line now and then, and at each turn of events.
+
+    And logs/sys/metrics/<timestamp>/progress.csv, a row for each of the former; the timestamp is that of the leader's
+    turn.
+    """
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._table = logs / "sys" / "metrics" / f"{datetime.now(UTC):%Y%m%d%H%M%S}" / "progress.csv"
+
+    def say(self, text: str) -> None:
+        """Add one line."""
+        now = datetime.now(UTC)
+        path = self._logs / f"job_progress_overview.{now:%Y%m%d%H}.txt"
+        append_text(path, f"{now.isoformat(timespec='milliseconds')} {text}\n")
+
+    def progress(self, progress: Progress, elapsed_s: float) -> None:
+        """Say how far the processing is."""
+        left_s = None
+        if progress.listing_done and progress.decided:
+            left_s = elapsed_s * (progress.scheduled - progress.decided) / progress.decided
+        self._add_row(progress, elapsed_s, left_s)
+        total = f"{progress.scheduled:,}" + ("" if progress.listing_done else " so far")
+        if not progress.decided:
+            self.say(f"No mini-batch is processed yet, of {total}; {progress.running:,} are with a worker.")
+            return
+        left = "unknown" if left_s is None else f"{left_s:.0f} s"
+        self.say(
+            f"Processed {progress.decided:,} of {total} mini-batches in {elapsed_s:.0f} s; "
+            f"{progress.running:,} running, {progress.failed:,} failed, "
+            f"{progress.retried:,} tries repeated; estimated remaining {left}."
+        )
+
+    def concatenation(self, progress: Progress) -> None:
+        """Say how far the output is."""
+        done, total = progress.bytes_concatenated, progress.bytes_to_concatenate
+        self.say(f"Concatenated {done:,} of {total:,} bytes." if total else "Concatenation has not begun yet.")
+
+    def _add_row(self, progress: Progress, elapsed_s: float, left_s: float | None) -> None:
+        now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
+        total = str(progress.scheduled) if progress.listing_done else "N/A"
+        left = "N/A" if left_s is None else f"{left_s:.1f}"
+        row = f"{now},{total},{progress.scheduled},{progress.decided},{progress.failed},{elapsed_s:.1f},{left}\n"
+        append_text(self._table, row if self._table.exists() else _COLUMNS + row)

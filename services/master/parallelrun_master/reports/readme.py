@@ -1,0 +1,47 @@
+"""logs/readme.txt: what is where, for whoever opens the folder."""
+
+README = """What is where in this folder. Times are UTC. A line of the engine's logs is
+time|LEVEL|process id|thread|message.
+
+Open these in this order:
+
+job_result.txt                            how the job ended, and why: first cause, commonest errors, what to open next
+job_error.txt                             why the job failed, in short; only if it did
+job_progress_overview.<yyyymmddhh>.txt    how far the job was at what time: scheduling, processing, concatenation
+user/error.txt                            the errors of the entry script by kind, the commonest first
+user/error/<node>/<process>.txt           every error of the entry script, with its traceback
+
+From the entry script:
+
+user/stdout/<node>/<process>.stdout.txt   what it printed, and its logging
+user/stderr/<node>/<process>.stderr.txt   the same for stderr; where a worker hung that was ended for its time
+user/entry_script_log/<node>/<process>.log.txt    what EntryScript().logger wrote
+user/files/<node>/<process>/              files that it wrote below logs/ in its working folder
+
+How the time was spent:
+
+sys/job_report/processed_mini-batches.csv a row for each try of a mini-batch and each of its phases. Mini-batches:
+                                          distinct ids; done: ids with a row RUN_DONE; retried: Picked Count above 1
+sys/job_report/process_summary.csv        the same summed up by process
+sys/job_report/node_summary.csv           the same summed up by node
+sys/metrics/<timestamp>/progress.csv      the progress as a table, one for each turn of a leader
+
+How the nodes were used (resource_monitor_interval; 0: not at all):
+
+sys/perf/<node>/node_resource_usage.csv       CPU, memory, disk and network of the node
+sys/perf/<node>/node_disk_usage.csv           how full its disks were
+sys/perf/<node>/processes_resource_usage.csv  CPU, memory and disk of each worker
+sys/perf/<node>/processes_cpu_memory_usage/<yyyymmddhh>/processes_<minute>    all processes of the node, once a
+                                              minute, by CPU and by memory; those of the last hours are kept
+
+The engine itself:
+
+sys/master_role.<term>.txt                scheduling and leading; one file for each turn of a leader
+sys/node/<node>/<process>.txt             one worker: each mini-batch picked, loaded, run, done
+sys/node/<node>/<process>.stdout.txt      what processes printed that the script started without redirection; also
+sys/node/<node>/<process>.stderr.txt      what libraries that aren't Python printed
+sys/node/<node>/<process>.profile         with profiling_module: for pstats and its viewers
+sys/error/, sys/warning/                  copies of the errors and warnings in the engine's logs
+
+No file grows without end: a report or a log that has got too long says so in its last line.
+"""

@@ -1,0 +1,77 @@
+"""Why the job ended as it did, in words: job_result.txt, job_error.txt and user/error.txt (reference §5, §5.5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parallelrun_core.jobfolder import JobResult
+from parallelrun_core.store.registry import JobFailure
+from parallelrun_master.reports.files import replace_text
+from parallelrun_master.verdict import Errors, Signature
+
+_MOST_KINDS = 100
+_COMMONEST = 5
+
+
+def write_job_result(logs: Path, result: JobResult, errors: Errors, inputs: list[str]) -> None:
+    """logs/job_result.txt, the file to open first; and logs/job_error.txt, when there is an error."""
+    progress = result.progress
+    lines = [
+        f"Job {result.job_id} {result.state}.",
+        "",
+        f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
+        f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
+        f"Items: {progress.items_scheduled:,} in all, {progress.items_done:,} succeeded, "
+        f"{progress.items_failed:,} failed.",
+        f"Rows: {progress.rows:,}.",
+        f"Inputs: {', '.join(inputs)}.",
+    ]
+    if result.order:
+        how = (
+            "sorted by path" if result.order == "sorted" else "as the file system listed them (a folder was too large)"
+        )
+        lines.append(f"Order of the mini-batches: {how}.")
+    if result.output:
+        lines.append(f"Output: {result.output}, {result.output_bytes:,} bytes, sha256 {result.output_sha256}.")
+    if result.failure is not None:
+        why = _why(result.failure)
+        lines += ["", *why]
+        replace_text(logs / "job_error.txt", "\n".join([f"Job {result.job_id} {result.state}.", *why]) + "\n")
+    else:
+        (logs / "job_error.txt").unlink(missing_ok=True)  # of an earlier end, before the job went on
+    common = errors.most_common(_COMMONEST)
+    if common:
+        lines += ["", "The commonest errors:", *(line for signature in common for line in _told(signature))]
+    lines += ["", "readme.txt says what is in the other files."]
+    replace_text(logs / "job_result.txt", "\n".join(lines) + "\n")
+
+
+def _why(failure: JobFailure) -> list[str]:
+    lines = [f"Reason: {failure.code}: {failure.summary}"]
+    lines += [f"First cause: {failure.first_cause}"] if failure.first_cause else []
+    lines += [f"Error category: {failure.error_category}"] if failure.error_category else []
+    lines += [failure.traceback.rstrip()] if failure.traceback else []
+    if failure.sample_mini_batches:
+        lines.append(f"For example mini-batches: {', '.join(map(str, failure.sample_mini_batches))}")
+    lines += [f"Hint: {failure.hint}"] if failure.hint else []
+    lines += [f"Open next: {failure.log}"] if failure.log else []
+    return lines
+
+
+def _told(signature: Signature) -> list[str]:
+    samples = ", ".join(map(str, signature.mini_batches))
+    lines = [f"{signature.count:8,} x {signature.category}: {signature.message} (mini-batches {samples})"]
+    lines += [f"{'':11}for example {', '.join(signature.files)}"] if signature.files else []
+    lines += [f"{'':11}in full: {signature.log}"] if signature.log else []
+    return lines
+
+
+def write_user_errors(logs: Path, errors: Errors) -> None:
+    """logs/user/error.txt: what went wrong in the entry script, by kind, the commonest first."""
+    common = errors.most_common(_MOST_KINDS)
+    if not common:
+        return
+    lines = [f"{errors.count:,} errors, of which these are the commonest. Each is told in full in its own file.", ""]
+    for signature in common:
+        lines += [*_told(signature), *(f"    {line}" for line in signature.traceback.rstrip().splitlines()), ""]
+    replace_text(logs / "user" / "error.txt", "\n".join(lines))

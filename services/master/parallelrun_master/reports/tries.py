@@ -1,0 +1,195 @@
+"""logs/sys/job_report/processed_mini-batches.csv: a row for each try and each of its phases (reference §5.1).
+
+Rows are gathered and written in one go before Redis forgets the outcomes that they tell of. So whatever Redis has
+forgotten is in the file, and after a failover or a restart of Redis only what it tells again has to be compared with
+the file's end. A leader that takes over writes to a copy under the same name: what a paused one adds to the old
+file, nobody sees.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from parallelrun_core.disktrouble import is_disk_trouble
+from parallelrun_core.masking import Mask
+from parallelrun_core.outcome import ErrorCategory, Outcome
+from parallelrun_core.store.leader_queue import Phase
+from parallelrun_core.telemetry import logger
+from parallelrun_master.reports.summaries import Summaries
+
+log = logger()
+
+COLUMNS = (
+    "Mini-batch Id", "Picked Count", "Process", "Process Start Time", "Total", "Succeeded", "Failed", "Elapsed Seconds",
+    "Process Seconds", "Run Method Seconds", "Status", "Error Category", "Error Message", "Mini-batch Detail",
+)  # fmt: skip
+_HEADER = (",".join(COLUMNS) + "\n").encode()
+_MAX_BYTES = 1 << 30
+_TAIL_BYTES = 32 << 20
+_MAX_MESSAGE = 300
+_STATUS: dict[ErrorCategory, str] = {
+    "RUN_TIMEOUT": "RUN_TIMEOUT",
+    "LOAD_TIMEOUT": "LOAD_TIMEOUT",
+    "INPUT_UNREADABLE": "LOAD_EXCEPTION",
+}
+"""By category; whatever isn't here is a RUN_EXCEPTION."""
+
+Key = tuple[str, str, str, str]
+"""Mini-batch, picked count, process and start: what no two tries have in common."""
+
+
+class TryReport:
+    """Appends to the report of one job.
+
+    Args:
+        logs: the job's.
+        mask: for what errors say.
+    """
+
+    def __init__(self, logs: Path, mask: Mask, summaries: Summaries) -> None:
+        self.path = logs / "sys" / "job_report" / "processed_mini-batches.csv"
+        self._mask = mask
+        self._summaries = summaries
+        self._lines: list[str] = []
+        self._known: set[Key] | None = None
+        self._second = 0
+        self._stamp = ""
+        self._fd = -1
+        self._size = 0
+        try:
+            self._take_over()
+        except OSError as error:
+            log.warning("report_not_kept", path=str(self.path), error=str(error))
+
+    def _take_over(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        mine = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}")
+        try:
+            if self.path.exists():
+                shutil.copyfile(self.path, mine)
+                _cut_last_line(mine)
+                self._summaries.read_later(self.path, mine.stat().st_size)
+                self._read_end(mine)
+            else:
+                mine.write_bytes(_HEADER)
+            mine.replace(self.path)
+        finally:
+            mine.unlink(missing_ok=True)
+        self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        self._size = os.fstat(self._fd).st_size
+
+    def _read_end(self, path: Path) -> None:
+        """Take note of the tries that the file tells of last: Redis may tell of them again."""
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+        cells = (line.split(",", 4) for line in lines)
+        self._known = {(found[0], found[1], found[2], found[3]) for found in cells if len(found) > 4}
+
+    def start_over(self) -> None:
+        """Redis will tell of some tries again."""
+        self.flush()
+        with suppress(OSError):
+            self._read_end(self.path)
+
+    def caught_up(self) -> None:
+        """Redis has told all that it had: what comes now is new."""
+        self._known = None
+
+    @property
+    def is_catching_up(self) -> bool:
+        return self._known is not None
+
+    def add(self, outcome: Outcome) -> None:
+        """Add the rows of one try, unless they are there."""
+        start = self._time(outcome.started) if outcome.started else ""
+        process = f"{outcome.node}/{outcome.process}" if outcome.process else ""
+        number, picked = outcome.mini_batch, outcome.tries
+        if self._known is not None and (str(number), str(picked), process, start) in self._known:
+            return
+        items = outcome.items
+        head = f"{number},{picked},{process},{start},{items},"
+        detail = f'"{{""id"": {number}, ""items"": {items}}}"\n'
+        failure = outcome.failure
+        succeeded, status, error = min(outcome.rows, items), "RUN_DONE", ","
+        if failure is not None:
+            succeeded, status = 0, _STATUS.get(failure.category, "RUN_EXCEPTION")
+            error = f"{failure.category},{self._quoted(failure.message)}"
+            if outcome.detail:
+                detail = _quoted(outcome.detail) + "\n"
+        load = ""
+        if process and not status.startswith("LOAD"):
+            load = f"{head},,{outcome.load_s:.6f},,,LOAD_DONE,,,{detail}"
+        self._lines.append(
+            f"{load}{head}{succeeded},{items - succeeded},{outcome.elapsed_s:.6f},{outcome.process_s:.6f},"
+            f"{outcome.run_s:.6f},{status},{error},{detail}"
+        )
+        work = (items, succeeded, outcome.elapsed_s, outcome.process_s, outcome.run_s, outcome.load_s)
+        self._summaries.add(process, status, work)
+
+    def add_phase(self, phase: Phase) -> None:
+        """Add the rows of init() or shutdown() in one worker, unless they are there."""
+        process, start = f"{phase.node}/{phase.process}", self._time(phase.started)
+        if self._known is not None and ("", "", process, start) in self._known:
+            return
+        head = f",,{process},{start},,,,"
+        if phase.name == "INIT":
+            self._lines.append(f"{head},,,ENTRY_SCRIPT_INIT_START,,,\n")
+        status, error = "DONE", ","
+        if phase.failure is not None:
+            status = "TIMEOUT" if phase.failure.category == "INIT_TIMEOUT" else "EXCEPTION"
+            error = f"{phase.failure.category},{self._quoted(phase.failure.message)}"
+        self._lines.append(f"{head}{phase.seconds:.6f},,,ENTRY_SCRIPT_{phase.name}_{status},{error},\n")
+
+    def flush(self) -> None:
+        """Hand all that was added to the operating system. What a full disk doesn't take is lost."""
+        if not self._lines:
+            return
+        data = "".join(self._lines).encode("utf-8", "backslashreplace")
+        self._lines.clear()
+        if self._fd < 0 or self._size > _MAX_BYTES:
+            return
+        if self._size + len(data) > _MAX_BYTES:
+            data = b",,,,,,,,,,REPORT_FULL,,This file is full: later tries are in the summaries only.,\n"
+            self._size = _MAX_BYTES
+        try:
+            self._size += os.write(self._fd, data)
+        except OSError as error:
+            if not is_disk_trouble(error):
+                log.warning("report_not_kept", path=str(self.path), error=str(error))
+
+    def close(self) -> None:
+        self.flush()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _time(self, seconds: float) -> str:
+        """UTC, ISO 8601 with microseconds (reference §5.1)."""
+        whole = int(seconds)
+        if whole != self._second:
+            self._second = whole
+            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole))
+        return f"{self._stamp}.{int((seconds - whole) * 1e6):06d}"
+
+    def _quoted(self, message: str) -> str:
+        return _quoted(self._mask.text(message)[:_MAX_MESSAGE])
+
+
+def _quoted(text: str) -> str:
+    """A cell: on one line, so that one line is one row for simple tools, too."""
+    return '"' + " ".join(text.split()).replace('"', '""') + '"'
+
+
+def _cut_last_line(path: Path) -> None:
+    """Remove what stands behind the last line break: a row whose writer died."""
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        back = min(size, 1 << 20)
+        file.seek(size - back)
+        file.truncate(size - back + file.read().rfind(b"\n") + 1)

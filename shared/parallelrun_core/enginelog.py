@@ -1,0 +1,63 @@
+"""The engine's own logs of a job, below logs/sys/: lines `time|LEVEL|process id|thread|message` (reference §5).
+
+They are for the job's user; operators of the services have `telemetry`. And never for what happens a million times:
+each line is in its file when the call returns.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_MAX_BYTES = 64 << 20
+
+
+class EngineLog:
+    """One log, `logs/sys/<name>.txt`; what goes wrong is copied to `logs/sys/warning/` and `logs/sys/error/`.
+
+    What can't be written is lost: a full disk that takes no log must fail nothing.
+    """
+
+    def __init__(self, logs: Path, name: str, *, level: str = "INFO") -> None:
+        self._sys = logs / "sys"
+        self._name = f"{name}.txt"
+        self._least = _LEVELS.index(level)
+
+    def debug(self, message: str) -> None:
+        self._say("DEBUG", message)
+
+    def info(self, message: str) -> None:
+        self._say("INFO", message)
+
+    def warning(self, message: str) -> None:
+        self._say("WARNING", message, "warning")
+
+    def error(self, message: str) -> None:
+        self._say("ERROR", message, "error")
+
+    def _say(self, level: str, message: str, copy: str = "") -> None:
+        if _LEVELS.index(level) < self._least:
+            return
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
+        message = message.replace("\n", "\n    ")
+        line = f"{stamp},{int(now % 1 * 1000):03d}|{level}|{os.getpid()}|{threading.get_ident()}|{message}\n"
+        data = line.encode("utf-8", "backslashreplace")
+        for folder in [self._sys, *([self._sys / copy] if copy else [])]:
+            _append(folder / self._name, data)
+
+
+def _append(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            if os.fstat(fd).st_size < _MAX_BYTES:
+                os.write(fd, data)
+        finally:
+            os.close(fd)
+    except OSError:
+        pass

@@ -1,0 +1,176 @@
+"""The log tree of real jobs, read as the reference's tuning guide tells users to read it (reference §5)."""
+
+from __future__ import annotations
+
+import csv
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from parallelrun_core.decisions import read_decisions
+from parallelrun_core.states import JobState
+from parallelrun_master.reports.tries import COLUMNS
+from tests.cluster import Cluster
+
+pytestmark = pytest.mark.integration
+
+SECRET = "canary-5f3a"
+
+
+def leader_processes(cluster: Cluster) -> list[psutil.Process]:
+    """What the master's RQ workers have forked."""
+    workers = psutil.Process(cluster.processes["master"].pid).children()
+    return [leader for worker in workers for leader in worker.children()]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def tries_of(logs: Path) -> list[dict[str, str]]:
+    return rows_of(logs / "sys" / "job_report" / "processed_mini-batches.csv")
+
+
+def ids(rows: list[dict[str, str]], *statuses: str) -> set[int]:
+    return {int(row["Mini-batch Id"]) for row in rows if row["Mini-batch Id"] and row["Status"] in statuses}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(nodes=2, slots=2, leader_s=4.0) as running:
+        yield running
+
+
+SCRIPT = textwrap.dedent("""
+    import logging, os, sys, time
+    from azureml_user.parallel_run import EntryScript
+    def init():
+        EntryScript().logger.info("init")
+    def run(mini_batch):
+        number = int(os.path.basename(mini_batch[0])[5:12])
+        logging.info("mini-batch %s", number)
+        if number == 3:
+            raise ValueError("can't read it, token " + os.environ["TOKEN"])
+        if number == 5:
+            time.sleep(1000)
+        if number == 7:
+            open("logs/mine.txt", "w").write("7")
+        return mini_batch
+""")
+
+
+def test_the_tree_of_a_job_with_failures(cluster: Cluster) -> None:
+    job = cluster.submit(
+        SCRIPT, inputs=cluster.files(20), mini_batch_size=1, run_max_try=2, run_invocation_timeout=1,
+        environment_variables={"TOKEN": SECRET}, mini_batch_error_threshold=1,
+    )  # fmt: skip
+    result = cluster.result(job)
+    assert result.state is JobState.FAILED
+    assert result.failure is not None
+    assert result.failure.code == "THRESHOLD_CROSSED"
+    assert {error.category: error.count for error in result.failure.errors} == {"RUN_EXCEPTION": 2, "RUN_TIMEOUT": 2}
+    logs = cluster.folder(job).logs
+
+    rows = tries_of(logs)
+    assert tuple(rows[0]) == COLUMNS
+    tried = defaultdict(list)
+    for row in rows:
+        if row["Mini-batch Id"] and row["Status"].startswith("RUN"):
+            tried[int(row["Mini-batch Id"])].append((row["Picked Count"], row["Status"]))
+    assert tried[3] == [("1", "RUN_EXCEPTION"), ("2", "RUN_EXCEPTION")]
+    assert tried[5] == [("1", "RUN_TIMEOUT"), ("2", "RUN_TIMEOUT")]
+    assert all(tried[number] == [("1", "RUN_DONE")] for number in tried if number not in (3, 5))
+    assert len(ids(rows, "RUN_DONE")) == result.progress.done
+    assert ids(rows, "LOAD_DONE") == set(tried)
+    (row,) = (row for row in rows if row["Mini-batch Id"] == "3" and row["Picked Count"] == "2" and row["Succeeded"])
+    assert (row["Total"], row["Succeeded"], row["Failed"], row["Error Category"]) == ("1", "0", "1", "RUN_EXCEPTION")
+    assert "file-0000003.txt" in row["Mini-batch Detail"]
+    assert row["Process"].startswith("node00")
+
+    sums = rows_of(logs / "sys" / "job_report" / "node_summary.csv")
+    assert sum(int(row["Tries"]) for row in sums) == sum(map(len, tried.values()))
+    assert sum(int(row["RUN_DONE"]) for row in sums) == result.progress.done
+    assert sum(int(row["RUN_TIMEOUT"]) for row in rows_of(logs / "sys/job_report/process_summary.csv")) == 2
+
+    told = (logs / "job_result.txt").read_text()
+    assert "Error category: RUN_E" in told or "Error category: RUN_T" in told
+    assert "2 x RUN_EXCEPTION: ValueError: can't read it" in told
+    assert "Open next: user/error/node" in told
+    assert "THRESHOLD_CROSSED" in (logs / "job_error.txt").read_text()
+    assert "2 x RUN_TIMEOUT" in (logs / "user" / "error.txt").read_text()
+    assert "processed_mini-batches.csv" in (logs / "readme.txt").read_text()
+    assert list(logs.glob("job_progress_overview.??????????.txt"))
+    for name in ("job_result.txt", "job_error.txt", "user/error.txt", "sys/job_report/processed_mini-batches.csv"):
+        assert SECRET not in (logs / name).read_text(), name
+    assert SECRET not in "".join(path.read_text() for path in (logs / "user" / "error").rglob("*.txt"))
+
+    (leader,) = (logs / "sys").glob("master_role.*.txt")
+    lines = [line.split("|", 4) for line in leader.read_text().splitlines()]
+    assert all(len(line) == 5 for line in lines)
+    said = [line[4] for line in lines]
+    folder = str(cluster.files(20))
+    order = [
+        "Start scheduling.",
+        "The task provider type is FileDatasetProvider.",
+        f"Input folders ['{folder}'], from index 0.",
+        f"Scheduling tasks for input 0: {folder}.",
+        "Save checkpoint for folder 0, offset 20, task_id 20, total_items 20, finished=True.",
+    ]
+    places = [said.index(line) for line in order]
+    assert places == sorted(places)
+    assert any(
+        "setting job stage to FIRST_TASK_SCHEDULED, reason: The first task created at 2" in line for line in said
+    )
+    assert "THRESHOLD_CROSSED" in (logs / "sys" / "error" / leader.name).read_text()
+    (table,) = (logs / "sys" / "metrics").rglob("progress.csv")
+    assert table.read_text().startswith(
+        "Datetime,Total Tasks,Scheduled Tasks,Completed Tasks,Failed Tasks,Elapsed Time"
+    )
+
+    assert [path.read_text() for path in (logs / "user" / "files").rglob("mine.txt")] == ["7"]
+    assert len(list((logs / "user" / "entry_script_log").rglob("process*.log.txt"))) >= 2
+    assert any("Mini-batch 7: run() took" in path.read_text() for path in (logs / "sys" / "node").rglob("process*.txt"))
+
+
+def test_with_leaders_that_sleep_and_die_the_report_has_each_try_once(cluster: Cluster) -> None:
+    script = textwrap.dedent("""
+        import os, time
+        def run(mini_batch):
+            time.sleep(0.02)
+            marker = os.path.join(os.environ["MARKS"], os.path.basename(mini_batch[0]))
+            if mini_batch[0].endswith("7.txt") and not os.path.exists(marker):
+                open(marker, "w").close()
+                raise ValueError("the first time")
+            return mini_batch
+    """)
+    marks = cluster.home / "marks"
+    marks.mkdir()
+    job = cluster.submit(
+        script, inputs=cluster.files(600), mini_batch_size=1, environment_variables={"MARKS": str(marks)}
+    )
+    folder = cluster.folder(job)
+    cluster.until(lambda: cluster.registry.status(job).progress.decided > 20, "some are decided")
+    cluster.until(lambda: len(leader_processes(cluster)) == 1, "the leader of the job before has ended")
+    (paused,) = leader_processes(cluster)
+    paused.suspend()
+    cluster.until(lambda: cluster.registry.status(job).term > 1, "another one leads")
+    paused.resume()  # it has rows to tell of that the other one tells of, too
+    cluster.until(lambda: cluster.logged("master", "fenced") >= 1, "it has noticed")
+    for leader in leader_processes(cluster):
+        leader.kill()
+    result = cluster.result(job)
+    assert result.state is JobState.COMPLETED
+    rows = tries_of(folder.logs)
+    runs = [(row["Mini-batch Id"], row["Picked Count"]) for row in rows if row["Status"].startswith("RUN")]
+    assert len(runs) == len(set(runs)) == 660
+    assert ids(rows, "RUN_DONE") == set(range(600)) == {each.mini_batch for each in read_decisions(folder.path)}
+    assert ids(rows, "RUN_EXCEPTION") == {number for number in range(600) if number % 10 == 7}
+    assert len(list((folder.logs / "sys").glob("master_role.*.txt"))) >= 2
+    nodes = rows_of(folder.logs / "sys" / "job_report" / "node_summary.csv")
+    assert sum(int(row["Tries"]) for row in nodes) == 660
+    assert sum(int(row["RUN_DONE"]) for row in nodes) == 600

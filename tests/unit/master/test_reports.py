@@ -1,0 +1,274 @@
+"""What the reports say, line by line, and that a leader that takes over neither loses nor repeats a row."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_core.enginelog import EngineLog
+from parallelrun_core.jobfolder import JobResult
+from parallelrun_core.masking import Mask
+from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState
+from parallelrun_core.store.leader_queue import Phase
+from parallelrun_core.store.registry import JobFailure
+from parallelrun_master.reports import tries
+from parallelrun_master.reports.overview import Overview
+from parallelrun_master.reports.result import write_job_result, write_user_errors
+from parallelrun_master.reports.scheduling_log import SchedulingLog
+from parallelrun_master.reports.summaries import Summaries
+from parallelrun_master.reports.tries import COLUMNS, TryReport
+from parallelrun_master.verdict import Errors
+from tests.unit.core.making import failed, outcome
+
+CSV = "sys/job_report/processed_mini-batches.csv"
+
+
+def report(logs: Path, **secrets: str) -> TryReport:
+    return TryReport(logs, Mask({"environment_variables": secrets}), Summaries(logs))
+
+
+def rows_of(logs: Path, name: str = CSV) -> list[dict[str, str]]:
+    with (logs / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def a_try(mini_batch: int, tries: int = 1, **changes: object) -> Outcome:
+    made = msgspec.structs.replace(outcome(mini_batch), tries=tries, node="n", process="process001", started=1e9 + 0.25)
+    return msgspec.structs.replace(made, **changes)
+
+
+def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> None:
+    made = report(tmp_path)
+    made.add(a_try(7, 2, items=10, rows=8, elapsed_s=1.5, process_s=0.5, run_s=1.25, load_s=0.125))
+    made.close()
+    assert (tmp_path / CSV).read_text().splitlines()[0] == ",".join(COLUMNS)
+    loaded, ran = rows_of(tmp_path)
+    assert ran == {
+        "Mini-batch Id": "7", "Picked Count": "2", "Process": "n/process001",
+        "Process Start Time": "2001-09-09T01:46:40.250000", "Total": "10", "Succeeded": "8", "Failed": "2",
+        "Elapsed Seconds": "1.500000", "Process Seconds": "0.500000", "Run Method Seconds": "1.250000",
+        "Status": "RUN_DONE", "Error Category": "", "Error Message": "", "Mini-batch Detail": '{"id": 7, "items": 10}',
+    }  # fmt: skip
+    assert (loaded["Status"], loaded["Elapsed Seconds"], loaded["Succeeded"]) == ("LOAD_DONE", "0.125000", "")
+    assert loaded["Mini-batch Id"] == "7"
+
+
+@pytest.mark.parametrize(
+    "category, statuses",
+    [
+        ("RUN_EXCEPTION", ["LOAD_DONE", "RUN_EXCEPTION"]),
+        ("OOM_KILLED", ["LOAD_DONE", "RUN_EXCEPTION"]),
+        ("RUN_TIMEOUT", ["LOAD_DONE", "RUN_TIMEOUT"]),
+        ("LOAD_TIMEOUT", ["LOAD_TIMEOUT"]),
+        ("INPUT_UNREADABLE", ["LOAD_EXCEPTION"]),
+    ],
+)
+def test_the_status_says_how_it_ended(tmp_path: Path, category: ErrorCategory, statuses: list[str]) -> None:
+    made = report(tmp_path, TOKEN="hidden-value")
+    failure = Failure(category, 'a "quoted", hidden-value\nand a second line')
+    made.add(a_try(1, status="retry", failure=failure, detail='{"files": ["/a, b"]}'))
+    made.close()
+    rows = rows_of(tmp_path)
+    assert [row["Status"] for row in rows] == statuses
+    assert rows[-1]["Error Category"] == category
+    assert rows[-1]["Error Message"] == 'a "quoted", *** and a second line'
+    assert rows[-1]["Mini-batch Detail"] == '{"files": ["/a, b"]}'
+    assert rows[-1]["Succeeded"] == "0"
+
+
+def test_more_rows_than_items_fail_none(tmp_path: Path) -> None:
+    made = report(tmp_path)
+    made.add(a_try(1, items=2, rows=5))
+    made.close()
+    assert [(row["Succeeded"], row["Failed"]) for row in rows_of(tmp_path)][-1] == ("2", "0")
+
+
+def test_phases_of_a_worker_are_rows_without_a_mini_batch(tmp_path: Path) -> None:
+    made = report(tmp_path)
+    made.add_phase(Phase("n", "process000", "INIT", 1e9, 2.5))
+    made.add_phase(Phase("n", "process001", "INIT", 1e9, 3.0, Failure("INIT_EXCEPTION", "no model")))
+    made.add_phase(Phase("n", "process000", "SHUTDOWN", 1e9 + 9, 0.5))
+    made.close()
+    assert [(row["Status"], row["Elapsed Seconds"], row["Mini-batch Id"]) for row in rows_of(tmp_path)] == [
+        ("ENTRY_SCRIPT_INIT_START", "", ""),
+        ("ENTRY_SCRIPT_INIT_DONE", "2.500000", ""),
+        ("ENTRY_SCRIPT_INIT_START", "", ""),
+        ("ENTRY_SCRIPT_INIT_EXCEPTION", "3.000000", ""),
+        ("ENTRY_SCRIPT_SHUTDOWN_DONE", "0.500000", ""),
+    ]
+
+
+@settings(max_examples=25)
+@given(flushed=st.integers(0, 6), seen=st.integers(0, 6), torn=st.booleans())
+def test_whoever_takes_over_adds_what_is_missing_and_repeats_nothing(
+    tmp_path_factory: pytest.TempPathFactory, flushed: int, seen: int, torn: bool
+) -> None:
+    logs = tmp_path_factory.mktemp("logs")
+    all_tries = [failed(0, tries=1), a_try(0, 2), a_try(1), failed(2, tries=1), a_try(2, 2), a_try(3)]
+    first = report(logs)
+    for each in all_tries[:flushed]:
+        first.add(each)
+    first.flush()
+    if torn:
+        with (logs / CSV).open("a") as file:
+            file.write("17,1,n/process001,20")
+    second = report(logs)
+    first.add(a_try(99))  # it wakes beside its successor
+    first.flush()
+    assert second.is_catching_up
+    for each in all_tries[min(seen, flushed) :]:  # what Redis has not forgotten, some of which is in the file
+        second.add(each)
+    second.caught_up()
+    second.add(a_try(4))
+    second.close()
+    found = [
+        (int(row["Mini-batch Id"]), int(row["Picked Count"]))
+        for row in rows_of(logs)
+        if row["Status"].startswith("RUN")
+    ]
+    assert found == [(0, 1), (0, 2), (1, 1), (2, 1), (2, 2), (3, 1), (4, 1)]
+
+
+def test_a_report_that_is_full_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tries, "_MAX_BYTES", 2000)
+    made = report(tmp_path)
+    for number in range(100):
+        made.add(a_try(number))
+        made.flush()
+    made.close()
+    assert (tmp_path / CSV).stat().st_size < 3000
+    assert [row["Status"] for row in rows_of(tmp_path)].count("REPORT_FULL") == 1
+    assert rows_of(tmp_path)[-1]["Status"] == "REPORT_FULL"
+
+
+def test_summaries_go_on_from_what_an_earlier_leader_has_reported(tmp_path: Path) -> None:
+    for turn in range(2):
+        sums = Summaries(tmp_path)
+        made = TryReport(tmp_path, Mask({}), sums)
+        for number in range(3):
+            made.add(a_try(turn * 10 + number, node=f"n{number % 2}", items=4, rows=3, run_s=0.5, load_s=0.25))
+        made.add(a_try(turn * 10 + 5, node="n0", status="failed", failure=Failure("RUN_TIMEOUT", "slow"), items=4))
+        made.close()
+        while sums.step():
+            pass
+        sums.write()
+    nodes = {row["Node"]: row for row in rows_of(tmp_path, "sys/job_report/node_summary.csv")}
+    assert [nodes["n0"][name] for name in ("Tries", "Total", "Succeeded", "Failed", "RUN_DONE", "RUN_TIMEOUT")] == [
+        "6", "24", "12", "12", "4", "2",
+    ]  # fmt: skip
+    assert (nodes["n1"]["Run Method Seconds"], nodes["n1"]["Load Seconds"]) == ("1.000000", "0.500000")
+    processes = rows_of(tmp_path, "sys/job_report/process_summary.csv")
+    assert [row["Process"] for row in processes] == ["n0/process001", "n1/process001"]
+
+
+# The leader's log
+
+
+def test_lines_are_those_of_the_reference_and_what_goes_wrong_is_copied(tmp_path: Path) -> None:
+    log = EngineLog(tmp_path, "master_role.1", level="INFO")
+    log.debug("left out")
+    log.info("Start scheduling.")
+    log.warning("two\nlines")
+    log.error("bad \udcff")
+    lines = (tmp_path / "sys" / "master_role.1.txt").read_text().splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\|INFO\|\d+\|\d+\|Start scheduling\.", lines[0])
+    assert lines[2] == "    lines"
+    assert (tmp_path / "sys" / "warning" / "master_role.1.txt").read_text().count("|WARNING|") == 1
+    assert (tmp_path / "sys" / "error" / "master_role.1.txt").read_text().endswith("bad \\udcff\n")
+
+
+def test_a_log_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
+    (tmp_path / "sys").write_text("a file where a folder should be")
+    EngineLog(tmp_path, "x").error("lost")
+    made = report(tmp_path)
+    made.add(a_try(1))
+    made.close()
+
+
+def test_the_checkpoints_are_told_for_each_input(tmp_path: Path) -> None:
+    log = SchedulingLog(EngineLog(tmp_path, "m"), ["/a", "/b"], "node")
+    log.start()
+    log.enter(0, is_table=True)
+    log.look(0, 0, 1.0, finished=False)
+    log.look(1, 10, 2.0, finished=False)
+    log.look(5, 50, 3.0, finished=False)
+    log.enter(1, is_table=True)
+    log.look(8, 80, 4.0, finished=False)
+    log.look(9, 88, 5.0, finished=True)
+    said = [line.split("|", 4)[4] for line in (tmp_path / "sys" / "m.txt").read_text().splitlines()]
+    said = [re.sub(r"created at .*\.", "created.", line) for line in said]
+    assert said == [
+        "Start scheduling.",
+        "The task provider type is TabularDatasetProvider.",
+        "Input folders ['/a', '/b'], from index 0.",
+        "Scheduling tasks for input 0: /a.",
+        "Save checkpoint for folder 0, offset 10, task_id 1, total_items 10, finished=False.",
+        "node: setting job stage to FIRST_TASK_SCHEDULED, reason: The first task created.",
+        "Scheduling tasks for input 1: /b.",
+        "Save checkpoint for folder 1, offset 80, task_id 8, total_items 80, finished=False.",
+        "Save checkpoint for folder 1, offset 88, task_id 9, total_items 88, finished=True.",
+        "Scheduling finished: 9 mini-batches with 88 items. node: setting job stage to ALL_TASKS_SCHEDULED.",
+    ]
+
+
+# What users open first
+
+
+def test_the_overview_and_its_table(tmp_path: Path) -> None:
+    overview = Overview(tmp_path)
+    overview.progress(Progress(scheduled=5), 1.0)
+    overview.progress(Progress(scheduled=10, listing_done=True, done=4, failed=1, running=2), 20.0)
+    overview.concatenation(Progress())
+    overview.concatenation(Progress(bytes_concatenated=5, bytes_to_concatenate=10))
+    (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
+    said = [line.partition(" ")[2] for line in path.read_text().splitlines()]
+    assert said == [
+        "No mini-batch is processed yet, of 5 so far; 0 are with a worker.",
+        "Processed 5 of 10 mini-batches in 20 s; 2 running, 1 failed, 0 tries repeated; estimated remaining 20 s.",
+        "Concatenation has not begun yet.",
+        "Concatenated 5 of 10 bytes.",
+    ]
+    (table,) = (tmp_path / "sys" / "metrics").rglob("progress.csv")
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [list(row.values())[1:] for row in rows] == [
+        ["N/A", "5", "0", "0", "1.0", "N/A"],
+        ["10", "10", "5", "1", "20.0", "20.0"],
+    ]
+
+
+def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) -> None:
+    errors = Errors(Mask({"environment_variables": {"K": "hidden-value"}}))
+    for number in range(3):
+        errors.add(failed(number, message="ValueError: hidden-value is bad"))
+    errors.add(failed(7, message="KeyError: 'x'"))
+    failure = JobFailure(
+        code="THRESHOLD_CROSSED", summary="Too many.", error_category="RUN_EXCEPTION", first_cause="ValueError: bad",
+        sample_mini_batches=[0, 1, 2], log="user/error/n/process000.txt",
+    )  # fmt: skip
+    result = JobResult(
+        job_id="job_1", state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress(), failure=failure
+    )
+    write_job_result(tmp_path, result, errors, ["/in"])
+    write_user_errors(tmp_path, errors)
+    told = (tmp_path / "job_result.txt").read_text()
+    for words in (
+        "Reason: THRESHOLD_CROSSED: Too many.", "First cause: ValueError: bad", "Error category: RUN_EXCEPTION",
+        "For example mini-batches: 0, 1, 2", "Open next: user/error/n/process000.txt",
+        "3 x RUN_EXCEPTION: ValueError: *** is bad (mini-batches 0, 1, 2)", "1 x RUN_EXCEPTION: KeyError: 'x'",
+    ):  # fmt: skip
+        assert words in told
+    assert "Too many." in (tmp_path / "job_error.txt").read_text()
+    assert (tmp_path / "user" / "error.txt").read_text().startswith("4 errors")
+    assert "hidden-value" not in told + (tmp_path / "user" / "error.txt").read_text()
+    completed = msgspec.structs.replace(result, state=JobState.COMPLETED, failure=None)
+    write_job_result(tmp_path, completed, errors, ["/in"])
+    assert not (tmp_path / "job_error.txt").exists()
