@@ -115,3 +115,4 @@ class Ledger:
     def close(self) -> None:
         self._log.sync()
         self._log.close()
+        self._tries.close()

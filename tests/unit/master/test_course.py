@@ -24,6 +24,7 @@ from parallelrun_master.ledger import Ledger
 from parallelrun_master.verdict import Errors
 from parallelrun_master.window import MAX_OUTSTANDING, MAX_OUTSTANDING_BYTES, Window
 from tests.unit.core.making import failed, outcome
+from tests.unit.master.making import ledger
 
 ITEMS = 2
 MAX_FAILED_ITEMS = 5
@@ -93,8 +94,7 @@ class JobHistory(RuleBasedStateMachine):
         if self.term:
             self.former.append(self.ledger)
         self.term += 1
-        queue: Any = self.redis
-        self.ledger = Ledger(self.folder, queue, self.term)
+        self.ledger = ledger(self.folder, self.redis, self.term)
         self.truth = {each.mini_batch: each.status for each in read_decisions(self.folder)}
         self.course = Course(self.spec, self.ledger.progress, self.ledger.errors, self.now)
         self.course.scheduled(self.listed, self.listed * ITEMS, all_of_them=self.listing_done)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from parallelrun_core import decisions
 from parallelrun_core.decisions import DecisionWriter, read_decisions
-from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.recordlog import RecordWriter
 from parallelrun_core.store.leader_queue import News
 from parallelrun_core.termlog import open_term
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.reports.summaries import Summaries
-from parallelrun_master.reports.tries import TryReport
-from parallelrun_master.verdict import Errors
 from tests.unit.core.making import failed, outcome
+from tests.unit.master import making
 
 
 class Stream:
@@ -40,9 +36,7 @@ class Stream:
 
 
 def ledger(stream: Stream, term: int = 1) -> Ledger:
-    queue: Any = stream
-    logs, mask = stream.folder / "logs", Mask({})
-    return Ledger(stream.folder, queue, term, TryReport(logs, mask, Summaries(logs)), Errors(mask))
+    return making.ledger(stream.folder, stream, term)
 
 
 def enter_all(books: Ledger) -> list[Outcome]:

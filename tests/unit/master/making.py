@@ -1,0 +1,18 @@
+"""A leader's books with all that belongs to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from parallelrun_core.masking import Mask
+from parallelrun_master.ledger import Ledger
+from parallelrun_master.reports.summaries import Summaries
+from parallelrun_master.reports.tries import TryReport
+from parallelrun_master.verdict import Errors
+
+
+def ledger(folder: Path, queue: Any, term: int) -> Ledger:
+    """The books of a term that begins."""
+    logs, mask = folder / "logs", Mask({})
+    return Ledger(folder, queue, term, TryReport(logs, mask, Summaries(logs)), Errors(mask))
