@@ -46,7 +46,7 @@ class LocalRun:
         _check_apart(folder, spec)
         self._folder = RunFolder(
             folder,
-            output_name=spec.append_row_file_name if spec.writes_rows else "",
+            outputs=[path.name for path in _own_outputs(JobFolder(Path(), ""), _here(spec))],
             overwrite=overwrite,
         )
         self._spec = _for_this_machine(spec, nodes, processes)
@@ -110,10 +110,39 @@ class LocalRun:
             say(line.replace(snapshot, self._spec.code))
         if keep:
             say(f"working data: {self._folder.working_data}")
-        if job.state == "completed" and self._spec.writes_rows:
-            print(f"output: {self._folder.hand_over_output(source.output_file(self._spec))}")
+        if job.state == "completed":
+            self._hand_over_outputs(source)
         if logs:
             print(f"logs: {logs}")
+
+    def _hand_over_outputs(self, source: JobFolder) -> None:
+        """Put what the job has made in its place; what has a path of its own is there already."""
+        spec = self._spec
+        # Everything in it: scripts also write files that no output is named for (`EntryScript().output_dir`).
+        found = sorted(path for path in source.outputs.iterdir() if not path.name.startswith("."))
+        moved = {path: self._folder.hand_over_output(path) for path in found}
+
+        def place(path: Path) -> Path:
+            return next((new / path.relative_to(old) for old, new in moved.items() if path.is_relative_to(old)), path)
+
+        if spec.writes_rows:
+            print(f"output: {place(source.output_file(spec))}")
+        for name, path in source.output_paths(spec).items():
+            if name != spec.append_row_to:
+                print(f"output {name}: {place(Path(path))}")
+
+
+def _own_outputs(folder: JobFolder, spec: JobSpec) -> list[Path]:
+    """The outputs that are in the job's own folder: at its top, by name."""
+    paths = [Path(path) for path in folder.output_paths(spec).values()]
+    if spec.writes_rows and not spec.append_row_to:
+        paths.append(folder.output_file(spec))
+    return [path for path in paths if path.parent == folder.outputs]
+
+
+def _here(spec: JobSpec) -> JobSpec:
+    """The job with its outputs in its own folder, from where they are handed over."""
+    return spec.model_copy(update={"output": ""})
 
 
 def _check_apart(folder: Path, spec: JobSpec) -> None:
@@ -125,12 +154,12 @@ def _check_apart(folder: Path, spec: JobSpec) -> None:
 
 def _for_this_machine(spec: JobSpec, nodes: int, processes: int | None) -> JobSpec:
     """The job as it runs here: its outputs stay in its own folder first, and the nodes are those of the command."""
-    changes: dict[str, object] = {"output": ""}
+    changes: dict[str, object] = {}
     if spec.instance_count is not None:
         changes["instance_count"] = nodes
     if processes is not None and spec.max_concurrency_per_instance is not None:
         changes["max_concurrency_per_instance"] = processes
-    return spec.model_copy(update=changes)
+    return _here(spec).model_copy(update=changes)
 
 
 def _default_folder(name: str) -> str:

@@ -1,6 +1,6 @@
-"""The folder that `parallelrun run` leaves behind: the output file and `logs/`.
+"""The folder that `parallelrun run` leaves behind: the outputs and `logs/`.
 
-    DIR/<output file>     there only when it is whole
+    DIR/<output>          a file is there only when it is whole
     DIR/logs/             the job's logs
     DIR/.parallelrun/     working data; stays when the job failed or the user wants to keep it
 
@@ -14,6 +14,7 @@ import contextlib
 import errno
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -35,9 +36,9 @@ class RunFolder:
             work here.
     """
 
-    def __init__(self, folder: Path, *, output_name: str, overwrite: bool) -> None:
+    def __init__(self, folder: Path, *, outputs: Iterable[str], overwrite: bool) -> None:
         self.folder = folder.absolute()
-        self._output = self.folder / output_name if output_name else None
+        self._outputs = [self.folder / name for name in outputs]
         self._overwrite = overwrite
         self._check()
         self._existed = self.folder.exists()
@@ -80,29 +81,39 @@ class RunFolder:
         return self.logs
 
     def hand_over_output(self, source: Path) -> Path:
-        """Put the output file in its place; returns it.
+        """Put an output, a file or a folder, in its place, under its name; returns it.
 
         Raises:
             InvalidInput: a file of that name has come up meanwhile. The output stays where it is.
         """
-        if self._output is None:
-            raise ValueError("this run has no output file")
-        beside = self.folder / f".{self._output.name}.new"
+        taken = source.name in {LOGS, WORKING_DATA}
+        target = self.folder / (f"{source.name}.output" if taken else source.name)
+        if source.is_dir():
+            for current, _, names in os.walk(source):
+                place = target / Path(current).relative_to(source)
+                place.mkdir(exist_ok=True)
+                for name in names:
+                    self._hand_over_file(Path(current, name), place / name)
+        else:
+            self._hand_over_file(source, target)
+        return target
+
+    def _hand_over_file(self, source: Path, target: Path) -> None:
+        beside = target.with_name(f".{target.name}.new")
         beside.unlink(missing_ok=True)
         _link_or_copy(source, beside)
         try:
             if self._overwrite:
-                beside.replace(self._output)
+                beside.replace(target)
             else:
-                _rename_to_free_name(beside, self._output)
+                _rename_to_free_name(beside, target)
         except FileExistsError as error:
             raise InvalidInput.at(
-                "--output", f"{self._output} has come up while the job ran", f"the output is {source}"
+                "--output", f"{target} has come up while the job ran", f"the output is {source}"
             ) from error
         finally:
             beside.unlink(missing_ok=True)
-        sync_folder(self.folder)
-        return self._output
+        sync_folder(target.parent)
 
     def close(self, *, keep: bool) -> None:
         """Give the folder free, and remove the working data unless they are to be kept."""
@@ -113,14 +124,15 @@ class RunFolder:
         self._lock.release()
 
     def _check(self) -> None:
-        if self._output is not None and self._output.name in {LOGS, WORKING_DATA}:
-            raise InvalidInput.at("/append_row_file_name", f"{self._output.name!r} is the name of a folder beside it")
         if self.folder.exists() and not self.folder.is_dir():
             raise InvalidInput.at("--output", f"{self.folder} is no folder")
-        if self._output is not None and self._output.exists() and not self._overwrite:
-            raise InvalidInput.at(
-                "--output", f"{self._output} is there already", "name another folder, or replace it with --overwrite"
-            )
+        for output in self._outputs:
+            if output.name in {LOGS, WORKING_DATA}:
+                raise InvalidInput.at("--output", f"{output.name!r} is the name of a folder beside the outputs")
+            if output.exists() and not self._overwrite:
+                raise InvalidInput.at(
+                    "--output", f"{output} is there already", "name another folder, or replace it with --overwrite"
+                )
         if self.logs.exists() and not (self.logs / _MARK).exists():
             raise InvalidInput.at(
                 "--output", f"{self.logs} is there already, and no run wrote it", "name another folder"

@@ -234,6 +234,7 @@ class JobSpec(Strict):
     def _consistent(self) -> Self:
         self._check_input_data()
         self._check_partition_keys()
+        self._check_outputs()
         if self.append_row_to:
             self._check_append_row_to()
         if self.speculative_execution and not self.writes_rows:
@@ -266,6 +267,16 @@ class JobSpec(Strict):
             raise at("partition_keys", "either these or mini_batch_size says what a mini-batch is")
         if len(set(self.partition_keys)) < len(self.partition_keys) or not all(self.partition_keys):
             raise at("partition_keys", "a key is empty, or there twice")
+
+    def _check_outputs(self) -> None:
+        taken = (
+            {self.append_row_file_name: "append_row_file_name"} if self.writes_rows and not self.append_row_to else {}
+        )
+        for name, given in self.outputs.items():
+            file_name = "" if given.path else given.file_name or name
+            if file_name in taken:
+                raise at(f"outputs/{name}", f"{file_name!r} is the name of {taken[file_name]}, too")
+            taken |= {file_name: f"the output {name}"} if file_name else {}
 
     def _check_append_row_to(self) -> None:
         key = same_name(self.append_row_to, self.outputs)

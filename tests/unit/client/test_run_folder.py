@@ -21,7 +21,7 @@ def job_with(folder: RunFolder, rows: str = "row\n") -> tuple[Path, Path]:
 
 
 def run_in(path: Path, *, overwrite: bool = False, keep: bool = False, rows: str = "row\n") -> RunFolder:
-    folder = RunFolder(path, output_name="out.txt", overwrite=overwrite)
+    folder = RunFolder(path, outputs=["out.txt"], overwrite=overwrite)
     output, logs = job_with(folder, rows)
     folder.hand_over_logs(logs, keep=keep)
     folder.hand_over_output(output)
@@ -49,7 +49,7 @@ def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(InvalidInput, match="can't be written: Not a directory") as caught:
-        RunFolder(tmp_path / "file" / "out", output_name="out.txt", overwrite=False)
+        RunFolder(tmp_path / "file" / "out", outputs=["out.txt"], overwrite=False)
 
     assert caught.value.problems[0].pointer == "--output"
 
@@ -58,7 +58,7 @@ def test_an_output_that_is_there_is_not_touched(tmp_path: Path) -> None:
     run_in(tmp_path / "out")
 
     with pytest.raises(InvalidInput, match="is there already") as caught:
-        RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+        RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
 
     assert "--overwrite" in caught.value.problems[0].hint
     assert (tmp_path / "out" / "out.txt").read_text() == "row\n"
@@ -67,7 +67,7 @@ def test_an_output_that_is_there_is_not_touched(tmp_path: Path) -> None:
 def test_overwriting_keeps_the_old_output_until_the_new_one_is_whole(tmp_path: Path) -> None:
     run_in(tmp_path / "out", rows="old\n")
 
-    folder = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=True)
+    folder = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=True)
     output, _ = job_with(folder, "new\n")
     assert (tmp_path / "out" / "out.txt").read_text() == "old\n"
     folder.hand_over_output(output)
@@ -76,7 +76,7 @@ def test_overwriting_keeps_the_old_output_until_the_new_one_is_whole(tmp_path: P
 
 
 def test_an_output_that_came_up_meanwhile_is_not_touched(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+    folder = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
     output, _ = job_with(folder)
     (tmp_path / "out" / "out.txt").write_text("somebody's")
 
@@ -96,51 +96,51 @@ def test_logs_of_an_earlier_run_are_replaced_but_never_those_of_the_user(tmp_pat
     (tmp_path / "mine" / "logs").mkdir(parents=True)
     (tmp_path / "mine" / "logs" / "diary.txt").write_text("mine")
     with pytest.raises(InvalidInput, match="logs is there already"):
-        RunFolder(tmp_path / "mine", output_name="out.txt", overwrite=True)
+        RunFolder(tmp_path / "mine", outputs=["out.txt"], overwrite=True)
     assert (tmp_path / "mine" / "logs" / "diary.txt").read_text() == "mine"
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
-    first = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+    first = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
 
     with pytest.raises(InvalidInput, match="another run is at work"):
-        RunFolder(tmp_path / "out", output_name="other.txt", overwrite=False)
+        RunFolder(tmp_path / "out", outputs=["other.txt"], overwrite=False)
 
     first.close(keep=False)
-    RunFolder(tmp_path / "out", output_name="other.txt", overwrite=False).close(keep=False)
+    RunFolder(tmp_path / "out", outputs=["other.txt"], overwrite=False).close(keep=False)
 
 
 def test_what_a_killed_run_left_is_cleared_away(tmp_path: Path) -> None:
-    killed = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+    killed = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
     job_with(killed)
     killed._lock.release()  # as the kernel does it
 
-    next_run = RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+    next_run = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
 
     assert not next_run.home.exists()
     next_run.close(keep=False)
 
 
 def test_a_folder_made_for_nothing_is_removed_again(tmp_path: Path) -> None:
-    RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False).close(keep=False)
+    RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False).close(keep=False)
     assert not (tmp_path / "out").exists()
 
     (tmp_path / "there").mkdir()
-    RunFolder(tmp_path / "there", output_name="out.txt", overwrite=False).close(keep=False)
+    RunFolder(tmp_path / "there", outputs=["out.txt"], overwrite=False).close(keep=False)
     assert (tmp_path / "there").is_dir()
 
 
 @pytest.mark.parametrize("name", ["logs", ".parallelrun"])
 def test_an_output_can_not_take_the_place_of_a_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match="is the name of a folder"):
-        RunFolder(tmp_path, output_name=name, overwrite=False)
+        RunFolder(tmp_path, outputs=[name], overwrite=False)
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "out").touch()
 
     with pytest.raises(InvalidInput, match="is no folder"):
-        RunFolder(tmp_path / "out", output_name="out.txt", overwrite=False)
+        RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
 
 
 def test_a_filesystem_without_hard_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_a_filesystem_without_hard_links_will_do(tmp_path: Path, monkeypatch: py
     run_in(tmp_path / "out", keep=True)
     assert (tmp_path / "out" / "out.txt").read_text() == "row\n"
 
-    folder = RunFolder(tmp_path / "other", output_name="out.txt", overwrite=False)
+    folder = RunFolder(tmp_path / "other", outputs=["out.txt"], overwrite=False)
     output, _ = job_with(folder)
     (tmp_path / "other" / "out.txt").write_text("somebody's")
     with pytest.raises(InvalidInput, match="has come up"):

@@ -93,7 +93,8 @@ def _outputs(context: Context, job_id: str) -> Place:
         return Place(anchor=folder.path.parent, beneath=f"{job_id}/outputs")
     # The job may have put a link there since it was submitted, so it is resolved and checked anew; a link that comes
     # after that is met when the path is walked from the top.
-    real = Path(spec.output).resolve()
+    file = folder.output_file(spec)
+    real = file.parent.resolve()
     if not spec.writes_rows or not within(real, context.settings.roots):
         raise NotFound(f"Job {job_id} has no output file.")
-    return Place(anchor=Path("/"), beneath=str(real).lstrip("/"), only=spec.append_row_file_name)
+    return Place(anchor=Path("/"), beneath=str(real).lstrip("/"), only=file.name)

@@ -1,0 +1,25 @@
+"""Fits how demand falls with the price, once for each store and brand: all rows of both in one mini-batch."""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+
+def init():
+    """Once in every worker."""
+    global models  # noqa: PLW0603 - how entry scripts pass things on
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", type=Path, required=True)
+    models = parser.parse_known_args()[0].models
+    models.mkdir(parents=True, exist_ok=True)
+
+
+def run(mini_batch, mini_batch_context):
+    """All weeks of one store and brand; the model goes to the folder, and no rows are returned."""
+    keys = mini_batch_context.partition_key_value
+    slope, start = np.polyfit(mini_batch["price"], mini_batch["sold"], 1)
+    model = {**keys, "weeks": len(mini_batch), "start": round(start, 3), "slope": round(slope, 3)}
+    (models / f"{keys['store']}_{keys['brand']}.json").write_text(json.dumps(model))
+    return []

@@ -1,0 +1,73 @@
+"""Job files of Azure ML run as they are, each with one command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.xdist_group("azure_examples"),
+    pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
+]
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "azure"
+
+
+def flowers(out: Path) -> None:
+    rows = [line.split(",") for line in (EXAMPLES / "flowers" / "data" / "flowers.csv").read_text().splitlines()[1:]]
+    found = [line.replace(",", " ").split() for line in (out / "flowers.csv").read_text().splitlines()]
+    assert [list(map(float, row[:4])) for row in found] == [list(map(float, row)) for row in rows]
+    assert {row[4] for row in found} == {"lily", "rose", "tulip"}
+
+
+def signs(out: Path) -> None:
+    lines = [line.split(": ") for line in (out / "directions").read_text().splitlines()]
+    assert len(lines) == 24
+    assert all(name.endswith(f"_{direction}.txt") for name, direction in lines)
+
+
+def juice(out: Path) -> None:
+    models = [json.loads(path.read_text()) for path in sorted((out / "models").iterdir())]
+    assert [(model["store"], model["brand"], model["weeks"]) for model in models] == [
+        (store, brand, 4) for store in ("east", "north", "south") for brand in ("amber", "dew")
+    ]
+    assert all(model["slope"] < 0 for model in models)
+
+
+def letters(out: Path) -> None:
+    assert (out / "text_1.tsv").read_text().splitlines()[0] == "e\t1"
+    assert len(list(out.glob("text_*.tsv"))) == 9
+    assert "text_1.txt has 9 letters" in "".join(
+        path.read_text() for path in out.glob("logs/user/entry_script_log/*/*.txt")
+    )
+
+
+@pytest.mark.parametrize(
+    "file, check",
+    [
+        ("flowers/pipeline.yml", flowers),
+        ("signs/pipeline.yml", signs),
+        ("juice/pipeline.yml", juice),
+        ("letters/config.yml", letters),
+    ],
+)
+def test_a_job_file_of_azure_runs_as_it_is(file: str, check: Callable[[Path], None], tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "parallelrun",
+        "run",
+        str(EXAMPLES / file),
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    check(tmp_path / "out")
