@@ -45,6 +45,7 @@ POINTS: Final = {
 
 SWITCHES: Final = {
     "commit.fence": "the token of a commit, the end of a lost session, and the rule that the first decision wins",
+    "lead.term": "the look whether a leader's turn still lasts, in all that it does on Redis",
     "lease.trust": "the end that an agent puts to its workers before Redis lets others in",
     "commit.check_rows": "the look whether the rows of an answer are in its part file",
     "worker.end_orphans": "the end of what a dead worker has left behind outside its process group",

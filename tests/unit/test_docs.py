@@ -33,10 +33,26 @@ def test_the_protocol_names_every_key_and_every_field_of_an_outcome() -> None:
         assert name.removesuffix("32") in text
 
 
-def test_every_proof_of_a_promise_is_there() -> None:
-    for path, test in re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", (DOCS / "promises.md").read_text()):
+def promises() -> list[tuple[str, str, str, str]]:
+    """The rows of the table: number, promise, proof, twin."""
+    rows = re.findall(r"^\| (\d+) \| (.*) \| (.*) \| (.*) \|$", (DOCS / "promises.md").read_text(), re.MULTILINE)
+    assert [int(number) for number, *_ in rows] == list(range(1, len(rows) + 1))
+    return rows
+
+
+@pytest.mark.parametrize("number, promise, proof, twin", promises())
+def test_every_promise_has_a_proof_and_a_twin_that_are_there(number: str, promise: str, proof: str, twin: str) -> None:
+    """`file::test`, or `test` alone for one in the file that was named before."""
+    paths = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", proof)
+    assert paths, f"promise {number} ({promise}) has no proof"
+    names = re.findall(r"`(?:(tests/[\w/.]+)::)?(test_\w+)`", twin)
+    assert names, f"promise {number} ({promise}) has no twin"
+    for path, name in paths:
         assert (ROOT / path).exists(), path
-        assert not test or f"def {test}(" in (ROOT / path).read_text(), test
+        assert not name or f"def {name}(" in (ROOT / path).read_text(), name
+    for path, name in names:
+        where = ROOT / (path or paths[-1][0])
+        assert f"def {name}(" in where.read_text(), f"{name} is not in {where}"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS.glob("*.md")], ids=lambda page: page.name)

@@ -12,12 +12,25 @@ if TYPE_CHECKING:
     from redis.commands.core import Script
 
 _FENCE = "held == token"
+_TERM = "~= ARGV[1] then"
+_LEADERS = ("assign", "forget", "publish", "reap", "speculate")
 
 
 def script(redis: Redis, name: str) -> Script:
     """The script `lua/<name>.lua`, bound to a connection; it is sent once and called by its hash from then on."""
-    source = (files("parallelrun_core.store") / "lua" / f"{name}.lua").read_text()
+    return redis.register_script(source(name))
+
+
+def source(name: str) -> str:
+    """The text of a script; without what a test has switched off."""
+    text = (files("parallelrun_core.store") / "lua" / f"{name}.lua").read_text()
     if name == "turn" and not failpoints.enabled("commit.fence"):
-        assert _FENCE in source, "the failpoint no longer matches the script"  # noqa: S101 - sabotage must bite
-        source = source.replace(_FENCE, "true")
-    return redis.register_script(source)
+        text = _replaced(text, _FENCE, "true")
+    if name in _LEADERS and not failpoints.enabled("lead.term"):
+        text = _replaced(text, _TERM, "== '' then")
+    return text
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    assert old in text, "the failpoint no longer matches the script"  # noqa: S101 - sabotage must bite
+    return text.replace(old, new)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
 import pytest
 
 from parallelrun_core.errors import Fenced
@@ -18,7 +21,12 @@ from parallelrun_core.store.leader_queue import (
 )
 from tests.integration.queue.desk import LONG_MS, Desk, decided, message, retried
 
+if TYPE_CHECKING:
+    from redis import Redis
+
 pytestmark = pytest.mark.integration
+
+PATIENCE_S = 5.0
 
 
 def successor(desk: Desk, name: str = "successor", folder_term: int = 0) -> LeaderQueue:
@@ -53,6 +61,16 @@ def test_the_leaders_key_runs_out_by_itself(desk: Desk) -> None:
     assert 0 < int(desk.redis.pttl(desk.keys.leader)) <= LONG_MS
     desk.leader.renew("leader", ttl_ms=2 * LONG_MS)
     assert int(desk.redis.pttl(desk.keys.leader)) > LONG_MS
+
+
+def test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis: Redis) -> None:
+    desk = Desk(redis)
+    desk.leader.renew("leader", ttl_ms=50)
+    deadline = time.monotonic() + PATIENCE_S
+    while not (term := LeaderQueue(redis, desk.job_id).acquire("next", ttl_ms=LONG_MS, folder_term=0)):
+        assert time.monotonic() < deadline, "nobody can lead"
+        time.sleep(0.01)
+    assert term == 2
 
 
 def test_a_key_that_ran_out_may_be_taken_back_while_no_other_turn_has_begun(desk: Desk) -> None:

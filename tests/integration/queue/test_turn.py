@@ -392,3 +392,26 @@ def test_a_token_that_redis_forgot_is_refused_and_the_mini_batch_goes_to_the_nex
     assert turn.refused == 1
     assert [each.mini_batch for each in turn.deliveries] == [0]
     assert turn.deliveries[0].token != held[0].token
+
+
+# A second delivery of a straggler
+
+
+def test_of_two_deliveries_the_first_to_commit_decides(desk: Desk) -> None:
+    desk.publish(1)
+    slow, quick = desk.agent("slow"), desk.agent("quick")
+    first = slow.lease(1)
+    assert desk.leader.speculate([(0, first[0].token)]) == 1
+    second = quick.lease(1)
+    assert quick.queue.turn("stay", decided(second), 0).refused == 0
+    assert slow.queue.turn("stay", decided(first), 0).refused == 1
+    assert [each.token for each in desk.outcomes()] == [second[0].token]
+    assert desk.leases() == {}
+
+
+def test_an_answer_that_never_came_costs_no_mini_batch_once_the_agent_has_said_what_it_holds(desk: Desk) -> None:
+    desk.publish(3)
+    agent = desk.agent()
+    agent.lease(2)  # Redis has leased them, and the agent doesn't know
+    agent.queue.reassert([])
+    assert sorted(each.mini_batch for each in agent.lease(3)) == [0, 1, 2]

@@ -98,9 +98,9 @@ class Bench:
         self._wait(lambda: any(kind == frames.READY for kind, _ in self.heard), "ready")
         return self
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
+    def until(self, condition: Callable[[], bool], what: str, within_s: float = PATIENCE_S) -> None:
         """Wait for something that the user's code does."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + within_s
         while not condition():
             assert time.monotonic() < deadline, what
             time.sleep(0.01)

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.integration
 
 Start = Callable[..., Bench]
 
+CHILD_ENDS_S = 30.0
 ECHO = "def run(items):\n    return items\n"
 
 
@@ -243,7 +244,7 @@ def test_children_that_the_user_started_end_with_their_worker(start: Start, end:
     else:
         bench.worker.end()
     bench.exited()
-    bench.until(lambda: not is_alive(child), "the child ends")
+    bench.until(lambda: not is_alive(child), "the child ends", CHILD_ENDS_S)
 
 
 def test_a_forked_child_that_falls_out_of_run_does_not_answer_for_its_parent(start: Start) -> None:

@@ -116,3 +116,12 @@ def test_there_is_no_room_behind_a_head_that_is_slow() -> None:
     line.push(in_hand(1), 10.0)
     assert line.room(4, 10.0 + SLOW_HEAD_S - 0.01) == 3
     assert line.room(4, 10.1 + SLOW_HEAD_S) == 0
+
+
+def test_an_answer_that_is_not_for_the_head_is_not_believed() -> None:
+    line = Line()
+    line.push(in_hand(1), 0.0)
+    line.push(in_hand(2), 0.0)
+    with pytest.raises(LookupError):
+        line.answered(2, 1.0)
+    assert len(line) == 2

@@ -514,9 +514,47 @@ def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: s
 def test_the_head_alone_is_charged_for_a_death() -> None:
     node, worker = at_work(1, 2, 3)
     node.exited(worker, Exit(-11), 101.0)
-    (charged,) = take(node, Commit)
-    assert (charged.outcome.mini_batch, charged.outcome.status, charged.outcome.tries) == (1, "retry", 1)
+    charged = [(each.outcome.mini_batch, each.outcome.status, each.outcome.tries) for each in take(node, Commit)]
+    assert charged == [(1, "retry", 1)]
     assert node.desk.reports.returns == [(2, "s/2"), (3, "s/3")]
+
+
+def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
+    node = machine()
+    worker = Worker("p0", "s.p0", 99.0)
+    node.worker_started(worker)
+    deliveries = (Delivery(1, "s/1", 0, 0, b""), Delivery(2, "s/2", 0, 0, b""))
+    turn = NextTurn("join", Reports(), 2)
+    node.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=deliveries), sent_at=100.0, now=100.0)
+    node.exited(worker, Exit(-9), 101.0)
+    assert not [command for command in node.commands if isinstance(command, Commit)]
+    assert [command.failure.category for command in take(node, TellInitFailure)] == ["INIT_DIED"]
+    assert node.desk.reports.returns == [(1, "s/1"), (2, "s/2")]
+
+
+def test_rows_that_the_disk_did_not_take_cost_nobody_a_try() -> None:
+    node, worker = at_work(1, 2)
+    node.rows_not_taken(worker, 1, 100.01)
+    node.disk_failed(100.01)
+    node.taken_back(worker, [2], 100.01)
+    assert take(node, Commit) == []
+    assert node.desk.reports.returns == [(1, "s/1"), (2, "s/2")]
+    node.ready = 5
+    turn = node.next_turn(100.02)
+    assert turn is not None
+    assert turn.want == 0
+    assert node.wanted_workers(100.02) == 0
+
+
+def test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun() -> None:
+    node, worker = at_work(1, 2, 3)
+    node.drain(20.0, 100.01)
+    for command in take(node, TakeBack):
+        node.taken_back(command.worker, [2, 3], 100.01)
+    assert node.desk.reports.returns == [(2, "s/2"), (3, "s/3")]
+    node.answered(worker, 1, Answer(), 100.02)
+    node.heard(worker, 100.02)
+    assert [command.worker for command in take(node, End)] == [worker]
 
 
 def test_trust_counts_from_when_the_turn_was_sent() -> None:

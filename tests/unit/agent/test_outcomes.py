@@ -47,6 +47,12 @@ def test_a_done_frame_becomes_a_decision() -> None:
     assert done.failure is None
 
 
+def test_a_delivery_that_was_lost_with_its_node_is_no_try() -> None:
+    entry = InHand(Delivery(7, "s/1", 0, 2, b""), 5, 1.0)
+    made = Recorder("node", 0, run_max_try=3).outcome(entry, WORKER, Answer(failure=Failure("SIGNAL", "m")), 0.5)
+    assert (made.status, made.tries) == ("retry", 1)
+
+
 def test_no_bytes_need_no_part() -> None:
     assert record(Answer()).part == ""
 

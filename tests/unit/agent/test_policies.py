@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parallelrun_agent.capped_log import CappedLog
 from parallelrun_agent.look_ahead import HORIZON_S, MAX_DEPTH, LookAhead
+from parallelrun_agent.memory import OomWatch
 from parallelrun_agent.trust import Trust
 
 seconds = st.floats(0, 1e5)
@@ -69,3 +74,30 @@ def test_an_older_renewal_that_is_confirmed_late_takes_nothing_away(
     for sent in times:
         trust.renewed(sent)
     assert trust.holds(now) == newest.holds(now)
+
+
+def test_the_kernels_count_of_kills_is_seen_once(tmp_path: Path) -> None:
+    counter = tmp_path / "vmstat"
+    counter.write_text("pgfault 7\noom_kill 3\n")
+    watch = OomWatch(proc=tmp_path, cgroups=tmp_path)
+    assert not watch.look(), "what was before it came counts for nobody"
+    counter.write_text("pgfault 9\noom_kill 4\n")
+    assert watch.look()
+    assert not watch.look()
+
+
+def test_output_stays_short_and_what_is_dropped_is_counted(tmp_path: Path) -> None:
+    path, limit = tmp_path / "stdout.txt", 40_000
+    log = CappedLog(path, limit)
+    os.write(log.fd, b"the first words\n")
+    for _ in range(5):
+        os.write(log.fd, b"x" * limit)
+        assert log.look()
+        assert path.stat().st_size <= limit
+    os.write(log.fd, b"the last words\n")
+    log.close()
+    text = path.read_text()
+    assert path.stat().st_size < limit + 100
+    assert text.startswith("the first words\n")
+    assert text.endswith("the last words\n")
+    assert "bytes were dropped here" in text

@@ -71,6 +71,11 @@ OTHERS: list[tuple[Exception, int, str]] = [
 
 @pytest.fixture
 def app(tmp_path: Path) -> FastAPI:
+    return make_app(tmp_path)
+
+
+def make_app(tmp_path: Path) -> FastAPI:
+    """The API, without a Redis that it could ask."""
     settings = ApiSettings(root=tmp_path, redis_url=f"unix://{tmp_path}/nothing.sock")
     return create_app(build_context(settings), "")
 

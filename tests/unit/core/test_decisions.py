@@ -134,3 +134,11 @@ def test_all_fields_come_back(tmp_path: Path) -> None:
 )
 def test_failed_items(given_outcome: Outcome, expected: int) -> None:
     assert given_outcome.failed_items == expected
+
+
+def test_a_success_stays_whatever_comes_later() -> None:
+    decided = Decided()
+    assert decided.accept(outcome(0, rows=3))
+    for later in (outcome(0, token="late"), outcome(0, generation=1), failed(0, generation=2)):
+        assert not decided.accept(later)
+    assert (decided.count, decided.done, decided.failed, decided.rows) == (1, 1, 0, 3)

@@ -61,6 +61,10 @@ def test_any_text_is_taken_apart_or_refused(text: str) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
+    return make_tree(tmp_path)
+
+
+def make_tree(tmp_path: Path) -> Path:
     """A folder with a file at each level, and a secret beside it."""
     root = tmp_path / "root"
     (root / "a" / "b").mkdir(parents=True)

@@ -307,3 +307,11 @@ def test_a_job_without_a_row_fails(scheduled: int, code: str) -> None:
     none_wanted = course(Progress(done=3), output_action="summary_only")
     none_wanted.scheduled(3, 3, all_of_them=True)
     assert none_wanted.end() == (JobState.FINALIZING, None)
+
+
+def test_a_job_of_which_too_much_failed_is_never_finalized() -> None:
+    found = course(Progress(done=1, failed=2, rows=1, items_failed=2), error_threshold=1)
+    found.scheduled(3, 3, all_of_them=True)
+    end = found.end()
+    assert end is not None
+    assert end.state is JobState.FAILED

@@ -132,3 +132,18 @@ def test_retries_are_counted_and_not_decided(tmp_path: Path) -> None:
     assert 0 not in books.decided
     assert books.progress.retried == 1
     books.close()
+
+
+def test_what_comes_in_after_redis_lost_its_last_moments_is_read(tmp_path: Path) -> None:
+    """A Redis that is set back may give the same entry id a second time, to something else."""
+    stream = Stream(tmp_path)
+    books = ledger(stream)
+    stream.add(outcome(0))
+    stream.add(outcome(1))
+    enter_all(books)
+    stream.entries.pop()
+    stream.add(outcome(2))
+    books.start_over()
+    enter_all(books)
+    books.close()
+    assert [each.mini_batch for each in read_decisions(tmp_path)] == [0, 1, 2]

@@ -1,0 +1,54 @@
+"""The moment at which a job is accepted: all of it is on the disk, and it is there once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parallelrun_api.checks import PathChecks
+from parallelrun_api.submissions import Submissions
+from parallelrun_api.upload import Upload
+from parallelrun_core.reading import read_job
+from parallelrun_core.store.registry import Registry
+from tests.integration.api.conftest import Site
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = pytest.mark.integration
+
+
+def submissions(root: Path, redis: Redis) -> Submissions:
+    root.mkdir(exist_ok=True)
+    return Submissions(root, PathChecks(root=root, roots=[Path("/")]), Registry(redis), lambda _: None)
+
+
+def upload(site: Site) -> Upload:
+    return Upload(reading=read_job(site.spec()), code=None, sha256="0" * 64)
+
+
+def test_what_is_accepted_is_on_the_disk_with_its_code(
+    tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[int] = set()
+    fsync = os.fsync
+
+    def noted(fd: int) -> None:
+        fsync(fd)
+        synced.add(os.fstat(fd).st_ino)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    root = tmp_path / "root"
+    job_id = submissions(root, redis).accept(upload(site), "")
+    must = [root / "jobs" / job_id, root / "jobs" / job_id / "job.json", root / "jobs", *(root / "code").rglob("*")]
+    assert {str(path) for path in must if path.stat().st_ino not in synced} == set()
+
+
+def test_the_same_key_makes_one_job_whoever_asks(tmp_path: Path, site: Site, redis: Redis) -> None:
+    root = tmp_path / "root"
+    ids = {submissions(root, redis).accept(upload(site), "key") for _ in range(3)}
+    assert len(ids) == 1
+    assert {path.name for path in (root / "jobs").iterdir()} == ids

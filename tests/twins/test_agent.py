@@ -1,0 +1,104 @@
+"""What the agent's proofs find when a rule of its machine is broken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from parallelrun_agent.line import InHand, Line
+from parallelrun_agent.machine import JobMachine
+from parallelrun_agent.memory import OomWatch
+from parallelrun_agent.outcomes import Answer, Exit, Recorder
+from parallelrun_agent.staff import Staff
+from parallelrun_agent.trust import Trust
+from parallelrun_agent.worker import Worker
+from parallelrun_core.outcome import Failure, Outcome
+from tests.twins.sabotage import always, damage, nothing
+from tests.unit.agent import test_line as line
+from tests.unit.agent import test_machine as machine
+from tests.unit.agent import test_outcomes as outcomes
+from tests.unit.agent import test_policies as policies
+
+FAILURE = Failure("SIGNAL", "m")
+DIED = Line.died
+EXITED = JobMachine.exited
+OUTCOME = Recorder.outcome
+
+
+def test_a_charge_of_the_whole_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def charge_all(node: JobMachine, worker: Worker, end: Exit, now: float) -> None:
+        for entry in list(worker.line._waiting)[1:]:
+            node._conclude(entry, worker, Answer(failure=FAILURE), 0.0)
+        EXITED(node, worker, end, now)
+
+    monkeypatch.setattr(JobMachine, "exited", charge_all)
+    with damage():
+        machine.test_the_head_alone_is_charged_for_a_death()
+
+
+def test_a_charge_for_a_death_in_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Staff, "able", lambda staff: [each for each in staff.workers if not each.ending])
+    monkeypatch.setattr(Line, "died", lambda of, *, running: DIED(of, running=True))
+    with damage():
+        machine.test_a_death_in_init_is_charged_to_no_mini_batch()
+
+
+def test_one_counter_for_tries_and_for_lost_nodes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count_both(recorder: Recorder, entry: InHand, *rest: Any) -> Outcome:
+        made = OUTCOME(recorder, entry, *rest)
+        tries = made.tries + entry.delivery.lost
+        status = "failed" if made.failure is not None and tries >= recorder.run_max_try else made.status
+        return type(made)(**{**{name: getattr(made, name) for name in made.__struct_fields__}, "status": status})
+
+    monkeypatch.setattr(Recorder, "outcome", count_both)
+    with damage():
+        outcomes.test_a_delivery_that_was_lost_with_its_node_is_no_try()
+
+
+def test_a_slow_head_that_keeps_what_waits_behind_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Staff, "_check_head", nothing)
+    with damage():
+        machine.test_a_slow_head_gives_what_waits_behind_it_to_others()
+
+
+def test_belief_in_any_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Line, "answered", lambda of, mini_batch, now: of._waiting.popleft())
+    with damage():
+        line.test_an_answer_that_is_not_for_the_head_is_not_believed()
+
+
+def test_blindness_to_the_kernels_count_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(OomWatch, "look", always(False))
+    with damage():
+        policies.test_the_kernels_count_of_kills_is_seen_once(tmp_path)
+
+
+def test_time_without_end_for_shutdown_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Staff, "check_time", nothing)
+    with damage():
+        machine.test_a_job_that_succeeded_lets_its_workers_shut_down_and_asks_who_hangs()
+
+
+def test_a_charge_for_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def charge(node: JobMachine, worker: Worker, mini_batch: int, now: float) -> None:
+        node.answered(worker, mini_batch, Answer(failure=FAILURE), now)
+
+    monkeypatch.setattr(JobMachine, "rows_not_taken", charge)
+    with damage():
+        machine.test_rows_that_the_disk_did_not_take_cost_nobody_a_try()
+
+
+def test_work_that_a_node_keeps_when_it_is_told_to_stop_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Staff, "take_back", nothing)
+    with damage():
+        machine.test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun()
+
+
+def test_trust_for_the_whole_lease_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_margin(trust: Trust, lease_s: float) -> None:
+        trust._window, trust._until = lease_s, float("-inf")
+
+    monkeypatch.setattr(Trust, "__init__", without_margin)
+    with damage():
+        machine.test_trust_counts_from_when_the_turn_was_sent()

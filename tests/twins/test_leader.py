@@ -1,0 +1,149 @@
+"""What the proofs about leader, output and submission find when a rule is broken."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import redis
+
+from parallelrun_api import problems, submissions
+from parallelrun_concatenator import merge as merging
+from parallelrun_concatenator.segments import Segment
+from parallelrun_core import decisions
+from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.store.registry import Registry
+from parallelrun_master import course as course_module
+from parallelrun_master.ledger import Ledger
+from tests.integration.api import test_accept as accept
+from tests.integration.api.conftest import ENTRY_SCRIPT, Site
+from tests.twins.sabotage import always, damage, nothing, without
+from tests.unit.api import test_parts as parts
+from tests.unit.api import test_problems as answers
+from tests.unit.concatenator import test_merge as merge
+from tests.unit.core import test_decisions as log
+from tests.unit.core import test_paths as paths
+from tests.unit.master import test_course as course
+from tests.unit.master import test_ledger as ledger
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+# The leader
+
+
+def test_forgetting_before_the_sync_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DecisionWriter, "sync", nothing)
+    with damage():
+        ledger.test_redis_forgets_only_what_is_durable(tmp_path)
+
+
+def test_a_leader_that_does_not_read_what_was_decided_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "read_outcomes", always(()))
+    with damage():
+        ledger.test_the_next_leader_counts_the_same(tmp_path)
+
+
+def test_a_leader_that_goes_on_reading_where_it_was_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ledger, "start_over", nothing)
+    with damage():
+        ledger.test_what_comes_in_after_redis_lost_its_last_moments_is_read(tmp_path)
+
+
+def test_a_job_that_is_finalized_whatever_failed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(course_module, "over_threshold", always(None))
+    with damage():
+        course.test_a_job_of_which_too_much_failed_is_never_finalized()
+
+
+def test_without_the_rule_that_the_first_decision_wins_a_success_is_lost() -> None:
+    with without("commit.fence"), damage():
+        log.test_a_success_stays_whatever_comes_later()
+
+
+# The output
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> merge.Job:
+    return merge.Job(tmp_path)
+
+
+def test_an_output_that_is_written_in_place_is_found(job: merge.Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "with_name", lambda path, _: path)
+    with damage():
+        merge.test_the_target_appears_only_whole(job, monkeypatch)
+
+
+def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copy(parts: merging._Parts, segment: Segment, output: merging._Output) -> None:
+        data = os.pread(parts._open(segment.part), segment.length, segment.offset)
+        while data:
+            room = output.room(len(data))
+            room[:] = data[: len(room)]
+            output.filled(len(room))
+            data = data[len(room) :]
+
+    monkeypatch.setattr(merging._Parts, "copy", copy)
+    with damage():
+        merge.test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job, merge.spoil_byte)
+
+
+# Submissions
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    made = Site(tmp_path)
+    made.code.mkdir()
+    (made.code / "main.py").write_text(ENTRY_SCRIPT)
+    made.data.mkdir()
+    (made.data / "one.txt").write_text("1\n")
+    return made
+
+
+@pytest.mark.integration
+def test_an_answer_before_the_code_is_on_the_disk_is_found(
+    tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submissions, "_sync_tree", nothing)
+    with damage():
+        accept.test_what_is_accepted_is_on_the_disk_with_its_code(tmp_path, site, redis, monkeypatch)
+
+
+@pytest.mark.integration
+def test_a_key_that_is_not_kept_is_found(
+    tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Registry, "claim_key", lambda registry, key, sha256, job_id: job_id)
+    with damage():
+        accept.test_the_same_key_makes_one_job_whoever_asks(tmp_path, site, redis)
+
+
+def test_links_that_are_followed_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "O_NOFOLLOW", 0)
+    with damage():
+        paths.test_no_link_is_followed_at_any_level(paths.make_tree(tmp_path), "a/x", False)
+
+
+def test_paths_that_lead_upwards_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "relative_parts", lambda text: tuple(text.split("/")))
+    with damage():
+        paths.test_what_could_leave_or_confuse_is_refused("../secret", tmp_path)
+
+
+def test_a_redis_that_cannot_write_and_is_taken_for_a_bug_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problems, "_REDIS_UNABLE", ())
+    app = answers.make_app(tmp_path)
+    with damage():
+        answers.test_those_of_others(redis.ResponseError("MISCONF can't write"), 503, "unavailable", app)
+
+
+def test_trust_in_a_redis_that_evicts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "unfit", always([]))
+    with damage():
+        parts.test_which_redis_is_fit({"maxmemory_policy": "allkeys-lru"}, 1)

@@ -1,0 +1,47 @@
+"""What the proofs about processes and their output find when a rule is broken."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from parallelrun_agent import capped_log
+from parallelrun_agent.worker_process import WorkerProcess
+from tests.integration.worker import test_worker_process as worker
+from tests.integration.worker.bench import Bench
+from tests.twins.sabotage import always, damage
+from tests.unit.agent import test_policies as policies
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[worker.Start]:
+    benches: list[Bench] = []
+
+    def begin(script: str) -> Bench:
+        benches.append(Bench(tmp_path, script))
+        return benches[-1]
+
+    yield begin
+    for bench in benches:
+        with suppress(ProcessLookupError):
+            os.killpg(bench.worker.pid, signal.SIGKILL)  # what the sabotage has left alive
+        bench.close()
+
+
+@pytest.mark.integration
+def test_an_end_of_the_worker_alone_leaves_its_children(start: worker.Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkerProcess, "kill", lambda process: os.kill(process.pid, signal.SIGKILL))
+    monkeypatch.setattr(worker, "CHILD_ENDS_S", 0.3)
+    with damage():
+        worker.test_children_that_the_user_started_end_with_their_worker(start, "kill")
+
+
+def test_output_without_a_limit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capped_log.CappedLog, "look", always(False))
+    with damage():
+        policies.test_output_stays_short_and_what_is_dropped_is_counted(tmp_path)

@@ -1,0 +1,86 @@
+"""What the queue's proofs find when a rule of its scripts is broken."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from parallelrun_core.store.agent_queue import AgentQueue
+from parallelrun_core.store.leader_queue import LeaderQueue
+from tests.integration.queue import test_leading as leading
+from tests.integration.queue import test_model as model
+from tests.integration.queue import test_turn as turn
+from tests.integration.queue.desk import LONG_MS, Desk, decided
+from tests.twins.sabotage import altered, always, damage, without
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = pytest.mark.integration
+
+RENEW = LeaderQueue.renew
+
+
+def test_without_the_fence_a_late_commit_is_taken(redis: Redis) -> None:
+    with without("commit.fence"), damage():
+        turn.test_an_old_token_is_refused_once_the_mini_batch_went_to_somebody_else(Desk(redis), decided)
+
+
+def test_without_the_fence_both_deliveries_of_a_straggler_commit(redis: Redis) -> None:
+    with without("commit.fence"), damage():
+        turn.test_of_two_deliveries_the_first_to_commit_decides(Desk(redis))
+
+
+def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
+    quick = settings(
+        max_examples=300, stateful_step_count=30, deadline=None, phases=[Phase.generate], database=None,
+        derandomize=True, suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    with without("commit.fence"), damage(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model.QueueMachine, "redis", redis, raising=False)
+        run_state_machine_as_test(model.QueueMachine, settings=quick)
+
+
+@pytest.mark.parametrize("what", ["publish", "forget"])
+def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str) -> None:
+    with without("lead.term"), damage():
+        if what == "publish":
+            leading.test_who_was_replaced_cannot_publish(Desk(redis))
+        else:
+            leading.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(Desk(redis))
+
+
+def test_a_checkpoint_apart_from_its_messages_publishes_twice(redis: Redis) -> None:
+    with altered("publish", "if tonumber(job[2] or 0) ~= first then", "if false then"), damage():
+        leading.test_the_same_call_twice_publishes_once(Desk(redis))
+
+
+def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    def for_ever(queue: LeaderQueue, token: str, *, ttl_ms: int) -> None:
+        RENEW(queue, token, ttl_ms=LONG_MS)
+
+    monkeypatch.setattr(LeaderQueue, "renew", for_ever)
+    monkeypatch.setattr(leading, "PATIENCE_S", 0.3)
+    with damage():
+        leading.test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis)
+
+
+def test_an_agent_that_does_not_say_what_it_holds_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AgentQueue, "reassert", always(0))
+    with damage():
+        turn.test_an_answer_that_never_came_costs_no_mini_batch_once_the_agent_has_said_what_it_holds(Desk(redis))
+
+
+def test_leases_by_the_clock_of_a_node_are_found(redis: Redis) -> None:
+    clock: Any = f"{{{int(time.time()) - 3600}, 0}}"  # of a node that is an hour behind
+    with altered("turn", "redis.call('TIME')", clock), damage():
+        turn.test_the_lease_is_counted_from_redis_clock(Desk(redis))
+
+
+def test_belief_in_a_lease_that_ends_in_a_day_is_found(redis: Redis) -> None:
+    with altered("reap", "redis.call('ZADD', KEYS[7], now + ARGV[3], session)", "local _ = session"), damage():
+        leading.test_a_lease_far_in_the_future_is_cut_to_a_whole_one(Desk(redis))
