@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,7 +23,8 @@ def damage() -> Iterator[None]:
         warnings.simplefilter("ignore", ResourceWarning)
         with pytest.raises((AssertionError, pytest.fail.Exception)) as found:
             yield
-        traceback.clear_frames(found.tb)  # what it had open when it failed
+        traceback.clear_frames(found.tb)  # what it had open when it failed is closed now, not in another test
+        gc.collect()
 
 
 @contextmanager
