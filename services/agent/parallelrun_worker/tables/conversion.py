@@ -77,24 +77,27 @@ def as_bools(column: Any, kind: Kind) -> Any:
 
 def as_dates(column: Any, kind: Kind) -> Any:
     """Texts as times without a zone, in UTC; where several forms are allowed the first that fits counts."""
-    import pandas as pd
-
     formats = kind.get("formats") or []
     if not formats:  # nothing tells day from month
+        import pandas as pd
+
         return pd.Series([None] * len(column), index=column.index, dtype=object)
-    words = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else None)
-    found = _dates(words, formats[0])
-    for directives in formats[1:]:
-        if not found.isna().any():
-            break
-        found = found.fillna(_dates(words, directives))
+    found = _dates(column, formats)
+    unfit = found.isna() & column.notna()
+    if unfit.any():
+        texts = column[unfit].map(lambda value: value.strip() if isinstance(value, str) else None)
+        found[unfit] = _dates(texts, formats)
     return found
 
 
-def _dates(words: Any, directives: str) -> Any:
+def _dates(words: Any, formats: list[str]) -> Any:
     import pandas as pd
 
-    found = pd.to_datetime(words, format=directives, errors="coerce", utc="%z" in directives)
-    if found.dt.tz is not None:
-        found = found.dt.tz_convert(None)
-    return found.astype("datetime64[ns]")
+    found = None
+    for directives in formats:
+        dates = pd.to_datetime(words, format=directives, errors="coerce", utc="%z" in directives)
+        dates = (dates.dt.tz_convert(None) if dates.dt.tz is not None else dates).astype("datetime64[ns]")
+        found = dates if found is None else found.fillna(dates)
+        if not found.isna().any():
+            break
+    return found

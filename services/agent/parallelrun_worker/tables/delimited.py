@@ -122,7 +122,7 @@ def _finished(column: Any, kind: Kind) -> Any:
             missing = column.isna()
             return column.astype(bool).astype(object).where(~missing, None) if missing.any() else column.astype(bool)
         case "datetime":
-            return as_dates(as_objects(column), kind)
+            return as_dates(column, kind)
         case _:
             return as_objects(column)
 
@@ -147,7 +147,7 @@ def _checked(data: bytes, grammar: Grammar) -> tuple[bytes, str]:
     Raises:
         _NotPlain: it doesn't, or may not.
     """
-    if b"\0" in data or _BLANK_LINE.search(b"\n" + data[:4096]) or _BLANK_LINE.search(data):
+    if b"\0" in data or _BLANK_LINE.search(data) or _BLANK_LINE.search(b"\n" + data[:4096]):
         raise _NotPlain
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise _NotPlain
