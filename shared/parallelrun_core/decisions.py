@@ -36,6 +36,8 @@ class Decided:
         """Mini-batches that have a decision."""
         self.done = 0
         self.failed = 0
+        self.empty = 0
+        """Of those done, the ones without items."""
         self.items_done = 0
         self.items_failed = 0
         self.rows = 0
@@ -59,6 +61,7 @@ class Decided:
         if outcome.status == "done":
             self._states[mini_batch] = self._DONE
             self.done += 1
+            self.empty += outcome.items == 0
             self.rows += outcome.rows
         else:
             self._states[mini_batch] = self._FAILED

@@ -162,7 +162,8 @@ class Crew:
             machine.rows_not_taken(worker, int.from_bytes(payload[: frames.MINI_BATCH.size], "little"), now)
             self._disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"))
         elif kind == frames.LOADED:
-            worker.line.loaded(*frames.LOAD.unpack(payload))
+            mini_batch, items, load_s = frames.LOAD.unpack(payload)
+            worker.line.loaded(mini_batch, items, load_s, now)
         elif kind == frames.READY:
             machine.worker_ready(worker)
             log.info("worker_ready", job_id=job_id, process=worker.process, init_s=round(now - worker.started, 3))

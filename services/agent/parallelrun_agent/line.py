@@ -22,8 +22,12 @@ class InHand:
     items: int = 0
     handed_over: float = 0.0
     """Wall clock, for the record."""
+    loads: bool = False
+    """Its data are read or copied by the worker, which says when it has done so and calls run()."""
+    loaded_at: float = 0.0
+    """When it said so, monotonic; 0: it has not."""
     load_s: float = 0.0
-    """How long reading or copying its data took, before run()."""
+    """How long that took."""
 
 
 @dataclass(slots=True)
@@ -42,6 +46,17 @@ class Line:
     def running_s(self, now: float) -> float:
         """How long the head has been running; 0 for an empty line."""
         return now - self.head_since if self._waiting else 0.0
+
+    def loading_s(self, now: float) -> float:
+        """How long the data of the head have been read or copied; 0 once run() has been called."""
+        head = self._waiting[0] if self._waiting else None
+        return now - self.head_since if head is not None and head.loads and not head.loaded_at else 0.0
+
+    def in_run_s(self, now: float) -> float:
+        """How long run() has had the head; 0 before."""
+        if not self._waiting or self.loading_s(now):
+            return 0.0
+        return now - max(self.head_since, self._waiting[0].loaded_at)
 
     def room(self, depth: int, now: float) -> int:
         """How many more it takes when `depth` may be in flight: none behind a head that is unexpectedly slow."""
@@ -70,7 +85,7 @@ class Line:
             self.closed = False
         return entry
 
-    def loaded(self, mini_batch: int, items: int, load_s: float) -> None:
+    def loaded(self, mini_batch: int, items: int, load_s: float, now: float) -> None:
         """The worker has read what the head consists of, and calls run() now.
 
         Raises:
@@ -78,7 +93,8 @@ class Line:
         """
         if not self._waiting or self._waiting[0].delivery.mini_batch != mini_batch:
             raise LookupError(f"the worker has read mini-batch {mini_batch}, which is not at the head of its line")
-        self._waiting[0].items, self._waiting[0].load_s = items, load_s
+        head = self._waiting[0]
+        head.items, head.load_s, head.loaded_at = items, load_s, now
 
     def take_back(self, mini_batches: Iterable[int]) -> list[InHand]:
         """These were taken back unread; they leave the line, in order."""

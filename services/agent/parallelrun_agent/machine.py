@@ -46,8 +46,8 @@ class JobMachine:
 
     def __init__(self, spec: JobSpec, recorder: Recorder, *, limit: int, lease_s: float, shutdown_s: float) -> None:
         self.commands: deque[Command] = deque()
-        run_s = spec.run_invocation_timeout
-        self.staff = Staff(self.commands, limit=limit, run_s=run_s, shutdown_s=shutdown_s)
+        load_s, run_s = spec.task_overhead_timeout, spec.run_invocation_timeout
+        self.staff = Staff(self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s)
         self.state: JobState | None = JobState.PROCESSING
         self.ready = 0
         """Mini-batches that wait on Redis, as far as this node knows."""
@@ -222,7 +222,7 @@ class JobMachine:
             self.desk.take_again(rest)
         if head is not None:
             elapsed_s = now - worker.line.head_since
-            failure = cause_of_death(end, reason=worker.kill_reason, timeout_s=self._spec.run_invocation_timeout)
+            failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
             self._conclude(head, worker, Answer(run_s=elapsed_s, failure=failure), elapsed_s)
         self._hand_out(now)
 

@@ -173,7 +173,7 @@ class NodeJob:
                 failure = Failure("INPUT_UNREADABLE", f"The mini-batch message can't be read: {error}")
                 self.machine.unreadable(worker, entry, failure)
             return
-        entry.items, entry.handed_over = found.items, time.time()
+        entry.items, entry.handed_over, entry.loads = found.items, time.time(), message.is_described(found)
         try:
             self._crew.process(worker).deliver(entry.delivery.mini_batch, payload, kind)
         except OSError as error:  # a long one goes by way of a file

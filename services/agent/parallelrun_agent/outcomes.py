@@ -14,6 +14,7 @@ from parallelrun_agent.line import InHand
 from parallelrun_agent.worker import Worker
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
+from parallelrun_core.spec import JobSpec
 from parallelrun_worker import frames
 
 _CONFUSED = (
@@ -134,11 +135,15 @@ class Exit:
     """The most memory that it had."""
 
 
-def cause_of_death(end: Exit, *, reason: str, timeout_s: float) -> Failure:
+def cause_of_death(end: Exit, *, reason: str, spec: JobSpec) -> Failure:
     """Why a worker ended in the middle of run(). `reason`: ours for ending it, if we did."""
     category: ErrorCategory
     if reason == "run_timeout":
-        category, message = "RUN_TIMEOUT", f"run() took longer than run_invocation_timeout ({timeout_s:g} s)."
+        limit = f"run_invocation_timeout ({spec.run_invocation_timeout:g} s)"
+        category, message = "RUN_TIMEOUT", f"run() took longer than {limit}."
+    elif reason == "load_timeout":
+        limit = f"task_overhead_timeout ({spec.task_overhead_timeout:g} s)"
+        category, message = "LOAD_TIMEOUT", f"Reading the data of the mini-batch took longer than {limit}."
     elif reason == "confused":
         category, message = "EXITED", _CONFUSED
     elif end.oom_killed:

@@ -24,13 +24,14 @@ class Staff:
     Args:
         commands: where to put what is to be done to a process.
         limit: the most workers that the job may have on this node.
-        run_s, shutdown_s: how long a worker's run() and shutdown() may take.
+        load_s, run_s, shutdown_s: how long reading the data of a mini-batch, run() and shutdown() may take.
     """
 
-    def __init__(self, commands: deque[Command], *, limit: int, run_s: float, shutdown_s: float) -> None:
+    def __init__(self, commands: deque[Command], *, limit: int, load_s: float, run_s: float, shutdown_s: float) -> None:
         self.workers: list[Worker] = []
         self._commands = commands
         self._limit = limit
+        self._load_s = load_s
         self._run_s = run_s
         self._shutdown_s = shutdown_s
         self._init_failed = 0
@@ -108,8 +109,10 @@ class Staff:
     # Time
 
     def hangs(self, worker: Worker, now: float) -> bool:
-        """It has run the head of its line for too long."""
-        return worker.ready and not worker.kill_reason and worker.line.running_s(now) > self._run_s
+        """It has read or run the head of its line for too long."""
+        line = worker.line
+        too_long = line.loading_s(now) > self._load_s or line.in_run_s(now) > self._run_s
+        return worker.ready and not worker.kill_reason and too_long
 
     def check_time(self, now: float) -> None:
         """End who has run for too long; take back what waits behind a slow head."""
@@ -129,7 +132,9 @@ class Staff:
         hangs = self.hangs(worker, now)
         if hangs or (worker.line.running_s(now) > SLOW_HEAD_S and len(worker.line) > 1):
             self._commands.append(TakeBack(worker))
-        if hangs:
+        if hangs and worker.line.loading_s(now):
+            self._let_tell(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)
+        elif hangs:
             self._let_tell(worker, "run_timeout", f"run() took longer than {self._run_s:g} s.", now)
 
     # All of them

@@ -44,7 +44,8 @@ class Course:
 
     def scheduled(self, mini_batches: int, items: int, *, all_of_them: bool) -> None:
         """So much is in the manifest."""
-        self._progress.scheduled, self._progress.items_scheduled = mini_batches, items
+        self._progress.scheduled = mini_batches
+        self._progress.items_scheduled = max(self._progress.items_scheduled, items)
         self._progress.listing_done = all_of_them
 
     def published(self, next_id: int, now: float) -> None:

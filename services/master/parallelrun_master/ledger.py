@@ -53,6 +53,9 @@ class Ledger:
         progress, decided = self.progress, self.decided
         progress.done, progress.failed, progress.rows = decided.done, decided.failed, decided.rows
         progress.items_done, progress.items_failed = decided.items_done, decided.items_failed
+        progress.empty = decided.empty
+        # How many rows a table has is known when they have been read.
+        progress.items_scheduled = max(progress.items_scheduled, decided.items_done + decided.items_failed)
 
     def read(self, *, block_ms: int | None) -> list[News]:
         """What has come in since the last call; waits for something when `block_ms` is given."""

@@ -93,13 +93,14 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFail
     """The failure of a job of which too much has failed: *more than* a threshold, -1 meaning never (reference §1.1)."""
     summary = ""
     decided_all = progress.listing_done and progress.scheduled > 0
+    with_items = progress.scheduled - progress.empty
     if 0 <= spec.error_threshold < progress.items_failed:
         summary = f"{progress.items_failed:,} items failed, more than error_threshold ({spec.error_threshold:,})."
     elif 0 <= spec.mini_batch_error_threshold < progress.failed:
         limit = spec.mini_batch_error_threshold
         summary = f"{progress.failed:,} mini-batches failed, more than mini_batch_error_threshold ({limit:,})."
-    elif decided_all and 100 * progress.failed > spec.allowed_failed_percent * progress.scheduled:
-        percent = 100 * progress.failed / progress.scheduled
+    elif decided_all and 100 * progress.failed > spec.allowed_failed_percent * with_items:
+        percent = 100 * progress.failed / with_items
         summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
     return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary), errors) if summary else None
 

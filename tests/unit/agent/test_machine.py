@@ -502,6 +502,26 @@ def test_what_a_hanging_worker_begins_after_it_has_answered_at_last_is_not_charg
     assert node.desk.reports.returns == [(2, "s/2")]
 
 
+def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> None:
+    node, worker = at_work(1, 2, task_overhead_timeout=10 * RUN_S)
+    for entry in worker.line.take_back([1, 2]):
+        entry.loads = True
+        worker.line.push(entry, 100.0)
+    node.staff.check_time(100.0 + 9 * RUN_S)
+    assert not take(node, TellStacks)
+    worker.line.loaded(1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
+    node.staff.check_time(100.0 + 10 * RUN_S - 0.1)
+    assert not take(node, TellStacks)
+    node.answered(worker, 1, Answer(items=20, rows=20), 100.0 + 10 * RUN_S)
+    assert [command.outcome.items for command in take(node, Commit)] == [20]
+    node.staff.check_time(100.0 + 20 * RUN_S + 0.1)  # the second one is still being read
+    assert take(node, TellStacks)
+    node.exited(worker, Exit(-9), 100.0 + 20 * RUN_S + 0.3)
+    (outcome,) = [command.outcome for command in take(node, Commit)]
+    assert outcome.failure is not None
+    assert outcome.failure.category == "LOAD_TIMEOUT"
+
+
 @pytest.mark.parametrize("reason", UNCHARGED)
 def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: str) -> None:
     node, worker = at_work(1, 2)

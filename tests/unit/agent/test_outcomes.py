@@ -97,11 +97,15 @@ def test_a_frame_that_is_too_short_is_told_as_such(size: int) -> None:
         parse_answer(frames.DONE, bytes(size))
 
 
+SPEC = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "run_invocation_timeout": 5, "task_overhead_timeout": 7})
+
+
 @pytest.mark.parametrize(
     "exit_code, reason, oom, category, words",
     [
         (-signal.SIGKILL, "run_timeout", False, "RUN_TIMEOUT", "run_invocation_timeout (5 s)"),
         (0, "run_timeout", False, "RUN_TIMEOUT", "5 s"),
+        (-signal.SIGKILL, "load_timeout", False, "LOAD_TIMEOUT", "task_overhead_timeout (7 s)"),
         (-signal.SIGKILL, "", True, "OOM_KILLED", "memory"),
         (-signal.SIGSEGV, "", False, "SIGNAL", "SIGSEGV"),
         (-signal.SIGKILL, "", False, "SIGNAL", "memory"),
@@ -111,7 +115,7 @@ def test_a_frame_that_is_too_short_is_told_as_such(size: int) -> None:
     ],
 )
 def test_the_cause_of_death_is_told(exit_code: int, reason: str, oom: bool, category: str, words: str) -> None:
-    failure = cause_of_death(Exit(exit_code, oom_killed=oom), reason=reason, timeout_s=5)
+    failure = cause_of_death(Exit(exit_code, oom_killed=oom), reason=reason, spec=SPEC)
     assert failure.category == category
     assert words in failure.message
 

@@ -180,3 +180,9 @@ def test_the_failure_says_what_the_job_waits_for(nodes: int, wanted: int | None,
     failure = watch.stalled(2.0, nodes=nodes, running=4)
     assert failure is not None
     assert words in failure.summary
+
+
+def test_ranges_without_a_record_are_no_part_of_the_percentage() -> None:
+    job = spec(allowed_failed_percent=10)
+    assert over_threshold(job, progress(done=99, failed=1, empty=80), Errors()) is None
+    assert over_threshold(job, progress(done=97, failed=3, empty=80), Errors()) is not None

@@ -1,0 +1,179 @@
+"""Tables through a whole cluster: every row once, in order, whatever their format, their cut, and what dies."""
+
+from __future__ import annotations
+
+import csv
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.jobfolder import JobResult
+from parallelrun_core.states import JobState
+from tests.cluster import Cluster
+
+pytestmark = pytest.mark.integration
+
+ROWS = 3000
+ECHO = textwrap.dedent("""
+    def run(mini_batch, context):
+        assert list(mini_batch.index) == list(range(len(mini_batch))) and len(mini_batch)
+        return [f"{row.number}|{row.text}" for row in mini_batch.itertuples()]
+""")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(nodes=2, slots=1) as running:
+        yield running
+
+
+def text_of(number: int) -> str:
+    return f"line {number}, of text\nand another" if number % 3 == 0 else f'quoted "{number}"'
+
+
+def as_csv(path: Path, rows: range = range(ROWS)) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["number", "text"])
+        writer.writerows([number, text_of(number)] for number in rows)
+    return path
+
+
+def expected(rows: range = range(ROWS)) -> list[str]:
+    return "\n".join(f"{number}|{text_of(number)}" for number in rows).split("\n")
+
+
+def completed(cluster: Cluster, job: str) -> JobResult:
+    result = cluster.result(job)
+    assert result.state is JobState.COMPLETED, result.failure
+    return result
+
+
+MULTI_LINE = [{"read_delimited": {"support_multi_line": True}}]
+
+
+def test_a_table_with_newlines_in_quotes_is_split_and_comes_back_whole(cluster: Cluster) -> None:
+    path = as_csv(cluster.home / "multi" / "a.csv")
+    inputs: dict[str, object] = {"data": {"path": str(path.parent), "transformations": MULTI_LINE}}
+    result = completed(cluster, cluster.submit(ECHO, inputs=inputs, mini_batch_size="4kb"))
+    assert cluster.output(result) == expected()
+    assert result.progress.scheduled > 10
+    assert (result.progress.items_scheduled, result.progress.items_done) == (ROWS, ROWS)
+
+
+def test_a_worker_that_dies_in_the_middle_loses_no_row(cluster: Cluster) -> None:
+    path = as_csv(cluster.home / "dying" / "a.csv")
+    script = ECHO + textwrap.dedent("""
+        import os, signal
+        echo = run
+        def run(mini_batch, context):
+            if context.minibatch_index in (3, 7):
+                try:
+                    os.close(os.open(f"{os.environ['ONCE']}-{context.minibatch_index}", os.O_CREAT | os.O_EXCL))
+                    os.kill(os.getpid(), signal.SIGKILL)
+                except FileExistsError:
+                    pass
+            return echo(mini_batch, context)
+    """)
+    inputs: dict[str, object] = {"data": {"path": str(path.parent), "transformations": MULTI_LINE}}
+    once = {"ONCE": str(cluster.home / "once")}
+    job = cluster.submit(script, inputs=inputs, mini_batch_size="rows:200", environment_variables=once)
+    result = completed(cluster, job)
+    assert cluster.output(result) == expected()
+    assert result.progress.retried == 2
+    assert result.progress.scheduled == ROWS // 200
+
+
+def test_ranges_without_a_record_never_reach_run(cluster: Cluster) -> None:
+    folder = cluster.home / "sparse"
+    folder.mkdir()
+    (folder / "data.csv").write_text("number,text\n" + "".join(f"{n},{'x' * 80}\n" for n in range(2, 40)))
+    (folder / "MLTable").write_text("type: mltable\npaths:\n- file: ./data.csv\ntransformations:\n- read_delimited\n")
+    inputs: dict[str, object] = {"data": {"path": str(folder), "type": "mltable", "mode": "direct"}}
+    job = cluster.submit(ECHO, inputs=inputs, mini_batch_size=50, allowed_failed_percent=0)
+    result = completed(cluster, job)
+    assert cluster.output(result) == [f"{n}|{'x' * 80}" for n in range(2, 40)]
+    size = (folder / "data.csv").stat().st_size
+    assert result.progress.scheduled == -(-size // 50)
+    assert result.progress.empty == result.progress.scheduled - 38
+
+
+def test_files_are_joined_by_their_keys_which_the_context_tells(cluster: Cluster) -> None:
+    folder = cluster.home / "keyed"
+    for user, genre, name in [("u2", "a", "1"), ("u1", "b", "2"), ("u1", "a", "3"), ("u1", "b", "4")]:
+        (folder / user / genre).mkdir(parents=True, exist_ok=True)
+        (folder / user / genre / f"{name}.txt").touch()
+    script = textwrap.dedent("""
+        import os
+        def run(mini_batch, context):
+            names = ",".join(os.path.basename(path) for path in mini_batch)
+            return [f"{context.partition_key_value} {names}"] * len(mini_batch)
+    """)
+    steps = [{"extract_columns_from_partition_format": {"partition_format": "{user}/{genre}/{name}.txt"}}]
+    inputs: dict[str, object] = {"data": {"path": str(folder), "transformations": steps}}
+    result = completed(cluster, cluster.submit(script, inputs=inputs, partition_keys=["genre", "user"]))
+    assert cluster.output(result) == [
+        "{'genre': 'a', 'user': 'u1'} 3.txt",
+        "{'genre': 'a', 'user': 'u2'} 1.txt",
+        *["{'genre': 'b', 'user': 'u1'} 2.txt,4.txt"] * 2,
+    ]
+
+
+def test_tables_by_keys_have_the_key_columns_behind_the_data(cluster: Cluster) -> None:
+    for store in ("1006", "2"):
+        for brand in ("a", "b.c"):
+            as_csv(cluster.home / "stores" / store / brand / "data.csv", range(5))
+    script = textwrap.dedent("""
+        def run(mini_batch, context):
+            columns = [*mini_batch.columns, repr(mini_batch.store[0]), len(mini_batch)]
+            return [f"{context.partition_key_value} {columns}"] + [""] * (len(mini_batch) - 1)
+    """)
+    steps = [*MULTI_LINE, {"extract_columns_from_partition_format": "{store}/{brand}/*.csv"}]
+    inputs: dict[str, object] = {"data": {"path": str(cluster.home / "stores"), "transformations": steps}}
+    result = completed(cluster, cluster.submit(script, inputs=inputs, partition_keys=["store"]))
+    assert [line for line in cluster.output(result) if line] == [
+        f"{{'store': '{store}'}} ['number', 'text', 'store', 'brand', \"'{store}'\", 10]" for store in ("1006", "2")
+    ]
+
+
+def test_mini_batches_that_are_only_ranks(cluster: Cluster) -> None:
+    script = "def run(mini_batch, context):\n    return [context.minibatch_index, len(mini_batch)]\n"
+    result = completed(cluster, cluster.submit(script, inputs={}, rank_mini_batch_count=4))
+    assert cluster.output(result) == ["0", "0", "1", "0", "2", "0", "3", "0"]
+    assert (result.progress.items_scheduled, result.progress.items_failed) == (4, 0)
+
+
+def test_what_is_wrong_with_a_table_fails_the_job_with_its_place(cluster: Cluster) -> None:
+    folder = cluster.home / "wrong"
+    folder.mkdir()
+    (folder / "MLTable").write_text("paths:\n- file: ./a.csv\ntransformations:\n- read_delimitted\n")
+    inputs: dict[str, object] = {"data": {"path": str(folder), "type": "mltable"}}
+    result = cluster.result(cluster.submit(ECHO, inputs=inputs))
+    assert result.failure is not None
+    assert result.failure.code == "INVALID_INPUT"
+    assert "/transformations/0/read_delimitted" in result.failure.summary
+    assert "did you mean 'read_delimited'?" in result.failure.summary
+
+
+def test_invalid_keys_are_named(cluster: Cluster) -> None:
+    steps = [{"extract_columns_from_partition_format": "{user}/{genre}/{name}.txt"}]
+    inputs: dict[str, object] = {"data": {"path": str(cluster.home), "transformations": steps}}
+    result = cluster.result(cluster.submit(ECHO, inputs=inputs, partition_keys=["user", "colour"]))
+    assert result.failure is not None
+    assert "invalid keys of input 'data': colour (its keys are user, genre, name)" in result.failure.summary
+
+
+def test_text_in_another_encoding_is_told_and_not_guessed(cluster: Cluster) -> None:
+    folder = cluster.home / "latin"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes(b"number,text\n2,caf\xe9\n3,x\n")
+    inputs: dict[str, object] = {"data": {"path": str(folder), "transformations": ["read_delimited"]}}
+    result = cluster.result(cluster.submit(ECHO, inputs=inputs, run_max_try=1))
+    assert result.failure is not None
+    assert "INPUT_UNREADABLE" in result.failure.first_cause
+    assert "set its encoding" in result.failure.first_cause
+    inputs = {"data": {"path": str(folder), "transformations": [{"read_delimited": {"encoding": "latin1"}}]}}
+    assert cluster.output(completed(cluster, cluster.submit(ECHO, inputs=inputs))) == ["2|café", "3|x"]
