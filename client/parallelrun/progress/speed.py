@@ -41,7 +41,10 @@ class Speed:
     def left_s(self, now: float, progress: Progress) -> float | None:
         """Seconds until everything is decided at this speed; None while the total or the speed isn't known."""
         per_s = self.items_per_s(now)
-        left = progress.items_scheduled - progress.items_done - progress.items_failed
+        items = progress.items_done + progress.items_failed
+        left: float = progress.items_scheduled - items
+        if not left and progress.decided:  # a table, whose rows are known when they have been read
+            left = items / progress.decided * (progress.scheduled - progress.decided)
         if per_s is None or not progress.listing_done or left <= 0:
             return None
         return left / per_s

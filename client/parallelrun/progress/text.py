@@ -50,7 +50,10 @@ def counts(progress: Progress) -> list[str]:
 def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:
     """How many items, how fast, and for how long yet, as far as that is known."""
     items = progress.items_done + progress.items_failed
-    words = [f"{items:,}/{progress.items_scheduled:,}{'' if progress.listing_done else '+'} items"]
+    total = f"/{progress.items_scheduled:,}{'' if progress.listing_done else '+'}"
+    if items == progress.items_scheduled and progress.decided < progress.scheduled:
+        total = ""  # a table, whose rows are known when they have been read
+    words = [f"{items:,}{total} items"]
     if progress.items_failed:
         words.append(f"{progress.items_failed:,} items failed")
     if items_per_s is not None:

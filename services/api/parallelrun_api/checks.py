@@ -13,6 +13,7 @@ from typing import Final
 
 from parallelrun_core.errors import Conflict, InvalidInput, Problem
 from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.paths import within
 from parallelrun_core.spec import Input, JobSpec
 
@@ -40,6 +41,7 @@ class PathChecks:
         problems = [*self._code(spec.code, has_zip), *self._inputs(spec), *self._outputs(spec)]
         if problems:
             raise InvalidInput(problems=tuple(problems))
+        self._check_tables(spec)
         # A job's own folder is new: what is there already can only be in a folder that the job names.
         target = JobFolder(self.root, "").output_file(spec)
         if spec.writes_rows and not within(target, [self.root / "jobs"]) and os.path.lexists(target):
@@ -73,6 +75,24 @@ class PathChecks:
             problem = self._place(pointer, _fixed_part(given.path)) or _content(pointer, given)
             if problem:
                 yield problem
+
+    def _check_tables(self, spec: JobSpec) -> None:
+        """What the inputs are: MLTable files, steps and keys, and the paths that an MLTable file names.
+
+        Raises:
+            InvalidInput: with one problem for each wrong place.
+        """
+        problems = []
+        for plan in plan_inputs(spec):
+            for source in plan.sources:
+                pointer = f"/inputs/{plan.name}/path"
+                problem = self._place(pointer, source.path)
+                if problem is None and not os.path.lexists(source.path):
+                    problem = Problem(pointer=pointer, message=f"there is no {source.path!r}, which the MLTable names")
+                if problem:
+                    problems.append(problem)
+        if problems:
+            raise InvalidInput(problems=tuple(problems))
 
     def _outputs(self, spec: JobSpec) -> Iterator[Problem]:
         if spec.output and (problem := self._output("/output", spec.output, Path(spec.output))):

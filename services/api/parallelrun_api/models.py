@@ -55,11 +55,14 @@ class Progress(_Answer):
     running: int = 0
     done: int = 0
     failed: int = 0
+    empty: int = 0
+    """Of those done, the ones without any item: ranges of a table in which no record begins."""
     retried: int = 0
     """Tries that failed and were followed by another."""
     lost: int = 0
     """Deliveries that ended because their node was lost."""
     items_scheduled: int = 0
+    """So far; of a table, those that were read."""
     items_done: int = 0
     items_failed: int = 0
     rows: int = 0

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from parallelrun_api.checks import _holds_a_file
+from parallelrun_api.checks import PathChecks, _holds_a_file
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec import JobSpec
 
 
 def test_files_behind_links_to_folders_count(tmp_path: Path) -> None:
@@ -27,3 +30,47 @@ def test_links_that_lead_back_end_the_search(tmp_path: Path) -> None:
 def test_a_link_that_leads_to_itself_is_listed_as_a_file(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert _holds_a_file(tmp_path)
+
+
+def checked(tmp_path: Path, **fields: Any) -> list[str]:
+    """What the checks have against a job, each with its place."""
+    (tmp_path / "code").mkdir(exist_ok=True)
+    (tmp_path / "in").mkdir(exist_ok=True)
+    (tmp_path / "in" / "a.csv").touch()
+    given = {"path": str(tmp_path / "in"), **fields.pop("data", {})}
+    spec = JobSpec.parse({
+        "code": str(tmp_path / "code"), "entry_script": "e.py", "inputs": {"data": given}, **fields
+    })  # fmt: skip
+    try:
+        PathChecks(root=tmp_path / "root", roots=[tmp_path]).check(spec, has_zip=False)
+    except InvalidInput as error:
+        return [str(problem) for problem in error.problems]
+    return []
+
+
+def test_steps_are_checked_when_the_job_is_submitted(tmp_path: Path) -> None:
+    assert checked(tmp_path, data={"transformations": ["read_delimited"]}) == []
+    (problem,) = checked(tmp_path, data={"transformations": [{"read_delimited": {"delimeter": ";"}}]})
+    assert problem.startswith("/inputs/data/transformations/0/read_delimited/delimeter: unknown key")
+    assert "did you mean 'delimiter'?" in problem
+
+
+def test_an_mltable_file_is_read_when_the_job_is_submitted(tmp_path: Path) -> None:
+    (problem,) = checked(tmp_path, data={"type": "mltable"})
+    assert "MLTable' can't be read" in problem
+    table = tmp_path / "in" / "MLTable"
+    table.write_text("paths:\n- file: ./a.csv\n- pattern: ../in/*.csv\ntransformations:\n- read_parquet\n")
+    assert checked(tmp_path, data={"type": "mltable"}) == []
+    table.write_text("paths:\n- file: /etc/passwd\n- folder: ./gone\n")
+    assert [problem.partition(" ")[2] for problem in checked(tmp_path, data={"type": "mltable"})] == [
+        f"'/etc/passwd' is outside of the folders that jobs may use (allowed_roots: {tmp_path})",
+        f"there is no '{tmp_path}/in/gone', which the MLTable names",
+    ]
+
+
+def test_keys_must_be_offered_by_the_paths(tmp_path: Path) -> None:
+    steps = [{"extract_columns_from_partition_format": "{user}/{file}.csv"}]
+    assert checked(tmp_path, data={"transformations": steps}, partition_keys=["user"]) == []
+    (problem,) = checked(tmp_path, data={"transformations": steps}, partition_keys=["User"])
+    assert problem == "/partition_keys: invalid keys of input 'data': User (its keys are user, file)"
+    assert "has no partition format" in checked(tmp_path, partition_keys=["user"])[0]
