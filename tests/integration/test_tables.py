@@ -177,3 +177,22 @@ def test_text_in_another_encoding_is_told_and_not_guessed(cluster: Cluster) -> N
     assert "set its encoding" in result.failure.first_cause
     inputs = {"data": {"path": str(folder), "transformations": [{"read_delimited": {"encoding": "latin1"}}]}}
     assert cluster.output(completed(cluster, cluster.submit(ECHO, inputs=inputs))) == ["2|café", "3|x"]
+
+
+def test_downloaded_files_are_copies_with_their_names_that_go_when_run_is_over(cluster: Cluster) -> None:
+    folder = cluster.home / "far" / "deep"
+    folder.mkdir(parents=True)
+    for number in range(6):
+        (folder / f"{number}.txt").write_text(str(number))
+    script = textwrap.dedent("""
+        import os
+        before = []
+        def run(mini_batch):
+            assert not any(map(os.path.exists, before)), before
+            before[:] = mini_batch
+            assert all(os.path.dirname(path).startswith(os.getcwd()) for path in mini_batch)
+            return [f"{path.rpartition('/deep/')[2]} {open(path).read()}" for path in mini_batch]
+    """)
+    inputs: dict[str, object] = {"data": {"path": str(cluster.home / "far"), "mode": "download"}}
+    result = completed(cluster, cluster.submit(script, inputs=inputs, mini_batch_size=2))
+    assert cluster.output(result) == [f"{number}.txt {number}" for number in range(6)]

@@ -44,6 +44,7 @@ class PlanMaker:
         self._max_log_bytes = settings.max_log_bytes
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
+        self._workers = spec.max_concurrency_per_instance or settings.slots
         self._mask = Mask({"environment_variables": spec.environment_variables})
         self._output = folder.output_file(spec).parent
         self._argv = self._make_argv()
@@ -108,6 +109,7 @@ class PlanMaker:
                 "output_dir": str(self._output),
                 "working_dir": str(self._local),
                 "nice": self._spec.nice,
+                "workers": self._workers,
                 "profiling_module": self._spec.profiling_module,
             },
             python=self._python.executable if self._python else sys.executable,

@@ -9,6 +9,8 @@ import os
 import sys
 from typing import Any
 
+from parallelrun_worker.copies import Copies
+
 
 class Dataset:
     """What a mini-batch is a part of: `context.dataset`."""
@@ -33,9 +35,12 @@ class MiniBatch:
         self.partition_key_value: dict[str, Any] = {}
         self.dataset: Dataset | None = None
         self.first_row: int | None = None
+        self.copies: Copies | None = None
 
     def release(self) -> None:
         """It has been run: remove what was made for it."""
+        if self.copies is not None:
+            self.copies.remove()
 
 
 def of_paths(payload: bytes) -> MiniBatch:
@@ -49,10 +54,12 @@ class Loader:
 
     Args:
         inputs: path of the file that says what the inputs are; there need not be one.
+        workers: how many workers may be at work on this node.
     """
 
-    def __init__(self, inputs: str) -> None:
+    def __init__(self, inputs: str, workers: int = 1) -> None:
         self._inputs = inputs
+        self._copies = Copies(os.path.join(os.getcwd(), ".downloaded"), workers)
         self._plans: list[dict[str, Any]] | None = None
         self._tables: dict[int, Any] = {}
 
@@ -105,7 +112,9 @@ class Loader:
             found.first_row = pieces[0][4] if pieces[0][4] >= 0 else None
             found.partition_key_value = self._table(number, plan).keys(described["keys"])
         else:
-            found = MiniBatch(described["paths"], len(described["paths"]))
+            paths = described["paths"]
+            found = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))
+            found.copies = self._copies if plan["is_copied"] else None
             found.partition_key_value = dict(zip(plan["keys"], described["keys"], strict=False))
         paths = described["paths"] or list(dict.fromkeys(piece[0] for piece in pieces))
         found.dataset = Dataset(plan["name"], paths)

@@ -49,7 +49,7 @@ class Runner:
         if config["profiling_module"]:
             self._profiler = Profiler(config["profiling_module"], os.path.splitext(config["log"])[0] + ".profile")
         began = time.perf_counter()
-        self._loader = Loader(config["inputs"])
+        self._loader = Loader(config["inputs"], config["workers"])
         try:
             self._loader.prepare()
             script = self._begin(config)

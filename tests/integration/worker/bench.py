@@ -61,7 +61,7 @@ class Bench:
                 log=self.logs / "process000.txt", script_logs=self.logs / "files",
                 config={
                     "node": "node000", "logs": str(self.logs), "output_dir": str(folder), "working_dir": str(folder),
-                    "nice": None, "profiling_module": "", **config,
+                    "nice": None, "profiling_module": "", "workers": 1, **config,
                 },
             )
         )  # fmt: skip
