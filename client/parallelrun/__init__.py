@@ -1,6 +1,7 @@
 """ParallelRun from Python and from the command line: submit, follow and fetch parallel jobs.
 
-`Client` speaks to an API that is somewhere; `Cluster` starts everything on this machine. Names are loaded
+`Client` speaks to an API that is somewhere; `Cluster` starts everything on this machine. `ParallelRunStep` and
+`parallel_run_function` describe jobs in the words of Azure ML. Names are loaded
 when they are first used, so importing this package costs next to nothing.
 """
 
@@ -9,6 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from parallelrun.builders.parts import Environment, Input, Output
+    from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep, PipelineParameter
+    from parallelrun.builders.v2 import RunFunction, parallel_run_function
     from parallelrun.client import Client
     from parallelrun.embedded.cluster import Cluster
     from parallelrun.errors import (
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
         Unauthorized,
         Unavailable,
     )
-    from parallelrun.models import Event, Failure, Job, MiniBatch, Node, Output, Progress, RemoteFile
+    from parallelrun.models import Event, Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
     from parallelrun.transport import RetryPolicy
 
 __all__ = [
@@ -37,8 +41,10 @@ __all__ = [
     "ClusterFailed",
     "Conflict",
     "ConnectionFailed",
+    "Environment",
     "Event",
     "Failure",
+    "Input",
     "InvalidInput",
     "InvalidRequest",
     "Job",
@@ -48,28 +54,42 @@ __all__ = [
     "Node",
     "NotFound",
     "Output",
+    "OutputFile",
+    "ParallelRunConfig",
     "ParallelRunError",
+    "ParallelRunStep",
+    "PipelineParameter",
     "Problem",
     "Progress",
     "RemoteFile",
     "RetryPolicy",
+    "RunFunction",
     "TimedOut",
     "Unauthorized",
     "Unavailable",
+    "parallel_run_function",
 ]
 
 _ELSEWHERE = {
     "Client": "client",
     "Cluster": "embedded.cluster",
+    "Environment": "builders.parts",
     "Event": "models",
     "Failure": "models",
+    "Input": "builders.parts",
     "Job": "models",
     "MiniBatch": "models",
     "Node": "models",
-    "Output": "models",
+    "Output": "builders.parts",
+    "OutputFile": "models",
+    "ParallelRunConfig": "builders.v1",
+    "ParallelRunStep": "builders.v1",
+    "PipelineParameter": "builders.v1",
     "Progress": "models",
     "RemoteFile": "models",
     "RetryPolicy": "transport",
+    "RunFunction": "builders.v2",
+    "parallel_run_function": "builders.v2",
 }
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from parallelrun.errors import JobCanceled, JobFailed, TimedOut
 from parallelrun.follow import follow_events
@@ -25,6 +25,15 @@ _PAGE: Final = 200
 _UPLOAD_TIMEOUT_S: Final = 300.0
 
 
+@runtime_checkable
+class Document(Protocol):
+    """What can say what is in a job file: `ParallelRunStep`, and what `parallel_run_function` makes."""
+
+    def document(self) -> dict[str, Any]:
+        """The document."""
+        ...
+
+
 class Jobs:
     """The jobs of a server."""
 
@@ -33,7 +42,7 @@ class Jobs:
 
     def create(
         self,
-        spec: JobSpec | dict[str, Any] | str | Path,
+        spec: JobSpec | dict[str, Any] | Document | str | Path,
         *,
         idempotency_key: str | None = None,
         upload_code: bool = True,
@@ -41,8 +50,9 @@ class Jobs:
         """Submit a job.
 
         Args:
-            spec: the settings, or the path of a YAML file with them, in our own spelling or in one of Azure ML's
-                (docs/compatibility.md). Relative paths are taken from the folder of that file, or from the current one.
+            spec: the settings, a `ParallelRunStep`, a `parallel_run_function`, or the path of a YAML file, in our own
+                spelling or in one of Azure ML's (docs/compatibility.md). Relative paths are taken from the folder of
+                that file, or from the current one.
             idempotency_key: submitting twice with the same key gives the same job. Drawn at random when not
                 given, so that a request whose answer was lost can be repeated.
             upload_code: send the code folder along. Otherwise the server reads it at its path.
@@ -209,7 +219,7 @@ class Jobs:
                 return newer
 
 
-def read_any(spec: JobSpec | dict[str, Any] | str | Path) -> Reading:
+def read_any(spec: JobSpec | dict[str, Any] | Document | str | Path) -> Reading:
     """A checked job spec without relative paths, and what there is to say about it, from whatever a user may give.
 
     Raises:
@@ -223,4 +233,6 @@ def read_any(spec: JobSpec | dict[str, Any] | str | Path) -> Reading:
         return Reading(spec.relative_to(Path.cwd()))
     if isinstance(spec, dict):
         return read_job(spec, folder=Path.cwd())
+    if isinstance(spec, Document):
+        return read_job(spec.document(), folder=Path.cwd())
     return read_job_file(spec)

@@ -8,7 +8,7 @@ import msgspec
 
 from parallelrun_core.progress import Progress
 
-__all__ = ["Event", "Failure", "Job", "MiniBatch", "Node", "Output", "Progress", "RemoteFile"]
+__all__ = ["Event", "Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "RemoteFile"]
 
 _TERMINAL: Final = frozenset({"completed", "failed", "canceled"})
 
@@ -39,7 +39,7 @@ class Failure(msgspec.Struct, kw_only=True, frozen=True):
     """The five commonest."""
 
 
-class Output(msgspec.Struct, kw_only=True, frozen=True):
+class OutputFile(msgspec.Struct, kw_only=True, frozen=True):
     """The file with the rows of an append_row job."""
 
     path: str
@@ -63,7 +63,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     ended: str | None = None
     progress: Progress = msgspec.field(default_factory=Progress)
     failure: Failure | None = None
-    output: Output | None = None
+    output: OutputFile | None = None
     spec: dict[str, Any] = {}
     notes: list[str] = []
     """What of the document that was submitted is not done there, or not as in Azure."""

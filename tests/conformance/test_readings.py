@@ -147,6 +147,17 @@ def test_what_only_places_work_in_azure_is_accepted_and_said(folder: Path) -> No
     assert reading.spec.environment_variables == {"A": "1"}
 
 
+def test_what_there_is_nothing_to_do_for_is_said(folder: Path) -> None:
+    arguments = "--copy_logs_to_parent True --metrics_name_prefix m --push_metrics_to_parent True"
+    outputs = {"scores": {"type": "uri_file", "name": "asset", "version": "1"}}
+    reading = read(
+        changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments, f"{STEP}.outputs": outputs}), folder
+    )
+    notes = "\n".join(map(str, reading.notes))
+    for name in ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent", "registered"):
+        assert name in notes
+
+
 def test_a_conda_file_is_read_from_beside_the_document_that_names_it(folder: Path) -> None:
     (folder / "conda.yml").write_text("dependencies: [python=3.11, pandas=2.1, {pip: [six>=1.16]}]")
     environment = {"name": "e", "version": 1, "image": "i", "conda_file": "./conda.yml"}

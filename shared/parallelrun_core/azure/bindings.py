@@ -232,6 +232,9 @@ def _output(name: str, value: Any, declared: Any, pipe: Pipe, place: Place) -> F
     below = pipe.findings.validate(GivenOutput, declared or {}, place.pointer)
     if given is None or below is None:
         return {}
+    for label in ("name", "version"):
+        if getattr(given, label) is not None:
+            pipe.findings.note(place.at(label), "outputs are not registered anywhere")
     path = given.path or below.path
     base: Fields = {}
     if path and "parent." in path:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings
 from parallelrun_core.azure.options import take_options
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
+
+_FOR_PARENTS: Final = ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent")
 
 
 @dataclass
@@ -37,6 +39,10 @@ class Draft:
         text, inputs = self.fields.get("program_arguments"), self.fields.get("inputs")
         for name, value in take_options(text, inputs, arguments, findings).items():
             self.put(name, value, arguments)
+        for name in _FOR_PARENTS:
+            if self.fields.get(name):
+                place = self.places.get(name, f"{self.default}/{name}")
+                findings.note(place, f"{name}: the job has no parent, so there is nothing to do")
         findings.check()
         try:
             return JobSpec.parse(self.fields)

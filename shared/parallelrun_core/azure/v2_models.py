@@ -109,15 +109,12 @@ class Step(Parallel):
     """A parallel step of a pipeline."""
 
     component: Any = None
-    limits: dict[str, Any] | None = None
-    services: dict[str, Any] | None = None
 
 
 class Component(Parallel):
     """A parallel component: a step that declares its inputs and outputs."""
 
     instance_count: Count | None = None
-    code: StrictStr | None = None
 
 
 class Settings(_Part):
@@ -128,8 +125,6 @@ class Settings(_Part):
     continue_on_step_failure: StrictBool | None = None
     continue_run_on_failed_optional_input: StrictBool | None = None
     force_rerun: StrictBool | None = None
-    on_init: Any = None
-    on_finalize: Any = None
 
 
 class Pipeline(_Part):
@@ -152,8 +147,6 @@ class Pipeline(_Part):
     jobs: dict[str, Any] | None = None
     component: Any = None
     identity: dict[str, Any] | None = None
-    limits: dict[str, Any] | None = None
-    services: dict[str, Any] | None = None
 
 
 class GivenInput(_Part):
@@ -177,7 +170,6 @@ class GivenInput(_Part):
     max: Any = None
     enum: list[Any] | None = None
     description: Label = None
-    datastore: Any = None
 
     @property
     def is_literal(self) -> bool:
@@ -193,4 +185,3 @@ class GivenOutput(_Part):
     name: Label = None
     version: Label = None
     description: Label = None
-    optional: StrictBool = False

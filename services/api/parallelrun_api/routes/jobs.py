@@ -36,7 +36,23 @@ inputs: {images: /srv/digits/images}
 mini_batch_size: 50
 output_action: append_row
 """
-_SPEC: Final = {"$ref": "#/components/schemas/JobSpec"}
+_SPEC: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"$ref": "#/components/schemas/JobSpec"},
+        {
+            "title": "A v2 document of Azure ML",
+            "description": "`type: pipeline` with one parallel step, or `type: parallel`; see docs/compatibility.md.",
+            "type": "object",
+            "required": ["type"],
+        },
+        {
+            "title": "A v1 document of Azure ML",
+            "description": "`parallel_run_config`, with the arguments of its step beside it.",
+            "type": "object",
+            "required": ["parallel_run_config"],
+        },
+    ]
+}
 _SUBMIT_BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,

@@ -1,0 +1,88 @@
+"""What both SDKs have: inputs, outputs and environments."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+
+def without_nothing(fields: dict[str, Any]) -> dict[str, Any]:
+    """A mapping without what is not set."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass
+class Input:
+    """Something that a job reads: a folder, a file, a table, or a value."""
+
+    type: str | None = None
+    """uri_folder, uri_file, mltable, or number, integer, string, boolean."""
+    path: str | None = None
+    mode: str | None = None
+    name: str | None = None
+    default: Any = None
+    optional: bool | None = None
+    description: str | None = None
+    min: Any = None
+    max: Any = None
+    enum: list[Any] | None = None
+    transformations: list[Any] | None = None
+    """Steps of an MLTable, without a file for them."""
+
+    def as_named_input(self, name: str) -> Self:
+        """The same input under a name."""
+        return replace(self, name=name)
+
+    def fields(self) -> dict[str, Any]:
+        """As a document has it."""
+        return without_nothing(asdict(self))
+
+
+@dataclass
+class Output:
+    """A folder or file that a job writes."""
+
+    type: str | None = None
+    path: str | None = None
+    mode: str | None = None
+    description: str | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """As a document has it."""
+        return without_nothing(asdict(self))
+
+
+@dataclass
+class Environment:
+    """The Python of the workers: packages of a conda file or requirements. An image is not used."""
+
+    name: str | None = None
+    image: str | None = None
+    conda_file: str | dict[str, Any] | None = None
+    """The path of a conda file, or what would be in it."""
+    pip: list[str] | None = None
+    version: str | None = None
+    description: str | None = None
+    environment_variables: dict[str, str] | None = None
+
+    @classmethod
+    def from_conda_specification(cls, name: str, file_path: str) -> Self:
+        """The environment of a conda file."""
+        return cls(name=name, conda_file=file_path)
+
+    @classmethod
+    def from_pip_requirements(cls, name: str, file_path: str) -> Self:
+        """The environment of a requirements file.
+
+        Raises:
+            OSError: it can't be read.
+        """
+        lines = (line.strip() for line in Path(file_path).read_text(encoding="utf-8").splitlines())
+        return cls(name=name, pip=[line for line in lines if line and not line.startswith("#")])
+
+    def document(self) -> Any:
+        """As a document has it. One that is only a name means the Python of the node."""
+        fields = without_nothing(asdict(self))
+        made = any(name in fields for name in ("image", "conda_file", "pip"))
+        return fields if made else f"azureml:{self.name or 'environment'}@latest"

@@ -1,0 +1,221 @@
+"""v1: `ParallelRunConfig` and `ParallelRunStep` (reference §1.1, §1.2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final, Self
+
+from parallelrun.builders.parts import Environment, Input, Output, without_nothing
+from parallelrun.errors import InvalidInput
+
+_MAY_BE_PARAMETERS: Final = frozenset({
+    "mini_batch_size", "node_count", "process_count_per_node", "logging_level", "run_invocation_timeout",
+    "run_max_try", "partition_keys",
+})  # fmt: skip
+_NOT_SAVED: Final = ("allowed_failed_count", "allowed_failed_percent")
+
+
+@dataclass(frozen=True)
+class PipelineParameter:
+    """A value with a name; here it is always its default."""
+
+    name: str
+    default_value: Any
+
+
+@dataclass(slots=True, kw_only=True)
+class ParallelRunConfig:
+    """How a step runs.
+
+    Raises:
+        InvalidInput: a field is wrong, with its name; also when the step is made, if it was changed since.
+    """
+
+    environment: Environment
+    entry_script: str
+    error_threshold: int
+    output_action: str
+    compute_target: Any
+    node_count: int | PipelineParameter
+    process_count_per_node: int | PipelineParameter | None = None
+    mini_batch_size: int | str | PipelineParameter | None = None
+    source_directory: str | None = None
+    description: str | None = None
+    logging_level: str | PipelineParameter | None = None
+    run_invocation_timeout: int | PipelineParameter | None = None
+    run_max_try: int | PipelineParameter | None = None
+    append_row_file_name: str | None = None
+    allowed_failed_count: int | None = None
+    allowed_failed_percent: float | None = None
+    partition_keys: Sequence[str] | PipelineParameter | None = None
+    environment_variables: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.environment, Environment):
+            raise InvalidInput.at("/parallel_run_config/environment", "an Environment is needed")
+        self.check()
+
+    def check(self) -> None:
+        """See to it that all fields are right.
+
+        Raises:
+            InvalidInput: with one problem for each that isn't.
+        """
+        from parallelrun_core.azure.findings import Findings
+        from parallelrun_core.azure.v1 import CONFIG, Config
+
+        findings = Findings()
+        findings.validate(Config, self.document(), f"/{CONFIG}")
+        findings.check()
+
+    def document(self) -> dict[str, Any]:
+        """The fields as a document has them, with the defaults of pipeline parameters."""
+        found = {field.name: _value(field.name, getattr(self, field.name)) for field in fields(self)}
+        found["environment"] = self.environment.document()
+        found["compute_target_name"] = getattr(self.compute_target, "name", found.pop("compute_target", None))
+        if found["partition_keys"] is not None:
+            found["partition_keys"] = list(found["partition_keys"])
+        return without_nothing(found)
+
+    def save_to_yaml(self, path: str | Path) -> None:
+        """Write a file that `load_yaml` reads, and `parallelrun run` with inputs. As in v1, `allowed_failed_count` and
+        `allowed_failed_percent` are not in it.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        import yaml
+
+        document = {name: value for name, value in self.document().items() if name not in _NOT_SAVED}
+        text = yaml.safe_dump({"parallel_run_config": document}, sort_keys=False)
+        Path(path).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load_yaml(cls, *path: Any) -> Self:
+        """Read such a file. A workspace may be given before its path, as in v1; it isn't used.
+
+        Raises:
+            InvalidInput: it can't be read, or a field is wrong.
+        """
+        from parallelrun_core.azure.v1 import CONFIG
+        from parallelrun_core.spec import load_document
+
+        file = Path(path[-1])
+        try:
+            document = load_document(file.read_bytes())
+        except OSError as error:
+            raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
+        found = document.get(CONFIG) if isinstance(document, dict) else None
+        if not isinstance(found, dict):
+            raise InvalidInput.at(f"/{CONFIG}", f"{file} has no such mapping")
+        return cls(**_arguments_of(found, {field.name for field in fields(cls)}))
+
+
+def _arguments_of(found: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """The fields of a file as the constructor takes them; what is missing is told by its own check."""
+    name = found.get("environment_name") or found.get("environment")
+    given = found.get("environment")
+    environment = Environment(**given) if isinstance(given, dict) and set(given) <= _ENVIRONMENT else None
+    if environment is None:
+        environment = Environment(name=str(name).removeprefix("azureml:").removesuffix("@latest"))
+    unknown = set(found) - known - {"environment_name", "environment_dir_path", "compute_target_name"}
+    if unknown:
+        raise InvalidInput.at(f"/parallel_run_config/{min(unknown)}", "unknown field")
+    required = dict.fromkeys(("entry_script", "error_threshold", "output_action", "node_count"))
+    compute = found.get("compute_target", found.get("compute_target_name"))
+    others = {name: value for name, value in found.items() if name in known}
+    return {**required, **others, "environment": environment, "compute_target": compute}
+
+
+_ENVIRONMENT: Final = frozenset(field.name for field in fields(Environment))
+
+
+def _value(name: str, value: Any) -> Any:
+    if not isinstance(value, PipelineParameter):
+        return value
+    if name not in _MAY_BE_PARAMETERS:
+        raise InvalidInput.at(f"/parallel_run_config/{name}", "it can't be a PipelineParameter")
+    default = value.default_value
+    if name != "partition_keys" or not isinstance(default, str):
+        return default
+    try:
+        return json.loads(default)
+    except ValueError as error:
+        raise InvalidInput.at(f"/parallel_run_config/{name}", f"{default!r} is not a JSON list") from error
+
+
+class ParallelRunStep:
+    """One step: a configuration, what it reads, and where its output goes. `Client.jobs.create` takes it.
+
+    Args:
+        inputs: paths, or Inputs: what is cut into mini-batches, one after another.
+        output: a folder; needed unless the configuration says summary_only.
+        side_inputs: what else the script reads, by way of `arguments`.
+        arguments: texts, numbers, pipeline parameters, and any of the inputs, which stand for their path.
+
+    Raises:
+        InvalidInput: something is wrong, with its place.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parallel_run_config: ParallelRunConfig,
+        inputs: Iterable[Input | str | Path],
+        *,
+        output: Output | str | Path | None = None,
+        side_inputs: Iterable[Input | str | Path] = (),
+        arguments: Iterable[Any] = (),
+        allow_reuse: bool | None = None,
+    ) -> None:
+        self.name = name
+        self.parallel_run_config = parallel_run_config
+        self._inputs = _named(inputs, "input")
+        self._side_inputs = _named(side_inputs, "side_input")
+        self._output = output.path if isinstance(output, Output) else output
+        self._arguments = list(arguments)
+        self._allow_reuse = allow_reuse
+        parallel_run_config.check()
+        if self._output is None and parallel_run_config.output_action.lower() != "summary_only":
+            raise InvalidInput.at("/output", "this is required", "the folder for the rows; or summary_only")
+        self._check()
+
+    def _check(self) -> None:
+        from parallelrun_core.reading import read_job
+
+        read_job(self.document(), folder=Path.cwd())
+
+    def document(self) -> dict[str, Any]:
+        """The document that says the same."""
+        found = {
+            "parallel_run_config": self.parallel_run_config.document(),
+            "name": self.name,
+            "inputs": [given.fields() for _, given in self._inputs],
+            "side_inputs": [given.fields() for _, given in self._side_inputs],
+            "output": str(self._output) if self._output is not None else None,
+            "arguments": [self._argument(value) for value in self._arguments],
+            "allow_reuse": self._allow_reuse,
+        }
+        return without_nothing(found)
+
+    def _argument(self, value: Any) -> Any:
+        for given, named in (*self._inputs, *self._side_inputs):
+            if value is given:
+                return f"${{{{inputs.{named.name}}}}}"
+        if isinstance(value, PipelineParameter):
+            return value.default_value
+        if isinstance(value, Output):
+            return str(Path(value.path or "").absolute())
+        return str(value) if isinstance(value, Path) else value
+
+
+def _named(inputs: Iterable[Input | str | Path], prefix: str) -> list[tuple[Any, Input]]:
+    """Each input as it was given, and as it is, with a name."""
+    found = []
+    for number, given in enumerate(inputs):
+        data = given if isinstance(given, Input) else Input(path=str(given))
+        found.append((given, replace(data, name=data.name or f"{prefix}_{number}")))
+    return found

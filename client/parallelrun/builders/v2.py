@@ -1,0 +1,158 @@
+"""v2: `parallel_run_function` and `RunFunction` (reference §2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self
+
+from parallelrun.builders.parts import Environment, Input, Output, without_nothing
+from parallelrun.errors import InvalidInput
+
+_LITERALS = ("number", "integer", "string", "boolean")
+
+
+@dataclass(kw_only=True)
+class RunFunction:
+    """What a parallel job runs."""
+
+    entry_script: str
+    code: str | None = None
+    program_arguments: str | None = None
+    environment: Environment | str | dict[str, Any] | None = None
+    append_row_to: str | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """As a document has it."""
+        environment = self.environment.document() if isinstance(self.environment, Environment) else self.environment
+        return without_nothing({**asdict(self), "type": "run_function", "environment": environment})
+
+
+@dataclass(slots=True, kw_only=True)
+class Parallel:
+    """A parallel job, or a step. Its settings may be changed; calling it with inputs gives another one with those."""
+
+    task: RunFunction
+    name: str | None = None
+    display_name: str | None = None
+    description: str | None = None
+    tags: dict[str, Any] | None = None
+    properties: dict[str, Any] | None = None
+    inputs: Any = field(default_factory=SimpleNamespace)
+    outputs: Any = field(default_factory=SimpleNamespace)
+    input_data: str | None = None
+    mini_batch_size: str | None = None
+    partition_keys: list[str] | None = None
+    compute: str | None = None
+    resources: Any = field(default_factory=SimpleNamespace)
+    retry_settings: Any = None
+    environment_variables: dict[str, str] | None = None
+    logging_level: str | None = None
+    max_concurrency_per_instance: int | None = None
+    error_threshold: int | None = None
+    mini_batch_error_threshold: int | None = None
+    identity: dict[str, Any] | None = None
+    is_deterministic: bool | None = None
+
+    def __call__(self, **inputs: Any) -> Self:
+        """The same job with these inputs: paths, values, or Inputs.
+
+        Raises:
+            InvalidInput: there is no input of that name.
+        """
+        made = deepcopy(self)
+        for name, given in inputs.items():
+            declared = getattr(made.inputs, name, None)
+            if declared is None:
+                has = ", ".join(vars(made.inputs)) or "none"
+                raise InvalidInput.at(f"/inputs/{name}", "there is no such input", f"it has: {has}")
+            setattr(made.inputs, name, _given(declared, given))
+        return made
+
+    def document(self) -> dict[str, Any]:
+        """The document that says the same."""
+        plain = {
+            part.name: getattr(self, part.name)
+            for part in fields(self)
+            if part.name not in {"task", "inputs", "outputs", "resources", "retry_settings"}
+        }
+        return without_nothing({
+            "type": "parallel",
+            **plain,
+            "inputs": {name: _declaration(given) for name, given in vars(self.inputs).items()},
+            "outputs": {name: given.fields() for name, given in vars(self.outputs).items()},
+            "resources": without_nothing(vars(self.resources)) or None,
+            "retry_settings": _mapping(self.retry_settings) or None,
+            "task": self.task.fields(),
+        })  # fmt: skip
+
+
+def parallel_run_function(
+    *,
+    task: RunFunction,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, Output] | None = None,
+    instance_count: int | None = None,
+    instance_type: str | None = None,
+    docker_args: str | None = None,
+    shm_size: str | None = None,
+    retry_settings: Any = None,
+    **settings: Any,
+) -> Parallel:
+    """A parallel job as `azure.ai.ml.parallel.parallel_run_function` takes it.
+
+    Args:
+        inputs: Inputs by name; with a path, the job can be submitted as it is; otherwise call it with paths.
+        settings: the other fields of `Parallel`.
+
+    Raises:
+        TypeError: there is no such field.
+    """
+    resources = {
+        "instance_count": instance_count, "instance_type": instance_type, "docker_args": docker_args,
+        "shm_size": shm_size,
+    }  # fmt: skip
+    return Parallel(
+        task=task,
+        inputs=SimpleNamespace(**(inputs or {})),
+        outputs=SimpleNamespace(**(outputs or {})),
+        resources=SimpleNamespace(**without_nothing(resources)),
+        retry_settings=SimpleNamespace(**(_mapping(retry_settings) or {})),
+        **settings,
+    )
+
+
+def _given(declared: Any, given: Any) -> Any:
+    """An input as it is declared, with what it is called with."""
+    if not isinstance(declared, Input):
+        return given
+    if isinstance(given, Input):
+        return replace(declared, **given.fields())
+    is_value = declared.type in _LITERALS or (declared.type is None and not isinstance(given, str | Path))
+    return replace(declared, default=given) if is_value else replace(declared, path=str(given))
+
+
+def _declaration(given: Any) -> Any:
+    if not isinstance(given, Input):
+        return {"type": _type_of(given), "default": given}
+    return {name: value for name, value in given.fields().items() if name != "name"}
+
+
+def _type_of(value: object) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+    return "string"
+
+
+def _mapping(value: Any) -> dict[str, Any] | None:
+    if value is None or isinstance(value, dict):
+        return value
+    return without_nothing(vars(value))

@@ -1,0 +1,171 @@
+"""Jobs as Python objects say what the documents say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from parallelrun import (
+    Environment,
+    Input,
+    InvalidInput,
+    Output,
+    ParallelRunConfig,
+    ParallelRunStep,
+    PipelineParameter,
+    RunFunction,
+    parallel_run_function,
+)
+from parallelrun.jobs import read_any
+
+HERE = Environment(name="here")
+
+
+@pytest.fixture(autouse=True)
+def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def config(**changes: Any) -> ParallelRunConfig:
+    fields: dict[str, Any] = {
+        "environment": HERE, "entry_script": "score.py", "source_directory": "src", "error_threshold": 10,
+        "output_action": "append_row", "compute_target": "cluster", "node_count": 2,
+    }  # fmt: skip
+    return ParallelRunConfig(**{**fields, **changes})
+
+
+def wrong(**changes: Any) -> set[str]:
+    with pytest.raises(InvalidInput) as caught:
+        config(**changes)
+    return {problem.pointer.rpartition("/")[2] for problem in caught.value.problems}
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("environment", "azureml:x"),
+        ("error_threshold", -2),
+        ("output_action", "append"),
+        ("node_count", 0),
+        ("process_count_per_node", 0),
+        ("mini_batch_size", "1.5kb"),
+        ("run_max_try", 0),
+        ("run_invocation_timeout", 0),
+        ("append_row_file_name", "a/b"),
+        ("allowed_failed_percent", 101),
+        ("logging_level", "info"),
+        ("entry_script", PipelineParameter("script", "x.py")),
+        ("partition_keys", PipelineParameter("keys", "no json")),
+    ],
+)
+def test_a_wrong_field_of_a_configuration_is_told_at_once(field: str, value: object) -> None:
+    assert wrong(**{field: value}) == {field}
+
+
+def test_keys_and_a_size_exclude_each_other() -> None:
+    assert wrong(partition_keys=["a"], mini_batch_size=5) == {"partition_keys"}
+
+
+def test_a_step_is_a_job(tmp_path: Path) -> None:
+    model = Input(path="model").as_named_input("model")
+    step = ParallelRunStep(
+        "score-all",
+        config(
+            mini_batch_size=PipelineParameter("size", "1kb"), run_max_try=PipelineParameter("tries", 4),
+            environment=Environment(name="e", pip=["six"]), allowed_failed_count=3,
+        ),
+        [Input(path="data").as_named_input("images"), "more"],
+        output=Output(path="out"),
+        side_inputs=[model],
+        arguments=["--model", model, "--n", 20, "--limit", PipelineParameter("limit", 0.5)],
+    )  # fmt: skip
+    spec = read_any(step).spec
+    assert (spec.name, spec.code, spec.output) == ("score-all", f"{tmp_path}/src", f"{tmp_path}/out")
+    assert spec.data_paths() == [f"{tmp_path}/data", f"{tmp_path}/more"]
+    assert spec.argv() == ["--model", f"{tmp_path}/model", "--n", "20", "--limit", "0.5"]
+    assert (spec.size.bytes, spec.run_max_try, spec.mini_batch_error_threshold) == (1024, 4, 3)
+    assert spec.environment.requirements == ["six"]
+
+
+@pytest.mark.parametrize(
+    "changes, where",
+    [
+        ({"name": "Bad_Name"}, "/name"),
+        ({"output": None}, "/output"),
+        ({"arguments": ["--mini_batch_size", 5]}, "/arguments/0"),
+        ({"inputs": ["a", Input(type="mltable", path="b")]}, "/inputs"),
+        ({"side_inputs": [Input(type="mltable", path="b")]}, "/side_inputs/side_input_0/type"),
+    ],
+)
+def test_a_step_is_checked_when_it_is_made(changes: dict[str, Any], where: str) -> None:
+    fields: dict[str, Any] = {
+        "name": "score", "parallel_run_config": config(), "inputs": ["a"], "output": "out", **changes,
+    }  # fmt: skip
+    with pytest.raises(InvalidInput) as caught:
+        ParallelRunStep(**fields)
+    assert where in {problem.pointer for problem in caught.value.problems}
+
+
+def test_a_configuration_survives_its_file_but_for_what_v1_leaves_out(tmp_path: Path) -> None:
+    made = config(mini_batch_size="5", environment=Environment(name="e", pip=["six"]), allowed_failed_count=3)
+    made.save_to_yaml(tmp_path / "config.yml")
+    assert set(yaml.safe_load((tmp_path / "config.yml").read_text())) == {"parallel_run_config"}
+    found = ParallelRunConfig.load_yaml("a workspace", tmp_path / "config.yml")
+    made.allowed_failed_count = None
+    assert found.document() == made.document()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "parallel_run_config: {no_such_field: 1}", "parallel_run_config: {}"])
+def test_a_file_without_a_configuration_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.yml").write_text(text)
+    with pytest.raises(InvalidInput):
+        ParallelRunConfig.load_yaml(tmp_path / "config.yml")
+
+
+def function(**changes: Any) -> Any:
+    fields: dict[str, Any] = {
+        "name": "score",
+        "inputs": {"files": Input(type="uri_folder"), "model": Input(type="uri_folder", optional=True), "limit": 3},
+        "outputs": {"scores": Output(type="uri_file")},
+        "input_data": "${{inputs.files}}",
+        "mini_batch_size": "5",
+        "instance_count": 2,
+        "retry_settings": {"max_retries": 1, "timeout": 30},
+        "task": RunFunction(
+            code="./src", entry_script="score.py", environment="azureml:e@latest",
+            program_arguments="--limit ${{inputs.limit}} $[[--model ${{inputs.model}}]]",
+            append_row_to="${{outputs.scores}}",
+        ),
+        **changes,
+    }  # fmt: skip
+    return parallel_run_function(**fields)
+
+
+def test_a_parallel_run_function_called_with_inputs_is_a_job(tmp_path: Path) -> None:
+    component = function()
+    job = component(files="data", limit=7)
+    job.resources.instance_count = 4
+    job.outputs.scores.path = "out.csv"
+    spec = read_any(job).spec
+    assert (spec.data_paths(), spec.instance_count, spec.run_max_try) == ([f"{tmp_path}/data"], 4, 2)
+    assert (spec.argv(), spec.outputs["scores"].path) == (["--limit", "7"], f"{tmp_path}/out.csv")
+    assert component.resources.instance_count == 2, "what it was made from stays"
+    assert read_any(component(files=Input(path="data", mode="download"), model="m")).spec.argv()[2:] == [
+        "--model", f"{tmp_path}/m",
+    ]  # fmt: skip
+
+
+def test_what_is_wrong_with_a_parallel_run_function_is_told() -> None:
+    with pytest.raises(InvalidInput, match="no such input"):
+        function()(fils="data")
+    with pytest.raises(InvalidInput, match="path is required"):
+        read_any(function())
+    with pytest.raises(InvalidInput, match="mini_batch_size"):
+        read_any(function(mini_batch_size=5)(files="data"))
+    with pytest.raises(TypeError):
+        function(no_such_field=1)
+    with pytest.raises(AttributeError):
+        function().no_such_field = 1
