@@ -57,6 +57,7 @@ class Agent:
         self._beat_at = 0.0
         self._told_state = ""
         self._look_at = 0.0
+        self._limit_s = 0.0
         self._wake, self._wake_end = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self._wake_end, False)
@@ -138,7 +139,10 @@ class Agent:
         """No call may outlast the trust in a lease: while it waits, nobody ends the workers whose time is up."""
         now = time.monotonic()
         trusted_s = min((job.machine.trusted_s(now) for job in self._jobs.values() if job.workers), default=_ANSWER_S)
-        limit_wait(self._redis, max(_LEAST_ANSWER_S, min(trusted_s, _ANSWER_S)))
+        limit_s = max(_LEAST_ANSWER_S, min(trusted_s, _ANSWER_S))
+        if limit_s != self._limit_s:
+            limit_wait(self._redis, limit_s)
+            self._limit_s = limit_s
 
     def _come_back(self) -> None:
         run_id = server_run_id(self._redis)

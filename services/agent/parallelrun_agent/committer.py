@@ -22,7 +22,7 @@ from parallelrun_core.telemetry import logger
 
 log = logger()
 
-_GATHER_S = 0.002
+_GATHER_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class NodeJob:
 
     def __init__(self, redis: Redis, folder: JobFolder, settings: AgentSettings, watch: Watch) -> None:
         self.folder = folder
+        self._path = folder.path
         self.job_id = folder.job_id
         record = folder.record()
         spec = record.job_spec()
@@ -164,7 +165,7 @@ class NodeJob:
 
     def _deliver(self, worker: Worker, entry: InHand) -> None:
         try:
-            found = resolve(self.folder.path, message.decode(entry.delivery.message))
+            found = resolve(self._path, message.decode(entry.delivery.message))
             kind, payload = packet_of(found)
         except (ParallelRunError, OSError, StopIteration) as error:
             if isinstance(error, OSError) and is_disk_trouble(error):

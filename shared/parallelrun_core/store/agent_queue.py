@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from parallelrun_core.ids import new_nonce
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
-from parallelrun_core.store.scripts import script
+from parallelrun_core.store.scripts import QuickScript, script
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -83,7 +83,7 @@ class AgentQueue:
         self._node = node
         self._lease_ms = lease_ms
         keys = JobKeys(job_id)
-        self._turn = script(redis, "turn")
+        self._turn = QuickScript(redis, script(redis, "turn"))
         self._turn_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.nodes,
             keys.outcomes, keys.twins,

@@ -14,15 +14,19 @@ local state = redis.call('HGET', KEYS[1], 'state')
 if not state then return {'gone'} end
 
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if mode ~= 'join' and not redis.call('ZSCORE', KEYS[7], session) then return {'lost', state} end
-redis.call('ZADD', KEYS[7], now + ARGV[3], session)
+local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
+local ended = redis.call('ZSCORE', KEYS[7], session)
+if mode ~= 'join' and not ended then return {'lost', state} end
+-- Quick turns need not write each time: agents stop trusting a lease long before its last fiftieth.
+if not ended or ended + ARGV[3] / 50 < ends then redis.call('ZADD', KEYS[7], ends, session) end
 
 local at = 10
 local refused = 0
 
--- A mini-batch may have been given out a second time (speculate.lua): the first delivery is then in `twins`.
-local have_twins = redis.call('EXISTS', KEYS[10]) == 1
+-- Most jobs have neither. A mini-batch may have been given out a second time (speculate.lua): its first delivery is then
+-- in `twins`. Or a try or a delivery before may have gone wrong.
+local unusual = redis.call('EXISTS', KEYS[10], KEYS[5], KEYS[6]) > 0
+local have_twins = unusual and redis.call('EXISTS', KEYS[10]) == 1
 local function twin(id) return have_twins and redis.call('HGET', KEYS[10], id) end
 
 -- Ends one delivery that decided nothing; true when the mini-batch is with nobody else and must be given out anew.
@@ -74,7 +78,7 @@ if #decided > 0 then
   redis.call('HDEL', KEYS[4], unpack(decided))
   redis.call('HDEL', KEYS[3], unpack(decided))
   if have_twins then redis.call('HDEL', KEYS[10], unpack(decided)) end
-  if redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
+  if unusual then
     redis.call('HDEL', KEYS[5], unpack(decided))
     redis.call('HDEL', KEYS[6], unpack(decided))
   end
