@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from parallelrun_core.message import encode_files
 from parallelrun_master.listing import Chunk
+from parallelrun_master.name_bag import NameBag
 
 
 class KeyedFiles(NamedTuple):
@@ -47,23 +47,15 @@ def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> It
         yield Cut(encode(groups, items), items)
 
 
-def without_known(chunks: Iterable[Chunk], known: dict[bytes, Counter[bytes]]) -> Iterator[Chunk]:
+def without_known(chunks: Iterable[Chunk], known: NameBag) -> Iterator[Chunk]:
     """Leave out the files that the manifest has already: for a leader that goes on with another's listing.
 
     A file that is listed twice is there twice, so each one that is known is left out as often as it is known.
     """
     for folder, names in chunks:
-        seen = known.get(folder)
-        fresh = names if not seen else [name for name in names if not _take(seen, name)]
+        fresh = known.take(folder, names)
         if fresh:
             yield folder, fresh
-
-
-def _take(seen: Counter[bytes], name: bytes) -> bool:
-    if not seen[name]:
-        return False
-    seen[name] -= 1
-    return True
 
 
 def by_keys(chunks: Iterable[Chunk], values_of: Callable[[bytes], tuple[str | None, ...]]) -> list[KeyedFiles]:

@@ -28,6 +28,7 @@ from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, sa
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.listing import Chunk, Listing
+from parallelrun_master.name_bag import NameBag
 
 _SAMPLE_FILES = 32
 
@@ -36,7 +37,7 @@ _SAMPLE_FILES = 32
 class Known:
     """What the manifest of earlier leaders holds, as often as it does."""
 
-    files: dict[bytes, Counter[bytes]] = field(default_factory=dict)
+    files: NameBag = field(default_factory=NameBag)
     pieces: Counter[tuple[bytes, int]] = field(default_factory=Counter)
     keys: set[tuple[int, tuple[str | None, ...]]] = field(default_factory=set)
     mini_batches: int = 0
@@ -56,7 +57,7 @@ def known_in(folder: Path) -> Known:
             known.pieces.update((piece.path, piece.start) for piece in described.pieces)
             known.keys.add((described.input, tuple(described.keys)))
         for where, names in groups:
-            known.files.setdefault(where, Counter()).update(names)
+            known.files.add(where, names)
     return known
 
 

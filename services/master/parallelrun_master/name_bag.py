@@ -1,0 +1,63 @@
+"""The files of a listing that was broken off, in a few bytes each, for the leader that goes on with it.
+
+Twenty million names as Python objects are gigabytes. A digest of each is enough to know it again: of its twelve bytes
+two say in which bucket the other ten lie. That any two of twenty million
+files have the same one is as likely as 2 in 10^15. (To compare only the last name of each folder would be less still,
+but then a folder would have to be listed in the same order twice, which no file system promises.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+_BUCKETS = 1 << 16
+_KEPT = 10
+
+
+class NameBag:
+    """Files by folder and name, each as often as it was put in.
+
+    Args:
+        buckets: how many parts to search in; a few hundred files in each are searched in a microsecond.
+    """
+
+    def __init__(self, buckets: int = _BUCKETS) -> None:
+        self._count = buckets
+        self._buckets: dict[int, bytearray] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._buckets)
+
+    def add(self, folder: bytes, names: Iterable[bytes]) -> None:
+        """Put these in."""
+        start = self._start(folder)
+        for name in names:
+            number, kept = self._digest(start, name)
+            self._buckets.setdefault(number, bytearray()).extend(kept)
+
+    def take(self, folder: bytes, names: list[bytes]) -> list[bytes]:
+        """Take these out; returns those that are not in it."""
+        start = self._start(folder)
+        return [name for name in names if not self._take(*self._digest(start, name))]
+
+    def _take(self, number: int, kept: bytes) -> bool:
+        bucket = self._buckets.get(number)
+        at = bucket.find(kept) if bucket else -1
+        while bucket and at >= 0 and at % _KEPT:  # across the border of two
+            at = bucket.find(kept, at + 1)
+        if not bucket or at < 0:
+            return False
+        bucket[at : at + _KEPT] = bucket[-_KEPT:]
+        del bucket[-_KEPT:]
+        return True
+
+    @staticmethod
+    def _start(folder: bytes) -> hashlib.blake2b:
+        return hashlib.blake2b(folder + b"\0", digest_size=2 + _KEPT)
+
+    def _digest(self, start: hashlib.blake2b, name: bytes) -> tuple[int, bytes]:
+        both = start.copy()
+        both.update(name)
+        digest = both.digest()
+        return int.from_bytes(digest[:2], "big") % self._count, digest[2:]
