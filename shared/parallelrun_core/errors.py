@@ -7,6 +7,7 @@
     ├── NotFound                no such job, log, output or node                            404
     ├── Conflict                the state of the job doesn't allow this                     409
     ├── Unavailable             Redis or the shared folder can't be reached right now       503
+    ├── NewerSchema             a newer release has written this                            409
     ├── CorruptLog              a record log or message can't be read                       500
     └── Fenced                  this process is no longer the one that may do this          409
 
@@ -90,6 +91,13 @@ class Unavailable(ParallelRunError):
     code = "unavailable"
     http_status = 503
     retryable = True
+
+
+class NewerSchema(ParallelRunError):
+    """A newer release of ParallelRun has written this; this one can't read it."""
+
+    code = "newer_schema"
+    http_status = 409
 
 
 class CorruptLog(ParallelRunError):

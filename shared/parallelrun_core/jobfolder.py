@@ -25,6 +25,7 @@ from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.progress import Progress
 from parallelrun_core.recordlog import sync_folder, write_once
+from parallelrun_core.schema import SCHEMA, decode
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import JobFailure
@@ -33,7 +34,7 @@ from parallelrun_core.store.registry import JobFailure
 class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     """`job.json`: what was submitted."""
 
-    schema: int = 1
+    schema: int = SCHEMA
     job_id: str
     submitted: float
     code: str
@@ -49,7 +50,7 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
 class JobResult(msgspec.Struct, kw_only=True, frozen=True):
     """`result.json`: how it ended."""
 
-    schema: int = 1
+    schema: int = SCHEMA
     job_id: str
     state: JobState
     started: float | None
@@ -67,7 +68,7 @@ class JobResult(msgspec.Struct, kw_only=True, frozen=True):
 class Reopening(msgspec.Struct, kw_only=True, frozen=True):
     """`reopened.<generation>.json`: a job that had ended goes on, with the plan that it had."""
 
-    schema: int = 1
+    schema: int = SCHEMA
     generation: int
     at: float
     retry_failed: bool
@@ -154,9 +155,10 @@ class JobFolder:
 
         Raises:
             NotFound: there is no such job.
+            NewerSchema: a newer release has made it.
         """
         try:
-            return msgspec.json.decode((self.path / "job.json").read_bytes(), type=JobRecord)
+            return decode((path := self.path / "job.json").read_bytes(), JobRecord, path)
         except FileNotFoundError as error:
             raise NotFound(f"There is no job {self.job_id!r}.") from error
 
@@ -170,7 +172,8 @@ class JobFolder:
         generation = self.generation()
         if not generation:
             return None
-        return msgspec.json.decode((self.path / f"reopened.{generation}.json").read_bytes(), type=Reopening)
+        path = self.path / f"reopened.{generation}.json"
+        return decode(path.read_bytes(), Reopening, path)
 
     def reopen(self, reopening: Reopening) -> None:
         """Begin a new generation, durably.
@@ -190,7 +193,7 @@ class JobFolder:
     def result(self) -> JobResult | None:
         """How the job ended, or None while it hasn't, or goes on again."""
         try:
-            return msgspec.json.decode(self._result_file().read_bytes(), type=JobResult)
+            return decode((path := self._result_file()).read_bytes(), JobResult, path)
         except FileNotFoundError:
             return None
 

@@ -15,12 +15,13 @@ import msgspec
 
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.recordlog import RecordWriter, read_records
+from parallelrun_core.schema import SCHEMA, decode
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """First record of each file of a term log."""
 
-    schema: int = 1
+    schema: int = SCHEMA
     term: int
     accepted: dict[str, int]
     """How many bytes of each earlier term's file count: term (as text) → length."""
@@ -63,6 +64,7 @@ def spans(folder: Path, name: str) -> list[Span]:
 
     Raises:
         CorruptLog: the header of a file can't be read.
+        NewerSchema: a newer release has written it.
     """
     for term in reversed(terms(folder, name)):
         first = next(read_records(file_of(folder, name, term)), None)
@@ -70,7 +72,7 @@ def spans(folder: Path, name: str) -> list[Span]:
             continue  # its leader died before the header was durable, so it decided nothing
         start, payload = first
         try:
-            header = msgspec.json.decode(payload, type=Header)
+            header = decode(payload, Header, file_of(folder, name, term))
         except msgspec.DecodeError as error:
             raise CorruptLog(f"{file_of(folder, name, term)}: unreadable header: {error}") from error
         earlier = [Span(int(t), _first_record(folder, name, int(t)), end) for t, end in header.accepted.items()]

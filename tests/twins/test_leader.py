@@ -12,11 +12,12 @@ import redis
 from parallelrun_api import problems, submissions
 from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.segments import Segment
-from parallelrun_core import decisions
+from parallelrun_core import decisions, schema
 from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.store.registry import Registry
 from parallelrun_master import course as course_module
 from parallelrun_master.ledger import Ledger
+from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site
 from tests.twins.sabotage import always, damage, nothing, without
@@ -24,6 +25,7 @@ from tests.unit.api import test_parts as parts
 from tests.unit.api import test_problems as answers
 from tests.unit.concatenator import test_merge as merge
 from tests.unit.core import test_decisions as log
+from tests.unit.core import test_golden as golden
 from tests.unit.core import test_paths as paths
 from tests.unit.master import test_course as course
 from tests.unit.master import test_ledger as ledger
@@ -147,3 +149,16 @@ def test_trust_in_a_redis_that_evicts_is_found(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(parts, "unfit", always([]))
     with damage():
         parts.test_which_redis_is_fit({"maxmemory_policy": "allkeys-lru"}, 1)
+
+
+def test_a_newer_folder_that_is_read_as_if_it_were_ours_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "SCHEMA", 2)
+    folder = opened("v1", tmp_path)
+    with damage():
+        golden.test_what_a_newer_release_has_written_is_refused_with_words(
+            folder,
+            golden.newer_json("result.json"),
+            lambda _: schema.decode(b'{"schema": 2}', schema._Versioned, tmp_path),
+        )

@@ -22,7 +22,7 @@ from parallelrun_agent.gpus import GpuPool, find_gpus
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.plans import fresh_folder
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import NewerSchema, NotFound
 from parallelrun_core.ids import new_session
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.states import JobState
@@ -203,6 +203,9 @@ class Agent:
             job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._watch)
         except NotFound:
             log.warning("job_folder_missing", job_id=job_id, root=str(self._settings.root))
+            return None
+        except NewerSchema as error:
+            log.error("job_too_new", job_id=job_id, reason=str(error))
             return None
         self._jobs[job_id] = job
         job.turn(now)

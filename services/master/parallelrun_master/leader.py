@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_core import failpoints
 from parallelrun_core.disktrouble import is_disk_trouble
-from parallelrun_core.errors import Conflict, Fenced, NotFound
+from parallelrun_core.errors import Conflict, Fenced, NewerSchema, NotFound
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.registry import JobFailure
@@ -34,6 +34,7 @@ class Leader:
 
     Raises:
         NotFound: there is no such job.
+        NewerSchema: a newer release has made it.
     """
 
     def __init__(self, redis: Redis, job_id: str, settings: MasterSettings) -> None:
@@ -57,6 +58,9 @@ class Leader:
             term.end()
         except Fenced as error:
             term.log.warning("fenced", reason=str(error))
+        except NewerSchema as error:
+            term.log.error("job_too_new", reason=str(error))  # a master of that release may go on
+            term.end()
         except CONNECTION_ERRORS:
             raise  # the next leader goes on
         except Exception as error:

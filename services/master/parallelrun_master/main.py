@@ -11,7 +11,7 @@ import signal
 import threading
 
 from parallelrun_core import telemetry
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import NewerSchema, NotFound
 from parallelrun_core.health import serve_health
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import die_with_parent_if_told
@@ -70,9 +70,12 @@ class Master:
         """Make jobs known that have a folder and no result, and of which this Redis knows nothing."""
         for path in sorted((self._settings.root / "jobs").glob("job_*/job.json")):
             folder = JobFolder(self._settings.root, path.parent.name)
-            if folder.result() is None and registry.state(folder.job_id) is None:
-                self._log.warning("job_adopted", job_id=folder.job_id)
-                registry.add_job(folder.job_id, submitted=folder.record().submitted)
+            try:
+                if folder.result() is None and registry.state(folder.job_id) is None:
+                    registry.add_job(folder.job_id, submitted=folder.record().submitted)
+                    self._log.warning("job_adopted", job_id=folder.job_id)
+            except NewerSchema as error:
+                self._log.error("job_too_new", job_id=folder.job_id, reason=str(error))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -37,6 +37,7 @@ EXPECTED = {
     errors.NotFound: (404, "not_found"),
     errors.Conflict: (409, "conflict"),
     errors.Unavailable: (503, "unavailable"),
+    errors.NewerSchema: (409, "newer_schema"),
     errors.CorruptLog: (500, "corrupt_log"),
     errors.Fenced: (409, "fenced"),
     http_errors.HttpError: (500, "internal_error"),
