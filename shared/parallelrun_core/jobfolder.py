@@ -62,6 +62,8 @@ class JobResult(msgspec.Struct, kw_only=True, frozen=True):
     output_sha256: str = ""
     order: str = ""
     """`sorted`, or `listing` when a folder was too large to be sorted."""
+    warnings: list[str] = []
+    """What a user should know of an output, though the job has completed."""
     failure: JobFailure | None = None
 
 

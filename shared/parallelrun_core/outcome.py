@@ -64,6 +64,8 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True):
     failure: Failure | None = None
     load_s: float = 0.0
     """How long reading or copying the data took, before run()."""
+    line_breaks: int = 0
+    """Inside rows of text: each of them makes one row look like two."""
     detail: str = ""
     """Of a try that failed: JSON with the first of the mini-batch's files."""
 

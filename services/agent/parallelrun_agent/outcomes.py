@@ -37,6 +37,7 @@ class Answer:
     items: int = 0
     """What the worker found in the mini-batch."""
     rows: int = 0
+    line_breaks: int = 0
     run_s: float = 0.0
     process_s: float = 0.0
     failure: Failure | None = None
@@ -49,12 +50,20 @@ def parse_answer(kind: int, payload: bytes) -> Answer:
         CorruptLog: it is neither; somebody else wrote it.
     """
     try:
-        _, offset, length, crc, items, rows, run_s, process_s = frames.RESULT.unpack_from(payload)
+        _, offset, length, crc, items, rows, line_breaks, run_s, process_s = frames.RESULT.unpack_from(payload)
     except struct.error as error:
         raise CorruptLog(f"not the answer of a worker: {error}") from error
     failure = parse_failure(payload[frames.RESULT.size :]) if kind == frames.FAILED else None
     return Answer(
-        offset=offset, length=length, crc=crc, items=items, rows=rows, run_s=run_s, process_s=process_s, failure=failure
+        offset=offset,
+        length=length,
+        crc=crc,
+        items=items,
+        rows=rows,
+        line_breaks=line_breaks,
+        run_s=run_s,
+        process_s=process_s,
+        failure=failure,
     )
 
 
@@ -109,6 +118,7 @@ class Recorder:
             process_s=answer.process_s,
             failure=answer.failure,
             load_s=entry.load_s,
+            line_breaks=answer.line_breaks,
             detail=detail_of(delivery.mini_batch, delivery.message) if answer.failure else "",
         )
 

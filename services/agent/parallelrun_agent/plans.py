@@ -16,6 +16,7 @@ from parallelrun_agent.worker_process import WorkerPlan
 from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.rowformat import row_format
 from parallelrun_core.spec import JobSpec
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
@@ -46,7 +47,13 @@ class PlanMaker:
         self._local = settings.local_folder / folder.job_id
         self._workers = spec.max_concurrency_per_instance or settings.slots
         self._mask = Mask({"environment_variables": spec.environment_variables})
-        self._output = folder.output_file(spec).parent
+        output = folder.output_file(spec)
+        self._output = output.parent
+        self._output_settings = {
+            "format": row_format(output, header=spec.append_row_dataframe_header),
+            "separator": spec.append_row_separator,
+            "safe": spec.append_row_safe_output,
+        }
         self._argv = self._make_argv()
         self._environment = self._make_environment()
         self._next_process = 0
@@ -108,6 +115,7 @@ class PlanMaker:
                 "logs": str(logs),
                 "output_dir": str(self._output),
                 "working_dir": str(self._local),
+                "output": self._output_settings,
                 "nice": self._spec.nice,
                 "workers": self._workers,
                 "profiling_module": self._spec.profiling_module,

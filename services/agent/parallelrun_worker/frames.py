@@ -40,8 +40,9 @@ STOPPED = 5
 NOT_KEPT = 6
 LOADED = 7
 HEAD = struct.Struct("<BI")
-RESULT = struct.Struct("<QQQIIIdd")
-"""mini-batch, offset and length of its rows in the part file, crc32, items, rows returned, s in run(), CPU seconds.
+RESULT = struct.Struct("<QQQIIIIdd")
+"""mini-batch, offset and length of its rows in the part file, crc32, items, rows returned, line breaks inside
+rows of text, seconds in run(), CPU seconds.
 
 `items` is what the worker found; for a list of files the agent knows it as well."""
 LOAD = struct.Struct("<QId")

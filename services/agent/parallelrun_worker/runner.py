@@ -13,7 +13,7 @@ from parallelrun_worker.entry_script import EntryScript
 from parallelrun_worker.log_files import LineFile
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.profiling import Profiler
-from parallelrun_worker.rows import BadReturn, render
+from parallelrun_worker.rows import BadReturn, Render, renderer
 
 _DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 _MAX_TRACEBACK = 16_000
@@ -41,6 +41,7 @@ class Runner:
         self._pid = os.getpid()
         self._log: LineFile
         self._profiler: Profiler | None = None
+        self._render: Render
 
     def main(self, config: dict[str, Any]) -> int:
         """Work until the agent asks for the end; returns the exit code."""
@@ -67,6 +68,7 @@ class Runner:
     def _begin(self, config: dict[str, Any]) -> EntryScript:
         arguments = (config["code"], config["entry_script"], config["job_id"])
         self._log.write("INFO", f"Importing {config['entry_script']}, then init().", at_once=True)
+        self._render = renderer(config["output"])
         script = EntryScript(*arguments)
         if self._profiler is not None:
             script.under(self._profiler.call)
@@ -93,11 +95,11 @@ class Runner:
             returned = script.run(mini_batch, found) if items else []
             run_s = time.perf_counter() - began
             self._only_the_worker_goes_on()
-            data, rows = render(returned)
+            data, rows, breaks = self._render(returned)
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
             self._only_the_worker_goes_on()
             run_s = time.perf_counter() - began
-            result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, run_s, time.process_time() - cpu_began)
+            result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, 0, run_s, time.process_time() - cpu_began)
             self._send(frames.FAILED, result + _describe(error))
             self._log.write(
                 "ERROR",
@@ -119,7 +121,9 @@ class Runner:
             self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode())
             return
         cpu_s = time.process_time() - cpu_began
-        self._send(frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, run_s, cpu_s))
+        self._send(
+            frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, breaks, run_s, cpu_s)
+        )
         self._log.write(
             "INFO", f"Mini-batch {mini_batch}: run() took {run_s:.3f} s, {rows} rows of {items} items, done."
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
@@ -58,11 +59,13 @@ def concatenate(job_id: str) -> None:
 
     began = time.monotonic()
     try:
-        target = folder.output_file(folder.record().job_spec())
+        spec = folder.record().job_spec()
+        target = folder.output_file(spec)
         table = SegmentTable(folder.path)
         progress.bytes_to_concatenate = table.bytes
-        merged = merge(table.in_order(), folder.parts, target, show)
-        made = Concatenated(str(target), merged.length, merged.sha256)
+        assembler, notes = assembler_of(spec, target, table, folder.parts)
+        merged = merge(table.in_order(), folder.parts, target, show, assembler)
+        made = Concatenated(str(target), merged.length, merged.sha256, notes=notes)
         log.info("concatenated", segments=len(table), bytes=merged.length, seconds=round(time.monotonic() - began, 3))
     except (OSError, ParallelRunError, NotFound) as error:
         if isinstance(error, OSError) and is_disk_trouble(error):

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core import failpoints
@@ -22,6 +22,13 @@ _BLOCK_BYTES = 1 << 20  # so small that it stays in the processor's cache from r
 _SYNC_EVERY_BYTES = 64 << 20
 
 
+def _not_committed(segment: Segment) -> CorruptLog:
+    return CorruptLog(
+        f"the rows of mini-batch {segment.mini_batch} in parts/{segment.part} (offset {segment.offset}, "
+        f"{segment.length} bytes) are not what was committed"
+    )
+
+
 class Merged(NamedTuple):
     """What was written."""
 
@@ -29,8 +36,29 @@ class Merged(NamedTuple):
     sha256: str
 
 
-def merge(segments: Iterable[Segment], parts: Path, target: Path, progress: Callable[[int], None]) -> Merged:
-    """Write the segments to `target`, one behind the other.
+class Assembler(Protocol):
+    """Makes the output of segments; the same one from the same ones."""
+
+    def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
+        """Write all of them to the output."""
+
+
+class OneBehindTheOther:
+    """Lines need nothing but to be copied."""
+
+    def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
+        for segment in segments:
+            parts.copy(segment, output)
+
+
+def merge(
+    segments: Iterable[Segment],
+    parts: Path,
+    target: Path,
+    progress: Callable[[int], None],
+    assembler: Assembler | None = None,
+) -> Merged:
+    """Make `target` of the segments; lines are put one behind the other.
 
     The file is built beside the target and renamed when it is synced, so a reader sees the whole output or none.
     Running it again gives the same bytes.
@@ -41,11 +69,10 @@ def merge(segments: Iterable[Segment], parts: Path, target: Path, progress: Call
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".merging-{parts.parent.name}-{secrets.token_hex(8)}")
-    opened = _Parts(parts)
+    opened = Parts(parts)
     try:
-        with _Output(beside, progress) as output:
-            for segment in segments:
-                opened.copy(segment, output)
+        with Output(beside, progress) as output:
+            (assembler or OneBehindTheOther()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")
             merged = output.finish()
         failpoints.reach("concatenate.before_rename")
@@ -59,7 +86,7 @@ def merge(segments: Iterable[Segment], parts: Path, target: Path, progress: Call
     return merged
 
 
-class _Output:
+class Output:
     """A new file, block by block. `with` it.
 
     While a block is read and written the one before is hashed, which takes as long as all the rest; and what has been
@@ -78,7 +105,7 @@ class _Output:
         self._synced: Future[None] | None = None
         self._sync_at = _SYNC_EVERY_BYTES
 
-    def __enter__(self) -> _Output:
+    def __enter__(self) -> Output:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -95,6 +122,21 @@ class _Output:
         self._filled += count
         if self._filled == len(self._block):
             self._write()
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Add these bytes; returns how many they are."""
+        rest = memoryview(data).cast("B")
+        while rest:
+            room = self.room(len(rest))
+            room[:] = rest[: len(room)]
+            rest = rest[len(room) :]
+            self.filled(len(room))
+        return memoryview(data).nbytes
+
+    @property
+    def size(self) -> int:
+        """How many bytes were added so far."""
+        return self.length + self._filled
 
     def finish(self) -> Merged:
         """Write what is left, and make all of it durable."""
@@ -128,14 +170,14 @@ class _Output:
         self._sync_at = self.length + _SYNC_EVERY_BYTES
 
 
-class _Parts:
+class Parts:
     """Part files, open for reading; not more at once than file descriptors allow."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._fds: OrderedDict[str, int] = OrderedDict()
 
-    def copy(self, segment: Segment, output: _Output) -> None:
+    def copy(self, segment: Segment, output: Output) -> None:
         fd = self._open(segment.part)
         at, end, crc = segment.offset, segment.offset + segment.length, 0
         while at < end:
@@ -147,10 +189,18 @@ class _Parts:
             output.filled(count)
             at += count
         if at < end or crc != segment.crc:
-            raise CorruptLog(
-                f"the rows of mini-batch {segment.mini_batch} in parts/{segment.part} (offset {segment.offset}, "
-                f"{segment.length} bytes) are not what was committed"
-            )
+            raise _not_committed(segment)
+
+    def read(self, segment: Segment) -> bytes:
+        """All of a segment, checked."""
+        data = self.begin(segment, segment.length)
+        if len(data) < segment.length or zlib.crc32(data) != segment.crc:
+            raise _not_committed(segment)
+        return data
+
+    def begin(self, segment: Segment, length: int) -> bytes:
+        """So many bytes of the beginning of a segment, unchecked."""
+        return os.pread(self._open(segment.part), min(length, segment.length), segment.offset)
 
     def _open(self, part: str) -> int:
         fd = self._fds.get(part)

@@ -64,6 +64,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
+            warnings=[*(made.notes if made else []), *_line_breaks(ledger.decided.line_breaks if made else 0)],
             failure=status.failure,
         )
         term.reports.conclude(result, ledger.errors)
@@ -145,3 +146,11 @@ class Finishing:
             except CONNECTION_ERRORS as error:
                 term.wait_for_redis(error)
         return None
+
+
+def _line_breaks(count: int) -> list[str]:
+    """What to say of rows of text with line breaks inside: nobody can tell where such a row ends."""
+    if not count:
+        return []
+    how = "append_row_safe_output, or an output file whose name ends in .jsonl or .parquet, keeps such rows whole"
+    return [f"Rows hold {count:,} line breaks, so the output has more lines than rows; {how}."]

@@ -50,6 +50,8 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     length: int
     sha256: str
     problem: str = ""
+    notes: list[str] = []
+    """What the user should know of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ class Bench:
                 log=self.logs / "process000.txt", script_logs=self.logs / "files",
                 config={
                     "node": "node000", "logs": str(self.logs), "output_dir": str(folder), "working_dir": str(folder),
-                    "nice": None, "profiling_module": "", "workers": 1, **config,
+                    "nice": None, "output": {"format": "text", "separator": " ", "safe": False},
+                    "profiling_module": "", "workers": 1, **config,
                 },
             )
         )  # fmt: skip

@@ -33,6 +33,7 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, inputs: list
         lines.append(f"Order of the mini-batches: {how}.")
     if result.output:
         lines.append(f"Output: {result.output}, {result.output_bytes:,} bytes, sha256 {result.output_sha256}.")
+    lines += [f"Warning: {warning}" for warning in result.warnings]
     if result.failure is not None:
         why = _why(result.failure)
         lines += ["", *why]

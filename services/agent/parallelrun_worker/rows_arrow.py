@@ -1,0 +1,67 @@
+"""Rows as a stream of Arrow's IPC format, for an output file whose name ends in .parquet.
+
+The column types of one mini-batch are whatever its values are; the concatenator finds the types that fit all.
+"""
+
+from typing import Any
+
+from parallelrun_worker.rows import BadReturn, Rendered, column_names, kind_of
+
+
+def check() -> None:
+    """See to it that there is a pyarrow, before anything is run.
+
+    Raises:
+        ImportError: there is none.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError("An output file that ends in .parquet needs pyarrow in the workers' environment.") from error
+    del pa
+
+
+def render(returned: Any) -> Rendered:
+    """The columns of a DataFrame, the keys of dicts, the places in tuples and arrays, or one column `value`.
+
+    Raises:
+        BadReturn: what `kind_of` raises; or two columns have the same name.
+    """
+    import pyarrow as pa
+
+    kind = kind_of(returned)
+    if not len(returned):
+        return Rendered(b"", 0)
+    names, columns = _of_table(returned) if kind == "table" else _of_rows(returned, kind)
+    if len(set(names)) < len(names):
+        raise BadReturn(f"run() returned a table in which two columns have the same name: {', '.join(names)}")
+    table = pa.table([_array(pa, column) for column in columns], names=names)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return Rendered(sink.getvalue().to_pybytes(), len(returned))
+
+
+def _of_table(table: Any) -> tuple[list[str], list[Any]]:
+    return column_names(table), [table.iloc[:, place] for place in range(len(table.columns))]
+
+
+def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
+    rows = returned.tolist() if kind == "array" else list(returned)
+    if all(isinstance(row, dict) for row in rows):
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return [str(key) for key in keys], [[row.get(key) for row in rows] for key in keys]
+    if all(isinstance(row, (list, tuple)) for row in rows) and len({len(row) for row in rows}) == 1:
+        return [str(place) for place in range(len(rows[0]))], [list(column) for column in zip(*rows, strict=True)]
+    return ["value"], [rows]
+
+
+def _array(pa: Any, column: Any) -> Any:
+    try:
+        made = pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        # Values of more than one kind, or of one that Arrow doesn't know: their text.
+        made = pa.array([None if value is None else str(value) for value in column], pa.string())
+    if isinstance(made, pa.ChunkedArray):
+        made = made.combine_chunks()
+    return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made

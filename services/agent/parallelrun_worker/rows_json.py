@@ -1,0 +1,61 @@
+"""Rows as lines of JSON, for an output file whose name ends in .jsonl or .ndjson."""
+
+import json
+import math
+from typing import Any
+
+from parallelrun_worker.rows import Rendered, column_names, kind_of
+
+
+def render(returned: Any) -> Rendered:
+    """An object for each row of a DataFrame, otherwise the elements themselves.
+
+    An element that is text and holds a JSON object or array already stands as it is, on one line.
+
+    Raises:
+        BadReturn: what `kind_of` raises.
+    """
+    kind = kind_of(returned)
+    if kind == "table":
+        names = column_names(returned)
+        values: Any = (dict(zip(names, row, strict=True)) for row in returned.itertuples(index=False, name=None))
+    else:
+        values = returned.tolist() if kind == "array" else returned
+    lines = [_line(value) for value in values]
+    return Rendered("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"), len(lines))
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.dumps(json.loads(value), ensure_ascii=False) if "\n" in value else _checked(value)
+        except ValueError:
+            pass  # text that only looks like JSON
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_plain, allow_nan=False)
+    except (ValueError, TypeError):  # NaN, which JSON doesn't have, or keys of other types
+        return json.dumps(_clean(value), ensure_ascii=False, default=_plain)
+
+
+def _checked(text: str) -> str:
+    json.loads(text)
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for a value of NumPy's, of pandas', or of the script's own."""
+    if hasattr(value, "tolist"):
+        return _clean(value.tolist())
+    if hasattr(value, "isoformat"):
+        return None if value != value else value.isoformat()  # noqa: PLR0124 - as NaT is
+    return str(value) if type(value).__name__ not in ("NAType", "NaTType") else None
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _clean(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(each) for each in value]
+    return value

@@ -1,0 +1,35 @@
+"""Which assembler the output of a job needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parallelrun_concatenator.headed import HeadedText
+from parallelrun_concatenator.merge import Assembler, OneBehindTheOther, Parts
+from parallelrun_concatenator.segments import SegmentTable
+from parallelrun_core.rowformat import row_format
+from parallelrun_core.spec import JobSpec
+
+
+def assembler_of(spec: JobSpec, target: Path, table: SegmentTable, parts: Path) -> tuple[Assembler, list[str]]:
+    """The assembler, and what the user should know of what it makes.
+
+    Raises:
+        InvalidInput: the rows can't be put into such a file.
+        OSError: a part can't be read.
+    """
+    opened = Parts(parts)
+    try:
+        match row_format(target, header=spec.append_row_dataframe_header):
+            case "headed":
+                headed = HeadedText(table.in_order(), opened, spec.append_row_separator)
+                return headed, headed.notes
+            case "parquet":
+                from parallelrun_concatenator.parquet import ParquetFile  # with pyarrow, which most jobs don't need
+
+                file = ParquetFile(table.in_order(), opened)
+                return file, file.notes
+            case _:
+                return OneBehindTheOther(), []
+    finally:
+        opened.close()

@@ -1,0 +1,25 @@
+"""How rows stand in part files and in the output: the file's ending decides, and the job's settings for text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+RowFormat = Literal["text", "headed", "jsonl", "parquet"]
+"""
+text      lines, as the reference has them (§7)
+headed    the same with the names of the columns at the top; each segment keeps its header apart
+jsonl     a JSON value a line
+parquet   each segment is a stream of Arrow's IPC format
+"""
+
+
+def row_format(output: Path, *, header: bool) -> RowFormat:
+    """The format of the rows of a job with this output file."""
+    match output.suffix.lower():
+        case ".parquet":
+            return "parquet"
+        case ".jsonl" | ".ndjson":
+            return "jsonl"
+        case _:
+            return "headed" if header else "text"

@@ -1,0 +1,155 @@
+"""Outputs with a header and Parquet files: whole, in order, the same bytes each time, whatever each mini-batch had."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_concatenator import parquet
+from parallelrun_concatenator.formats import assembler_of
+from parallelrun_concatenator.merge import merge
+from parallelrun_concatenator.segments import SegmentTable
+from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.rowformat import row_format
+from parallelrun_core.spec import JobSpec
+from parallelrun_worker.rows import renderer
+from tests.unit.core.making import names_in, outcome
+
+
+class Job:
+    """A job whose mini-batches returned these things, committed in another order than theirs."""
+
+    def __init__(self, folder: Path, name: str, returned: list[Any], **fields: object) -> None:
+        self.folder = folder
+        self.parts = folder / "parts"
+        self.parts.mkdir(parents=True)
+        self.target = folder / "out" / name
+        self.spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "append_row_file_name": name, **fields})
+        kind = row_format(self.target, header=self.spec.append_row_dataframe_header)
+        render = renderer({"format": kind, "separator": self.spec.append_row_separator, "safe": False})
+        made = []
+        for number, each in reversed(list(enumerate(returned))):
+            data, part = render(each).data, f"part{number % 2}"
+            with (self.parts / part).open("ab") as file:
+                at = file.tell()
+                file.write(data)
+            made.append(outcome(number, part=part, offset=at, length=len(data), crc=zlib.crc32(data)))
+        log = DecisionWriter(folder, 1)
+        log.add(made)
+        log.sync()
+        log.close()
+
+    def merge(self) -> bytes:
+        table = SegmentTable(self.folder)
+        assembler, self.notes = assembler_of(self.spec, self.target, table, self.parts)
+        merged = merge(table.in_order(), self.parts, self.target, lambda _: None, assembler)
+        data = self.target.read_bytes()
+        assert (merged.length, merged.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+        assert names_in(self.target.parent) == [self.target.name]
+        return data
+
+    def parquet(self) -> pa.Table:
+        return pyarrow.parquet.read_table(io.BytesIO(self.merge()))
+
+
+def headed(folder: Path, *returned: Any, **fields: object) -> Job:
+    return Job(folder, "out.txt", list(returned), append_row_dataframe_header=True, **fields)
+
+
+def test_the_header_is_there_once(tmp_path: Path) -> None:
+    frames = [pd.DataFrame({"a": [number], "b c": [f"x {number}"]}) for number in range(5)]
+    job = headed(tmp_path, *frames)
+    assert job.merge() == b'a "b c"\n' + b"".join(b'%d "x %d"\n' % (n, n) for n in range(5))
+    assert job.merge() == job.merge()
+    assert job.notes == []
+
+
+def test_columns_that_differ_are_put_where_they_belong_and_told(tmp_path: Path) -> None:
+    job = headed(
+        tmp_path, pd.DataFrame({"a": [1], "b": ["x, y"]}), pd.DataFrame({"b": [2], "c": ["q"], "a": [None]}), ["text"],
+        append_row_separator=",",
+    )  # fmt: skip
+    assert job.merge() == b'a,b,c\n1,"x, y",\n,2,q\ntext\n'
+    assert len(job.notes) == 2
+    assert "2 different sets of columns" in job.notes[0]
+    assert "1 mini-batches returned rows without column names" in job.notes[1]
+
+
+def test_a_long_header_and_columns_of_one_name(tmp_path: Path) -> None:
+    names = [f"column-{number:05d}" for number in range(1000)]
+    job = headed(tmp_path, pd.DataFrame([range(1000)], columns=names), append_row_separator=",")
+    assert job.merge().splitlines()[0].decode() == ",".join(names)
+    twice = headed(tmp_path / "b", pd.DataFrame([[1, 2]], columns=["a", "a"]), pd.DataFrame([[3]], columns=["a"]))
+    assert twice.merge() == b"a a\n1 2\n3 \n"
+
+
+@settings(max_examples=25)
+@given(
+    tables=st.lists(
+        st.dictionaries(st.sampled_from("abcd"), st.text(alphabet='ab ,"\n\u00e9', min_size=1, max_size=4), min_size=1),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_every_value_is_found_below_its_name(
+    tmp_path_factory: pytest.TempPathFactory, tables: list[dict[str, str]]
+) -> None:
+    job = headed(tmp_path_factory.mktemp("job"), *(pd.DataFrame([table]) for table in tables), append_row_separator=",")
+    rows = list(csv.DictReader(io.StringIO(job.merge().decode(), newline="")))
+    assert [{name: value for name, value in row.items() if value} for row in rows] == tables
+
+
+def test_parquet_in_mini_batch_order_with_types_that_fit_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_GROUP_ROWS", 3)
+    job = Job(
+        tmp_path, "out.parquet",
+        [
+            pd.DataFrame({"n": [1, 2], "empty": [None, None], "m": [1, 2]}),
+            pd.DataFrame({"n": [1.5], "empty": ["x"], "m": ["text"]}),
+            [],
+            [{"n": 7, "new": [1, 2]}],
+        ],
+    )  # fmt: skip
+    table = job.parquet()
+    assert table.schema.field("n").type == pa.float64()
+    assert table.to_pydict() == {
+        "n": [1.0, 2.0, 1.5, 7.0],
+        "empty": [None, None, "x", None],
+        "m": ["1", "2", "text", None],
+        "new": [None, None, None, [1, 2]],
+    }
+    assert job.merge() == job.merge()
+    assert len(job.notes) == 1
+    assert "m; in the output they are text" in job.notes[0]
+    assert pyarrow.parquet.ParquetFile(job.target).num_row_groups == 2
+
+
+def test_a_segment_that_is_not_what_was_committed_is_told(tmp_path: Path) -> None:
+    for name, fields in (("out.parquet", {}), ("out.txt", {"append_row_dataframe_header": True})):
+        job = Job(tmp_path / name, name, [pd.DataFrame({"a": [1, 2, 3]})], **fields)
+        with (job.parts / "part0").open("r+b") as file:
+            file.seek(-3, 2)
+            file.write(b"xx")
+        with pytest.raises(CorruptLog, match="mini-batch 0"):
+            job.merge()
+        assert not job.target.exists()
+
+
+def test_the_ending_decides(tmp_path: Path) -> None:
+    assert [row_format(Path(name), header=True) for name in ("a.PARQUET", "a.jsonl", "a.ndjson", "a.csv", "a")] == [
+        "parquet", "jsonl", "jsonl", "headed", "headed",
+    ]  # fmt: skip
+    assert row_format(Path("a.csv"), header=False) == "text"
+    assert Job(tmp_path, "out.jsonl", [["a"], [{"b": 1}]]).merge() == b'"a"\n{"b": 1}\n'
