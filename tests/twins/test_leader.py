@@ -80,7 +80,7 @@ def test_an_output_that_is_written_in_place_is_found(job: merge.Job, monkeypatch
 
 
 def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    def copy(parts: merging._Parts, segment: Segment, output: merging._Output) -> None:
+    def copy(parts: merging.Parts, segment: Segment, output: merging.Output) -> None:
         data = os.pread(parts._open(segment.part), segment.length, segment.offset)
         while data:
             room = output.room(len(data))
@@ -88,7 +88,7 @@ def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.
             output.filled(len(room))
             data = data[len(room) :]
 
-    monkeypatch.setattr(merging._Parts, "copy", copy)
+    monkeypatch.setattr(merging.Parts, "copy", copy)
     with damage():
         merge.test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job, merge.spoil_byte)
 
