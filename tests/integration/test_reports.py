@@ -6,6 +6,7 @@ import csv
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -23,8 +24,11 @@ SECRET = "canary-5f3a"
 
 def leader_processes(cluster: Cluster) -> list[psutil.Process]:
     """What the master's RQ workers have forked."""
-    workers = psutil.Process(cluster.processes["master"].pid).children()
-    return [leader for worker in workers for leader in worker.children()]
+    found = []
+    for worker in psutil.Process(cluster.processes["master"].pid).children():
+        with suppress(psutil.NoSuchProcess):
+            found += worker.children()
+    return found
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -162,7 +166,8 @@ def test_with_leaders_that_sleep_and_die_the_report_has_each_try_once(cluster: C
     paused.resume()  # it has rows to tell of that the other one tells of, too
     cluster.until(lambda: cluster.logged("master", "fenced") >= 1, "it has noticed")
     for leader in leader_processes(cluster):
-        leader.kill()
+        with suppress(psutil.NoSuchProcess):  # the one that has noticed
+            leader.kill()
     result = cluster.result(job)
     assert result.state is JobState.COMPLETED
     rows = tries_of(folder.logs)
