@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from parallelrun_core.manifest import read_manifest
@@ -27,8 +27,9 @@ from parallelrun_core.mltable.partition_format import match_compiled
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.cutting import Cut, Encode, by_keys, cut, without_known
-from parallelrun_master.listing import Chunk, Listing
+from parallelrun_master.listing import Chunk
 from parallelrun_master.name_bag import NameBag
+from parallelrun_master.sources import Sources, paths_in
 
 _SAMPLE_FILES = 32
 
@@ -89,34 +90,21 @@ class InputCuts:
         plans = load_plans(self._folder)
         first_turn = plans is None
         plans = plan_inputs(self._spec) if plans is None else plans
-        listed = [self._chunks(plan) for plan in plans]
         if first_turn:
-            for number, plan in enumerate(plans):
-                first = list(islice(_paths(listed[number]), _SAMPLE_FILES)) if plan.is_table else []
+            for plan in plans:
+                first = islice(paths_in(Sources(plan)), _SAMPLE_FILES) if plan.is_table else ()
                 plan.sample = [os.fsdecode(path) for path in first]
-                listed[number] = self._chunks(plan)  # from the beginning
             plans = save_plans(self._folder, plans)
-        for number, (plan, chunks) in enumerate(zip(plans, listed, strict=True)):
+        for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)
-            yield from self._input(number, plan, chunks)
+            sources = Sources(plan)
+            yield from self._input(number, plan, iter(sources))
+            self.is_sorted = self.is_sorted and sources.is_sorted
 
     def _ranks(self) -> Iterator[Cut]:
         """Mini-batches that carry nothing: each is one item (reference §3.5)."""
         for _ in range(self._known.mini_batches, self._spec.rank_mini_batch_count):
             yield Cut(encode_described(Described(-1), 1), 1)
-
-    def _chunks(self, plan: InputPlan) -> Iterator[Chunk]:
-        listings = [Listing(source.path, source.pattern) for source in plan.sources] or [Listing(plan.path)]
-        left_out = os.fsencode(plan.left_out)
-        for listing in listings:
-            for folder, names in listing:
-                if left_out and os.path.dirname(left_out) == folder:
-                    kept = [name for name in names if os.path.join(folder, name) != left_out]
-                    if kept:
-                        yield folder, kept
-                else:
-                    yield folder, names
-            self.is_sorted = self.is_sorted and listing.is_sorted
 
     def _input(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
         if plan.keys:
@@ -132,11 +120,11 @@ class InputCuts:
 
         known = self._known.pieces
         if plan.is_indivisible():
-            pieces = [Piece(path) for path in _paths(chunks)]
+            pieces = [Piece(path) for path in paths_in(chunks)]
             if pieces and not known[pieces[0].path, 0]:
                 yield Cut(encode_described(Described(number, [], pieces), 0), 0)
             return
-        for piece in TableCutter(plan, self._spec.size).pieces(_paths(chunks)):
+        for piece in TableCutter(plan, self._spec.size).pieces(paths_in(chunks)):
             if piece is None:
                 yield None
             elif known[piece.path, piece.start]:
@@ -149,16 +137,12 @@ class InputCuts:
             if (number, values) in self._known.keys:
                 continue
             if plan.is_table:
-                pieces = [Piece(path) for path in _paths(groups)]
+                pieces = [Piece(path) for path in paths_in(groups)]
                 yield Cut(encode_described(Described(number, list(values), pieces), 0), 0)
             else:
                 items = sum(len(names) for _, names in groups)
                 described = Described(number, list(values), [], join_groups(groups))
                 yield Cut(encode_described(described, items), items)
-
-
-def _paths(chunks: Iterator[Chunk] | list[Chunk]) -> Iterator[bytes]:
-    return chain.from_iterable([os.path.join(folder, name) for name in names] for folder, names in chunks)
 
 
 def _encoder(number: int) -> Encode:

@@ -5,62 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.mltable.plan import plan_input
-from parallelrun_core.spec.fields import Input, MiniBatchSize
-from parallelrun_master.table_cutting import TableCutter
-from parallelrun_worker.tables.table import Table
+from tests.unit.tables.cutting import Cut, folder_with
 
 TEXT = "ab 0\"'\r\n,;é\0\u2028"
 cells = st.one_of(st.text(TEXT, max_size=5), st.integers(-5, 5).map(str), st.just(""))
 sizes = st.one_of(st.integers(1, 40), st.integers(1, 6).map("rows:{}".format), st.just(1 << 20))
-
-
-class Cut:
-    """A table on disk, cut and read."""
-
-    def __init__(self, folder: Path, steps: Sequence[Any], size: int | str, pattern: str = "") -> None:
-        given_input = Input(path=str(folder / pattern), transformations=tuple(steps))
-        plan = plan_input("data", given_input, [], rows=str(size).startswith("rows"))
-        files = sorted(folder.iterdir())
-        plan.sample = [str(file) for file in files]
-        fields = json.loads(msgspec.json.encode(plan))
-        descriptor, schema = tempfile.mkstemp(suffix=".schema")
-        os.close(descriptor)
-        Path(schema).unlink()
-        self.table = Table(fields, schema)
-        found = TableCutter(plan, MiniBatchSize.parse(size)).pieces([os.fsencode(file) for file in files])
-        self.pieces = [piece for piece in found if piece is not None]
-        self.frames = [
-            self.table.read([(os.fsdecode(piece.path), piece.start, piece.end, piece.is_aligned, piece.first_row)])
-            for piece in self.pieces
-        ]
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        return [row for frame in self.frames for row in values(frame)]
-
-
-def values(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """The rows, with None for every null."""
-    return [tuple(None if pd.isna(value) is True else value for value in row) for row in frame.itertuples(index=False)]
-
-
-def folder_with(**files: bytes) -> Path:
-    folder = Path(tempfile.mkdtemp())
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    return folder
 
 
 def as_csv(rows: list[list[str]], *, newline: str, quote_all: bool) -> bytes:
@@ -87,7 +45,7 @@ def test_csv_with_newlines_in_quotes_comes_back_whole(
         rows = [row for row in ([cell.replace("\r", "") for cell in each] for each in rows) if any(row)]
     content = as_csv([["x", "y", "z", "u"], *rows], newline=newline, quote_all=quote_all)
     step = {"read_delimited": {"support_multi_line": True, **TEXT_ONLY}}
-    cut = Cut(folder_with(table=content), [step], size)
+    cut = Cut(folder_with({"table": content}), [step], size)
     null = "" if quote_all else None
     expected = [(*(cell or null for cell in row), *[None] * (4 - len(row))) for row in rows]
     assert cut.rows() == expected
@@ -105,7 +63,7 @@ def test_whatever_text_is_cut_the_same_rows_come_out(
     options = {
         "support_multi_line": multi_line, "header": "all_files_same_headers" if header else "no_header", **TEXT_ONLY,
     }  # fmt: skip
-    folder = folder_with(table=content.encode())
+    folder = folder_with({"table": content})
     whole = Cut(folder, [{"read_delimited": options}], 1 << 20)
     parts = Cut(folder, [{"read_delimited": options}], size)
     if multi_line and content.count('"') % 2:
@@ -125,7 +83,7 @@ json_values = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text('a
 @settings(deadline=None, max_examples=40)
 def test_json_lines_come_back_whole(objects: list[dict[str, Any]], newline: str, size: int | str) -> None:
     content = "".join(json.dumps(each) + newline for each in objects).encode()
-    folder = folder_with(table=content)
+    folder = folder_with({"table": content})
     whole = Cut(folder, ["read_json_lines"], 1 << 20)
     parts = Cut(folder, ["read_json_lines"], size)
     assert sum(len(frame) for frame in parts.frames) == len(objects)

@@ -1,0 +1,223 @@
+"""All kinds of inputs into the manifest: what is listed, in which order, and nothing twice after a failover."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_core.decisions import Decided
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.manifest import ManifestWriter, read_manifest
+from parallelrun_core.message import Described, decode, described_of, files_of, is_described
+from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.input_cuts import InputCuts, Known, known_in
+from parallelrun_master.inputs import changed_inputs
+
+
+class Job:
+    """A job's folder, and what its leaders write there."""
+
+    def __init__(self, folder: Path, **fields: Any) -> None:
+        self.folder = folder / "job"
+        self.folder.mkdir()
+        self.spec = JobSpec.parse({"entry_script": "e.py", **fields})
+        self._term = 0
+
+    def lead(self, mini_batches: int = 1 << 30) -> None:
+        """One more leader goes on, and dies after so many mini-batches."""
+        self._term += 1
+        writer = ManifestWriter(self.folder, self._term)
+        try:
+            for found in InputCuts(self.folder, self.spec, known_in(self.folder)):
+                if found is not None:
+                    writer.add(found.raw, found.items)
+                    mini_batches -= 1
+                    if not mini_batches:
+                        break
+        finally:
+            writer.sync()
+            writer._log.close()
+
+    def mini_batches(self) -> list[list[str]]:
+        """The files of each, below the input."""
+        found = [files_of(decode(entry.raw)) for entry in read_manifest(self.folder)]
+        return [[os.fsdecode(path).rpartition("/in/")[2] for path in paths] for paths in found]
+
+    def described(self) -> list[Described]:
+        return [described_of(decode(entry.raw)) for entry in read_manifest(self.folder)]
+
+
+def tree(folder: Path, *names: str) -> str:
+    for name in names:
+        path = folder / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("n,m\n5,6\n7,8\n")
+    return str(folder / "in")
+
+
+def with_mltable(folder: Path, text: str, *names: str) -> dict[str, Any]:
+    path = tree(folder, *names)
+    (folder / "in" / "MLTable").write_text(text)
+    return {"data": {"path": path, "type": "mltable"}}
+
+
+def listed(job: Job) -> list[str]:
+    job.lead()
+    return [name for names in job.mini_batches() for name in names]
+
+
+NAMES = ("f1.csv", "f10.csv", "f2.csv", "deep/x.csv", "z/a/y.csv")
+
+
+@pytest.mark.parametrize("paths, expected", [
+    ("- folder: ./", ["deep/x.csv", "f1.csv", "f10.csv", "f2.csv", "z/a/y.csv"]),
+    ("- folder: .", ["deep/x.csv", "f1.csv", "f10.csv", "f2.csv", "z/a/y.csv"]),
+    ("- pattern: ./*.csv", ["f1.csv", "f10.csv", "f2.csv"]),
+    ("- pattern: '**/*.csv'", ["deep/x.csv", "f1.csv", "f10.csv", "f2.csv", "z/a/y.csv"]),
+    ("- pattern: ./z/**/y.*", ["z/a/y.csv"]),
+    ("- pattern: f?.csv", ["f1.csv", "f2.csv"]),
+    ("- pattern: 'f[0-9].csv'", ["f1.csv", "f2.csv"]),
+    ("- file: ./f2.csv\n- file: f1.csv\n- folder: z", ["f2.csv", "f1.csv", "z/a/y.csv"]),
+    ("- file: ./deep", ["deep/x.csv"]),
+    ("- file: f1.csv\n- file: f1.csv", ["f1.csv", "f1.csv"]),
+])  # fmt: skip
+def test_the_paths_of_an_mltable(tmp_path: Path, paths: str, expected: list[str]) -> None:
+    job = Job(tmp_path, inputs=with_mltable(tmp_path, f"type: mltable\npaths:\n{paths}\n", *NAMES))
+    assert listed(job) == expected
+
+
+def test_a_folder_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
+    folder = tmp_path / "[a]*"
+    folder.mkdir()
+    job = Job(
+        tmp_path, inputs=with_mltable(folder, "paths:\n- pattern: ./*.csv\n- file: ./x[1].csv\n", "b.csv", "x[1].csv")
+    )
+    assert listed(job) == ["b.csv", "x[1].csv", "x[1].csv"]
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    job = Job(tmp_path, inputs=with_mltable(tmp_path, "paths:\n- file: ./gone.csv\n", "b.csv"))
+    with pytest.raises(FileNotFoundError):
+        job.lead()
+
+
+def test_what_an_mltable_says_is_frozen_when_the_job_begins(tmp_path: Path) -> None:
+    job = Job(tmp_path, inputs=with_mltable(tmp_path, "paths:\n- pattern: ./f*.csv\n", *NAMES), mini_batch_size=1)
+    job.lead(1)
+    (tmp_path / "in" / "MLTable").write_text("paths:\n- folder: ./z\n")
+    assert listed(job) == ["f1.csv", "f10.csv", "f2.csv"]
+
+
+def test_files_and_tables_do_not_mix(tmp_path: Path) -> None:
+    path = tree(tmp_path, "a.csv")
+    table = {"path": path, "transformations": ["read_delimited"]}
+    job = Job(tmp_path, inputs={"files": path, "rows": table}, input_data=["files", "rows"])
+    with pytest.raises(InvalidInput, match="files and tables can't be cut in one job"):
+        job.lead()
+
+
+def test_no_mini_batch_spans_two_inputs(tmp_path: Path) -> None:
+    path = tree(tmp_path, "a/1", "a/2", "a/3", "b/1", "b/2")
+    job = Job(tmp_path, inputs={"b": f"{path}/b", "a": f"{path}/a"}, input_data=["a", "b"], mini_batch_size=2)
+    job.lead()
+    assert job.mini_batches() == [["a/1", "a/2"], ["a/3"], ["b/1", "b/2"]]
+
+
+def test_the_same_files_in_two_inputs_are_there_twice_after_a_failover_too(tmp_path: Path) -> None:
+    path = tree(tmp_path, "1", "2", "3")
+    job = Job(tmp_path, inputs={"a": path, "b": path}, input_data=["a", "b"], mini_batch_size=2)
+    job.lead(1)
+    job.lead(1)
+    job.lead()
+    assert Counter(name for names in job.mini_batches() for name in names) == {"1": 2, "2": 2, "3": 2}
+
+
+KEYS = {"transformations": [{"extract_columns_from_partition_format": "{user}/{genre}/{file}"}]}
+KEYED = ("u2/a/1", "u1/b/2", "u1/a/3", "u1/b/4", "other")
+
+
+def test_files_of_equal_values_are_one_mini_batch(tmp_path: Path) -> None:
+    data = {"path": tree(tmp_path, *KEYED), **KEYS}
+    job = Job(tmp_path, inputs={"data": data}, partition_keys=["genre", "user"])
+    job.lead(2)
+    job.lead()
+    assert [tuple(found.keys) for found in job.described()] == [(None, None), ("a", "u1"), ("a", "u2"), ("b", "u1")]
+    assert job.mini_batches() == [["other"], ["u1/a/3"], ["u2/a/1"], ["u1/b/2", "u1/b/4"]]
+
+
+@pytest.mark.parametrize("text, path, expected", [
+    ("{store}/{brand}/*", "1006/a b%20c/data.csv", ["1006", "a b%20c"]),
+    ("{store}/{brand}/{file_name}.{extension}", "2/minute.maid/data.csv", ["2", "minute.maid", "data", "csv"]),
+    ("{brand}/{store}.csv", "x/y/b/s.csv", ["b", "s"]),
+    ("/{brand}/{store}.csv", "b/s.csv", ["b", "s"]),
+    ("*/{brand}/{store}.csv", "z/b/s.csv", ["b", "s"]),
+    ("in/{brand}/*", "b/s.csv", ["b"]),
+    ("{a}_{b}.csv", "p_q_r.csv", ["p_q", "r"]),
+    ("{store}/{brand}/*", "data.csv", [None, None]),
+    ("{d:yyyy/MM/dd}/{x}.csv", "2020/01/02/f.csv", ["2020/01/02", "f"]),
+    ("k/{store}/", "k/7/deep/f.csv", ["7"]),
+])  # fmt: skip
+def test_how_a_partition_format_is_matched(tmp_path: Path, text: str, path: str, expected: list[str | None]) -> None:
+    data = {"path": tree(tmp_path, path), "transformations": [{"extract_columns_from_partition_format": text}]}
+    names = [part.partition(":")[0] for part in text.replace("{", "}").split("}")[1::2]]
+    job = Job(tmp_path, inputs={"data": data}, partition_keys=names)
+    job.lead()
+    assert [found.keys for found in job.described()] == [expected]
+
+
+@given(
+    files=st.integers(1, 6), size=st.sampled_from([3, 4, "rows:1", 100]), deaths=st.lists(st.integers(1, 3), max_size=3)
+)
+@settings(deadline=None, max_examples=40)
+def test_leaders_that_die_leave_no_gap_and_nothing_twice(
+    tmp_path_factory: pytest.TempPathFactory, files: int, size: int | str, deaths: list[int]
+) -> None:
+    def table(name: str) -> Job:
+        folder = tmp_path_factory.mktemp(name)
+        data = {"path": tree(folder, *map(str, range(files))), "transformations": ["read_delimited"]}
+        return Job(folder, inputs={"data": data}, mini_batch_size=size)
+
+    once, often = table("once"), table("often")
+    once.lead()
+    for mini_batches in [*deaths, 1 << 30]:
+        often.lead(mini_batches)
+
+    def pieces(job: Job) -> list[tuple[str, int, int]]:
+        found = [piece for described in job.described() for piece in described.pieces]
+        return [(os.path.basename(piece.path).decode(), piece.start, piece.end) for piece in found]
+
+    assert pieces(often) == pieces(once)
+
+
+def test_ranks(tmp_path: Path) -> None:
+    job = Job(tmp_path, inputs={}, rank_mini_batch_count=5)
+    job.lead(2)
+    job.lead()
+    assert [found.input for found in job.described()] == [-1] * 5
+    assert load_plans(job.folder) is None
+
+
+def test_a_table_that_has_changed_is_told(tmp_path: Path) -> None:
+    data = {"path": tree(tmp_path, "a.csv", "b.csv"), "transformations": ["read_delimited"]}
+    job = Job(tmp_path, inputs={"data": data})
+    job.lead()
+    assert changed_inputs(job.folder, Decided()) == []
+    (tmp_path / "in" / "b.csv").unlink()
+    assert changed_inputs(job.folder, Decided()) == [f"{tmp_path}/in/b.csv is gone"]
+
+
+def test_files_that_are_copied_say_of_which_input_they_are(tmp_path: Path) -> None:
+    path = tree(tmp_path, "1", "2", "3")
+    job = Job(tmp_path, inputs={"data": {"path": path, "mode": "download"}}, mini_batch_size=2)
+    job.lead()
+    assert [found.input for found in job.described()] == [0, 0]
+    assert job.mini_batches() == [["1", "2"], ["3"]]
+    plain = Job(tmp_path / "in", inputs=path)
+    assert not any(is_described(decode(found.raw)) for found in InputCuts(plain.folder, plain.spec, Known()) if found)

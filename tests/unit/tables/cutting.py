@@ -1,0 +1,73 @@
+"""A table on disk, cut by the master and read by a worker, without any process between them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from parallelrun_core.mltable.plan import plan_input
+from parallelrun_core.spec.fields import Input, MiniBatchSize
+from parallelrun_master.sources import Sources, paths_in
+from parallelrun_master.table_cutting import TableCutter
+from parallelrun_worker.tables.table import Table
+
+WHOLE = 1 << 20
+
+
+class Cut:
+    """An input of a job, cut and read.
+
+    Args:
+        folder: the input: one with an MLTable file, or one for these steps.
+    """
+
+    def __init__(
+        self, folder: Path, steps: Sequence[Any] = (), size: int | str = WHOLE, keys: Sequence[str] = ()
+    ) -> None:
+        is_table = (folder / "MLTable").exists()
+        given = Input(path=str(folder), type="mltable" if is_table else "uri_folder", transformations=tuple(steps))
+        self.plan = plan_input("data", given, list(keys), rows=str(size).startswith("rows"))
+        self.files = list(paths_in(Sources(self.plan)))
+        self.plan.sample = [os.fsdecode(file) for file in self.files]
+        descriptor, schema = tempfile.mkstemp(suffix=".schema")
+        os.close(descriptor)
+        Path(schema).unlink()
+        self.table = Table(json.loads(msgspec.json.encode(self.plan)), schema)
+        found = TableCutter(self.plan, MiniBatchSize.parse(size)).pieces(self.files)
+        self.pieces = [piece for piece in found if piece is not None]
+        self.frames: list[pd.DataFrame] = [
+            self.table.read([(os.fsdecode(piece.path), piece.start, piece.end, piece.is_aligned, piece.first_row)])
+            for piece in self.pieces
+        ]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows of a table that is one mini-batch."""
+        (frame,) = self.frames
+        return frame
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return [row for frame in self.frames for row in values(frame)]
+
+
+def values(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """The rows, with None for every null."""
+    return [tuple(None if pd.isna(value) is True else value for value in row) for row in frame.itertuples(index=False)]
+
+
+def folder_with(files: Mapping[str, bytes | str], mltable: str = "") -> Path:
+    folder = Path(tempfile.mkdtemp())
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    if mltable:
+        (folder / "MLTable").write_text(mltable)
+    return folder
