@@ -89,7 +89,7 @@ class RqWorkers:
         until = time.monotonic() + _STOP_S
         while self._pids and time.monotonic() < until:
             # Again and again: a worker that was just taking an entry forks a process for it after our first look.
-            entries = {child for worker in workers for child in _children(worker)}
+            entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._pids}
             for process in (*(entries - asked), *(set(workers) - asked)):
                 _signal(process, signal.SIGTERM)
                 asked.add(process)
@@ -99,13 +99,6 @@ class RqWorkers:
             time.sleep(0.02)  # children end one by one; there is no single event to wait for
         for process in asked:
             _signal(process, signal.SIGKILL)
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children()
-    except psutil.NoSuchProcess:
-        return []
 
 
 def _signal(process: psutil.Process, number: int) -> None:
