@@ -25,6 +25,7 @@ BENCHMARKS = {
     "hashing": "real work on 64 KB files, beside other systems",
     "many": "very many mini-batches in one job",
     "concatenation": "segments into one output, beside `cat`",
+    "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
     "latency": "one trivial job, on a warm cluster and from nothing",
 }
 RESULTS = Path(__file__).parent / "results"

@@ -131,8 +131,9 @@ class Processing:
     def _look_around(self, now: float) -> None:
         """What is done a few times a second: nodes, progress, stragglers, stalls."""
         progress = self._ledger.progress
-        lost = self._nodes.look()
-        self._course.looked(now, nodes=self._nodes.alive, running=self._term.queue.leased(), lost=lost)
+        lost, leased = self._nodes.look(), self._term.queue.leased()
+        self._publisher.window.leased = leased
+        self._course.looked(now, nodes=self._nodes.alive, running=leased, lost=lost)
         progress.published = self._publisher.window.next_id
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
             self._give_out_again(self._speculation, now)

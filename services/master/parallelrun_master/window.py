@@ -6,6 +6,7 @@ from parallelrun_core.store.leader_queue import MAX_MESSAGES
 
 MAX_OUTSTANDING = 20_000
 MAX_OUTSTANDING_BYTES = 64 << 20
+"""Of what no agent has leased yet: a thousand nodes may run more than that at the same time."""
 
 
 class Window:
@@ -16,6 +17,8 @@ class Window:
         """The first mini-batch that is not published."""
         self.outstanding = 0
         """How many are published and not decided."""
+        self.leased = 0
+        """How many of them are with agents, when somebody looked last."""
         self._message_bytes = 0
 
     def rewind(self, next_id: int, outstanding: int) -> None:
@@ -28,11 +31,12 @@ class Window:
 
     def room(self, scheduled: int) -> int:
         """How many to publish now of `scheduled` durable mini-batches: 0, or enough of them to be worth a call."""
-        room = MAX_OUTSTANDING - self.outstanding
+        waiting = max(0, self.outstanding - self.leased)
+        room = MAX_OUTSTANDING - waiting
         if self.outstanding:
-            room = min(room, MAX_OUTSTANDING_BYTES // max(1, self._message_bytes) - self.outstanding)
+            room = min(room, MAX_OUTSTANDING_BYTES // max(1, self._message_bytes) - waiting)
         count = min(room, scheduled - self.next_id, MAX_MESSAGES)
-        if count < MAX_MESSAGES // 4 and self.outstanding > MAX_OUTSTANDING // 2:
+        if count < MAX_MESSAGES // 4 and waiting > MAX_OUTSTANDING // 2:
             return 0
         return max(0, count)
 
