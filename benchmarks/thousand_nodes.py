@@ -140,6 +140,7 @@ def main(size: Size) -> dict[str, object]:
         with subprocess.Popen(command, env={**os.environ, SETTINGS: settings}) as leader:
             try:
                 simulation.fill()
+                simulation.run(run_s)  # until filling has left no trace
                 parts = {"nodes": os.getpid(), "redis": stage.redis_pid, "leader": leader.pid}
                 before = {part: cpu_seconds([pid]) for part, pid in parts.items()}
                 simulation.turns = simulation.done = 0
