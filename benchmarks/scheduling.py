@@ -38,7 +38,7 @@ def schedule(stage: Stage, path: str, listing: Callable[[str], Listing]) -> Figu
     folder, spec = stage.job(inputs=path, mini_batch_size=_FILES_EACH)
     queue, keys = stage.lead(folder), JobKeys(folder.job_id)
     processes = [os.getpid(), stage.redis_pid]
-    with patch("parallelrun_master.input_cuts.Listing", listing):
+    with patch("parallelrun_master.sources.Listing", listing):
         cpu, began = cpu_seconds(processes), time.perf_counter()
         scheduler = Scheduler(folder.path, spec, queue.term)
         publisher = Publisher(folder.path, queue, Decided())
