@@ -70,6 +70,8 @@ class Cluster:
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
         self.environments: dict[str, dict[str, str]] = {}
         """What the environment of one service has beyond that of all."""
+        self.prefixes: dict[str, list[str]] = {}
+        """What a service's command line begins with, such as another one that runs it."""
         self._environment = {
             **os.environ,
             "PARALLELRUN_REDIS_URL": self.redis_server.url,
@@ -123,7 +125,10 @@ class Cluster:
         environment = {**self._environment, **self.environments.get(name, {})}
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", module, *flags], env=environment, stdout=log, stderr=log
+                [*self.prefixes.get(name, []), sys.executable, "-m", module, *flags],
+                env=environment,
+                stdout=log,
+                stderr=log,
             )
 
     def add(self, name: str, module: str, *flags: str) -> None:

@@ -23,9 +23,14 @@ DELAY_S = 2.0
 
 
 class Proxy:
-    """Listens on the loopback interface for a Redis on a unix socket; `with` it, and set `mode` at any time."""
+    """Stands before a Redis on a unix socket; `with` it, and set `mode` at any time.
 
-    def __init__(self, target: str) -> None:
+    Args:
+        host: the address to listen on.
+    """
+
+    def __init__(self, target: str, host: str = "127.0.0.1") -> None:
+        self._host = host
         self._target = target.removeprefix("unix://")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
@@ -38,10 +43,10 @@ class Proxy:
     def __enter__(self) -> Self:
         self._thread.start()
         server = asyncio.run_coroutine_threadsafe(
-            asyncio.start_server(self._accept, "127.0.0.1", 0), self._loop
+            asyncio.start_server(self._accept, self._host, 0), self._loop
         ).result()
         self._server = server
-        self.url = f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
+        self.url = f"redis://{self._host}:{server.sockets[0].getsockname()[1]}/0"
         self.set("pass")
         return self
 

@@ -65,14 +65,18 @@ def assert_nothing_was_lost(cluster: Cluster, job: str, files: int) -> None:
     assert (result.progress.retried, result.progress.failed, result.progress.lost) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("room", [105_000, 0], ids=["full-in-the-middle-of-rows", "full-from-the-start"])
+@pytest.mark.parametrize(
+    "where, room",
+    [("parts", 105_000), ("parts", 0), ("journals", 0)],
+    ids=["full-in-the-middle-of-rows", "full-from-the-start", "full-for-the-journal"],
+)
 def test_a_node_whose_disk_is_full_waits_charges_nobody_and_goes_on_by_itself(
-    small_disks: list[SmallDisk], room: int
+    small_disks: list[SmallDisk], where: str, room: int
 ) -> None:
     with Cluster(slots=2) as cluster:
         cluster.kill("node000")
         job = cluster.submit(SCRIPT, inputs=cluster.files(120), mini_batch_size=4)
-        disk = SmallDisk(cluster.folder(job).parts)
+        disk = SmallDisk(cluster.folder(job).path / where)
         small_disks.append(disk)
         disk.fill(but=room)
         cluster.start("node000")
@@ -125,7 +129,7 @@ def test_rows_that_are_not_what_was_committed_still_fail_the_job_at_once() -> No
                 file.write(b"damage")
     """)
     with Cluster(slots=1) as cluster:
-        result = cluster.result(cluster.submit(script, inputs=cluster.files(8)), timeout_s=10)
+        result = cluster.result(cluster.submit(script, inputs=cluster.files(8)), timeout_s=30)
         assert result.state is JobState.FAILED
         assert result.failure is not None
         assert result.failure.code == "CONCATENATION_FAILED"

@@ -85,7 +85,7 @@ def _is_running(pid: str) -> bool:
 def test_init_that_raises_everywhere_fails_the_job_fast_with_the_users_traceback() -> None:
     script = "def init():\n    raise RuntimeError('no model here')\ndef run(mini_batch):\n    return mini_batch\n"
     with Cluster(nodes=2, slots=2) as cluster:
-        result = cluster.result(cluster.submit(script, inputs=cluster.files(20)), timeout_s=20)
+        result = cluster.result(cluster.submit(script, inputs=cluster.files(20)), timeout_s=60)
         assert result.state is JobState.FAILED
         assert result.failure is not None
         assert result.failure.code == "INIT_FAILED"

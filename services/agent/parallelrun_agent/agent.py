@@ -19,6 +19,7 @@ from redis import Redis
 
 from parallelrun_agent.crew import Watch
 from parallelrun_agent.gpus import GpuPool, find_gpus
+from parallelrun_agent.leftovers import end_leftovers
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.plans import fresh_folder
 from parallelrun_agent.settings import AgentSettings
@@ -83,6 +84,7 @@ class Agent:
         """Work until stopped."""
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
         self._watch.orphans.adopt()
+        end_leftovers(self._settings.local_folder)
         drain_by = float("inf")
         while True:
             for key, _ in self._selector.select(self._pause()):

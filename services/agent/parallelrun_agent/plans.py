@@ -11,6 +11,7 @@ from pathlib import Path
 
 from parallelrun_agent.environments import JobPython
 from parallelrun_agent.gpus import GpuPool
+from parallelrun_agent.leftovers import MARK, mark
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.worker_process import WorkerPlan
 from parallelrun_core.jobfolder import JobFolder, JobRecord
@@ -71,6 +72,7 @@ class PlanMaker:
         return {
             **inherited,
             **activated,
+            MARK: mark(self._local.parent),
             "AZUREML_RUN_ID": self._folder.job_id,
             "AZUREML_BI_OUTPUT_PATH": str(self._output),
         }

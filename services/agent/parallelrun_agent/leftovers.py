@@ -1,0 +1,74 @@
+"""Ends what the workers of an agent that was killed have left behind on its node.
+
+The kernel kills the workers themselves with their agent, but not their children, and no agent is there any more to do
+it. So every worker's environment, which its descendants inherit, says which agent it belongs to; and an agent that
+starts ends whatever belongs to a dead one that had the same local folder. Who clears its environment is not found.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from parallelrun_core import failpoints
+from parallelrun_core.telemetry import logger
+
+log = logger()
+
+MARK = "_PARALLELRUN_AGENT"
+_START_TIME = 19  # of the fields behind the program's name
+
+
+def mark(folder: Path) -> str:
+    """The variable's value for those who belong to this process: pid namespace, id, when it started, local folder."""
+    return f"{_namespace()}:{os.getpid()}:{_started(os.getpid())}:{folder.absolute()}"
+
+
+def end_leftovers(folder: Path) -> None:
+    """Kill those of this local folder whose agent is dead.
+
+    Those of other pid namespaces are left alone: nobody here knows whether their agents live.
+    """
+    if not failpoints.enabled("worker.end_orphans"):
+        return
+    ended = [pid for pid in _processes() if _is_left_behind(pid, str(folder.absolute())) and _kill(pid)]
+    if ended:
+        log.warning("leftovers_ended", pids=ended)
+
+
+def _is_left_behind(pid: int, folder: str) -> bool:
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:  # it has just ended, or is somebody else's
+        return False
+    start = f"{MARK}=".encode()
+    found = next((os.fsdecode(each[len(start) :]) for each in variables if each.startswith(start)), "")
+    namespace, agent, started, its_folder = (*found.split(":", 3), "", "", "", "")[:4]
+    if namespace != _namespace() or its_folder != folder or not agent.isdecimal():
+        return False
+    return _started(int(agent)) != started
+
+
+def _kill(pid: int) -> bool:
+    with suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+        return True
+    return False
+
+
+def _namespace() -> str:
+    return str(os.stat("/proc/self/ns/pid").st_ino)
+
+
+def _started(pid: int) -> str:
+    """When a process started, in ticks since the machine did; empty when there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[_START_TIME]
+    except OSError:
+        return ""
+
+
+def _processes() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
