@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
@@ -14,9 +15,12 @@ from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core import decisions, schema
 from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.message import Piece
 from parallelrun_core.store.registry import Registry
 from parallelrun_master import course as course_module
+from parallelrun_master.input_cuts import Known
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.table_cutting import TableCutter
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site
@@ -28,10 +32,14 @@ from tests.unit.core import test_decisions as log
 from tests.unit.core import test_golden as golden
 from tests.unit.core import test_paths as paths
 from tests.unit.master import test_course as course
+from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
+from tests.unit.tables import test_round_trips as round_trips
 
 if TYPE_CHECKING:
     from redis import Redis
+
+PIECES = TableCutter.pieces
 
 # The leader
 
@@ -161,4 +169,34 @@ def test_a_newer_folder_that_is_read_as_if_it_were_ours_is_found(
             folder,
             golden.newer_json("result.json"),
             lambda _: schema.decode(b'{"schema": 2}', schema._Versioned, tmp_path),
+        )
+
+
+# Tables
+
+
+def inner(test: Any) -> Any:
+    """A test with examples of its own, to be called with one of ours."""
+    return test.hypothesis.inner_test
+
+
+def test_a_leader_that_cuts_from_the_beginning_again_is_found(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "known_in", lambda _: Known())
+    with damage():
+        inner(inputs.test_leaders_that_die_leave_no_gap_and_nothing_twice)(
+            tmp_path_factory, files=3, size=3, deaths=[1]
+        )
+
+
+def test_a_gap_between_two_cuts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_but_the_second(cutter: TableCutter, paths: Iterator[bytes]) -> Iterator[Piece | None]:
+        found = [piece for piece in PIECES(cutter, paths) if piece is not None]
+        yield from [*found[:1], *found[2:]]
+
+    monkeypatch.setattr(TableCutter, "pieces", all_but_the_second)
+    with damage():
+        inner(round_trips.test_whatever_text_is_cut_the_same_rows_come_out)(
+            content="a\nb\nc\nd\n", multi_line=False, size=3, header=False
         )
