@@ -97,6 +97,16 @@ def test_a_component_alone_is_a_job_once_its_inputs_have_paths(folder: Path) -> 
     assert (spec.data_paths(), spec.mini_batch_size, spec.append_row_to) == ([f"{folder}/data"], 7, "scores")
 
 
+def test_the_parallel_step_of_a_longer_pipeline_runs_alone_once_the_others_are_left_out(folder: Path) -> None:
+    longer = changed(PIPELINE, **{
+        "jobs.prepare": {"type": "command", "command": "make"},
+        "jobs.score.inputs.files": {"path": "${{parent.jobs.prepare.outputs.made}}"},
+    })  # fmt: skip
+    (folder / "pipeline.yml").write_text(yaml.safe_dump(longer))
+    left_out = ["jobs.prepare=null", "jobs.score.inputs.files.path=./data"]
+    assert read_job_file(folder / "pipeline.yml", left_out).spec.data_paths() == [f"{folder}/data"]
+
+
 def test_any_field_of_any_spelling_is_set_from_the_command_line(folder: Path) -> None:
     (folder / "pipeline.yml").write_text(yaml.safe_dump(PIPELINE))
     spec = read_job_file(

@@ -15,7 +15,7 @@ from parallelrun_core.azure.findings import Findings, Place, quoted
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.arguments import same_name
-from parallelrun_core.spec.fields import local_path
+from parallelrun_core.spec.fields import NAME, local_path
 
 Fields = dict[str, Any]
 """One input or output as the job spec has it."""
@@ -194,13 +194,13 @@ def _literal(
     if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and kind != "boolean")):
         findings.wrong(place.pointer, f"{value!r} is not of type {kind}")
         return None
-    if declared is not None:
+    if declared is not None and isinstance(value, int | float):
         below = declared.min is not None and value < declared.min
         above = declared.max is not None and value > declared.max
         if below or above:
             findings.wrong(place.pointer, f"{value!r} is not between {declared.min} and {declared.max}")
-        if declared.enum is not None and value not in declared.enum:
-            findings.wrong(place.pointer, f"{value!r} is not one of {quoted(map(str, declared.enum))}")
+    if declared is not None and declared.enum is not None and value not in declared.enum:
+        findings.wrong(place.pointer, f"{value!r} is not one of {quoted(map(str, declared.enum))}")
     return {"value": value}
 
 
@@ -291,19 +291,19 @@ def filled(value: Any, own: Mapping[str, Fields], pipe: Pipe, pointer: str) -> A
     return bound["value"]
 
 
-def _unique(raw: Mapping[str, Any], place: Place, findings: Findings) -> Mapping[str, Any]:
-    seen: dict[str, str] = {}
-    for name in raw:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", str(name)):
+def _unique(raw: Mapping[str, Any], place: Place, findings: Findings) -> dict[str, Any]:
+    """What has a name that can be bound."""
+    found: dict[str, Any] = {}
+    for name, value in raw.items():
+        if not isinstance(name, str) or not NAME.fullmatch(name):
             findings.wrong(
                 place.at(name), "a name has letters, digits and '_' only; groups of inputs are not supported"
             )
-        elif str(name).lower() in seen:
-            findings.wrong(
-                place.at(name), f"it is {seen[name.lower()]!r} again: names are compared without letter case"
-            )
-        seen[str(name).lower()] = str(name)
-    return raw
+        elif (first := same_name(name, found)) is not None:
+            findings.wrong(place.at(name), f"it is {first!r} again: names are compared without letter case")
+        else:
+            found[name] = value
+    return found
 
 
 def _local(path: str, place: Place, findings: Findings) -> str | None:

@@ -90,10 +90,11 @@ def _read_pipeline(document: Mapping[str, Any], place: Place, findings: Findings
 
 def _only_step(document: Mapping[str, Any], place: Place, findings: Findings) -> tuple[str, Mapping[str, Any]]:
     """The name of the one step that there is, and the step."""
-    steps = as_mapping(document.get("jobs"), place.at("jobs"), findings)
+    jobs = as_mapping(document.get("jobs"), place.at("jobs"), findings)
+    steps = {name: step for name, step in jobs.items() if step is not None}
     if len(steps) != 1:
         what = f"{len(steps)} steps ({', '.join(map(str, steps))})" if steps else "no step"
-        hint = "put the parallel step into a file of its own, with the paths of what other steps make"
+        hint = "leave the others out, as in --set jobs.NAME=null, and give the inputs the paths of what those make"
         findings.wrong(place.at("jobs"), f"a pipeline of one parallel step can be run; this one has {what}", hint)
         findings.check()
     name, raw = next(iter(steps.items()))

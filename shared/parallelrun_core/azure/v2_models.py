@@ -166,8 +166,8 @@ class GivenInput(_Part):
     optional: StrictBool = False
     default: Any = None
     value: Any = None
-    min: Any = None
-    max: Any = None
+    min: float | None = None
+    max: float | None = None
     enum: list[Any] | None = None
     description: Label = None
 

@@ -117,7 +117,7 @@ def bound_name(text: str, kind: str) -> str:
 
 def same_name(name: str, named: Mapping[str, object]) -> str | None:
     """The key that is this name but for letter case (reference §2.2), or None."""
-    return name if name in named else next((key for key in named if key.lower() == name.lower()), None)
+    return name if name in named else next((key for key in named if str(key).lower() == name.lower()), None)
 
 
 def _number(value: float) -> int | float:

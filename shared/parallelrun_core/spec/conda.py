@@ -24,6 +24,7 @@ _ONLY_CONDA: Final = frozenset({
 })  # fmt: skip
 _ONLY_CONDA_PREFIXES: Final = ("_", "cuda-", "gcc_", "gxx_", "lib", "r-")
 _LIBRARIES_ON_PYPI: Final = frozenset({"libcst", "librosa", "libsass", "libtmux"})
+_WITH_PASSWORD: Final = re.compile(r"://[^/\s:@]*:[^/\s@]*@")
 _PIP_OPTIONS: Final = ("--extra-index-url", "--find-links", "--index-url", "--pre", "--trusted-host", "-f", "-i")
 
 
@@ -77,6 +78,8 @@ def checked_requirement(line: object) -> str:
         raise ValueError(f"{line!r} is not a requirement")
     if text.startswith("-") and not text.startswith(_PIP_OPTIONS):
         raise ValueError(f"{text!r}: other files can't be read on a node; name the packages themselves")
+    if _WITH_PASSWORD.search(text):
+        raise ValueError("an address with a password in it; put that into the node's own configuration of pip or uv")
     if text.startswith((".", "/", "file:")):
         raise ValueError(f"{text!r}: a folder can't be installed on a node; put its modules below code")
     return text

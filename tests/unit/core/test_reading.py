@@ -1,0 +1,112 @@
+"""Whatever is in a document, it becomes a job or problems that say where; nothing else comes of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.reading import read_job
+from parallelrun_core.spec.conda import python_of, requirements_of
+from tests.conformance.documents import COMPONENT, CONFIG, PIPELINE, changed
+
+STEP_WITH_COMPONENT = changed(PIPELINE, **{"jobs.score": {
+    "component": COMPONENT, "inputs": {"files": "${{parent.inputs.raw}}", "limit": 3},
+}})  # fmt: skip
+OWN: dict[str, Any] = {"entry_script": "a.py", "inputs": {"a": "/a", "b": 5}, "environment": {"pip": ["six"]}}
+
+texts = st.sampled_from([
+    "", "x", "1kb", "${{inputs.x}}", "${{parent.inputs.count}}", "$[[a]]", "azureml:a", "~x", "a\0",
+])  # fmt: skip
+names = st.sampled_from(["path", "type", "mode", "value", "pip", "conda_file", "x", ""])
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(names, inner, max_size=3)
+        | st.dictionaries(st.integers(0, 2), inner, max_size=2)
+    ),
+    max_leaves=5,
+)
+
+
+def places(document: object) -> Iterator[tuple[Any, Any]]:
+    """Every part of a document that can be replaced: what holds it, and its key."""
+    if isinstance(document, dict | list):
+        for key, part in document.items() if isinstance(document, dict) else enumerate(document):
+            yield document, key
+            yield from places(part)
+
+
+@pytest.mark.parametrize("document", [PIPELINE, STEP_WITH_COMPONENT, COMPONENT, CONFIG, OWN])
+@given(data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_any_document_is_a_job_or_is_told_what_is_wrong(document: dict[str, Any], data: st.DataObject) -> None:
+    spoilt = copy.deepcopy(document)
+    for _ in range(data.draw(st.integers(1, 3))):
+        holder, key = data.draw(st.sampled_from(list(places(spoilt))))
+        holder[key] = data.draw(plain)
+    found: tuple[Problem, ...] = ()
+    try:
+        read_job(spoilt, folder=data.draw(st.sampled_from([None, Path("/nowhere")])))
+    except InvalidInput as error:
+        found = error.problems or (Problem(pointer="?", message="no problem is told"),)
+    assert all(problem.pointer == "" or problem.pointer.startswith("/") for problem in found), found
+
+
+@pytest.mark.parametrize(
+    "entry, lines",
+    [
+        ("pandas", ["pandas"]),
+        ("pandas=2.1", ["pandas==2.1.*"]),
+        ("pandas=2.1.*", ["pandas==2.1.*"]),
+        ("pandas==2.1.0", ["pandas==2.1.0"]),
+        ("pandas>=2.1,<3", ["pandas>=2.1,<3"]),
+        ("pandas =2.1", ["pandas==2.1.*"]),
+        ("conda-forge::pandas=2.1=py311_0", ["pandas==2.1.*"]),
+        ("pytorch", ["torch"]),
+        ("pip", []),
+        ("pip=23", []),
+        ("python=3.11", []),
+        ({"pip": ["six>=1", "--extra-index-url https://example.org/simple", "x # why"]},
+         ["six>=1", "--extra-index-url https://example.org/simple", "x"]),
+    ],
+)  # fmt: skip
+def test_packages_of_conda_are_requirements(entry: object, lines: list[str]) -> None:
+    assert requirements_of({"dependencies": [entry]}) == lines
+
+
+@pytest.mark.parametrize(
+    "entry, why",
+    [
+        ("cudatoolkit=11", "not on PyPI"),
+        ("libgcc-ng", "not on PyPI"),
+        ("r-base", "not on PyPI"),
+        ("a b", "not a package"),
+        (7, "neither"),
+        ({"pip": "six"}, "neither"),
+        ({"pip": ["-r other.txt"]}, "other files"),
+        ({"pip": ["-e ."]}, "other files"),
+        ({"pip": ["./folder"]}, "folder"),
+        ({"pip": ["--index-url https://user:secret@example.org/simple"]}, "password"),
+        ({"pip": [""]}, "not a requirement"),
+    ],
+)
+def test_what_cannot_be_installed_is_told_by_its_name(entry: object, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as caught:
+        requirements_of({"dependencies": [entry]})
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "entry, version",
+    [("python=3.11", "3.11"), ("python==3.12.1", "3.12.1"), ("python>=3.11,<3.13", ">=3.11,<3.13"), ("python", "")],
+)
+def test_the_version_of_python_is_found(entry: str, version: str) -> None:
+    assert python_of({"dependencies": ["six", entry]}) == version
