@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
+import msgspec
+
 from parallelrun.errors import JobCanceled, JobFailed, TimedOut
 from parallelrun.follow import follow_events
 from parallelrun.models import Event, Job, MiniBatch
@@ -62,12 +64,17 @@ class Jobs:
         """
         from parallelrun.package_code import zip_folder
 
-        job = read_any(spec).spec
+        reading = read_any(spec)
+        job = reading.spec
         key = idempotency_key or secrets.token_hex(16)
         if not (upload_code and job.code):
-            return self._submit(job, None, key)
-        with zip_folder(Path(job.code)) as archive:
-            return self._submit(job.model_copy(update={"code": ""}), archive, key)
+            created = self._submit(job, None, key)
+        else:
+            with zip_folder(Path(job.code)) as archive:
+                created = self._submit(job.model_copy(update={"code": ""}), archive, key)
+        # The server was sent what was read, so it doesn't know what there was to say about the document.
+        notes = dict.fromkeys([*map(str, reading.notes), *created.notes])
+        return msgspec.structs.replace(created, notes=list(notes))
 
     def _submit(self, spec: JobSpec, archive: IO[bytes] | None, key: str) -> Job:
         document = spec.model_dump(mode="json", exclude_unset=True)

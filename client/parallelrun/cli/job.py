@@ -99,6 +99,7 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
         ("started", found.started),
         ("ended", found.ended),
         ("output", found.output.path if found.output else ""),
+        ("notes", "\n".join(found.notes)),
         ("failure", "\n".join(verdict(found, log_hint=lambda log: log)) if found.failure else ""),
     ]
     show_one(found, form, name=found.id, lines=lines)

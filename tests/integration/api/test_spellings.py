@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from parallelrun import Client
 from parallelrun_core.jobfolder import JobFolder
 from tests.conformance.documents import COMPONENT, CONFIG, PIPELINE, changed
 from tests.integration.api.test_submit import zipped
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import httpx
 
     from tests.integration.api.conftest import Site
+    from tests.integration.api.server import ApiServer
 
 pytestmark = pytest.mark.integration
 
@@ -79,3 +81,13 @@ def test_what_is_wrong_with_it_is_said_where_it_is(
     assert answer.status_code == 422, answer.text
     told = {entry["pointer"]: entry["message"] for entry in answer.json()["errors"]}
     assert why in told[pointer], told
+
+
+def test_the_python_client_gets_the_notes_of_what_it_read_itself(
+    shared_api: ApiServer, api: httpx.Client, site: Site
+) -> None:
+    assert api.get("/livez").status_code == 200
+    with Client(f"http://127.0.0.1:{shared_api.port}") as client:
+        job = client.jobs.create(on_the_server(PIPELINE, site))
+        assert any("places work in Azure" in note for note in job.notes)
+        assert client.jobs.get(job.id).spec["append_row_to"] == "scores"
