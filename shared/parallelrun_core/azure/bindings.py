@@ -291,7 +291,7 @@ def filled(value: Any, own: Mapping[str, Fields], pipe: Pipe, pointer: str) -> A
     return bound["value"]
 
 
-def _unique(raw: Mapping[str, Any], place: Place, findings: Findings) -> dict[str, Any]:
+def _unique(raw: Mapping[Any, Any], place: Place, findings: Findings) -> dict[str, Any]:
     """What has a name that can be bound."""
     found: dict[str, Any] = {}
     for name, value in raw.items():

@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from parallelrun_core.errors import InvalidInput, Problem
 
 _MAX_DOCUMENT_BYTES: Final = 1 << 20
+_BESIDE_A_PATH: Final = ("path", "type", "mode")
 _TAGGED: Final = "inputs"
 """The field whose entries are one of two models: pydantic names the one that it chose in the place of an error."""
 
@@ -35,7 +36,7 @@ def set_field(document: object, assignment: str) -> None:
     """Apply one `path=value` from a command line; the value is read as YAML.
 
     A path goes through mappings by name and through lists by number, as in `inputs.images.path` or `tasks.0.name`;
-    a mapping on the way is made when it isn't there.
+    a mapping on the way is made when it isn't there. A text that is short for a mapping with a `path` becomes one.
 
     Raises:
         InvalidInput: no '=', or the path goes through something that has no parts.
@@ -44,10 +45,10 @@ def set_field(document: object, assignment: str) -> None:
     if not equals or not path:
         raise InvalidInput.at("--set", f"{assignment!r} is not PATH=VALUE")
     *folders, last = path.split(".")
-    for name in folders:
+    for name, next_name in zip(folders, [*folders[1:], last], strict=False):
         inner = _part(document, name, path)
-        if inner is None:
-            inner = {}
+        if inner is None or (isinstance(inner, str) and next_name in _BESIDE_A_PATH):
+            inner = {} if inner is None else {"path": inner}
             _put(document, name, inner, path)
         document = inner
     _put(document, last, load_document(text), path)

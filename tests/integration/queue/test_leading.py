@@ -18,6 +18,7 @@ from parallelrun_core.store.leader_queue import (
     LeaderQueue,
     report_concatenated,
     report_init_failure,
+    report_preparing,
 )
 from tests.integration.queue.desk import LONG_MS, Desk, decided, message, retried
 
@@ -331,14 +332,16 @@ def test_news_come_in_order_and_from_where_the_reader_was(desk: Desk) -> None:
     failure = InitFailure("node", "process000", Failure("INIT_EXCEPTION", "no model", "Traceback"))
     report_init_failure(desk.redis, desk.job_id, failure)
     report_concatenated(desk.redis, desk.job_id, Concatenated("/out", 5, "abc"))
-    news = desk.leader.news(b"0-0", block_ms=None)
+    report_preparing(desk.redis, desk.job_id)
+    *news, preparing = desk.leader.news(b"0-0", block_ms=None)
     assert [[each.mini_batch for each in entry.outcomes] for entry in news] == [[0, 1], [], []]
+    assert [entry.preparing for entry in (*news, preparing)] == [False, False, False, True]
     assert news[1].init_failure == failure
     assert news[2].concatenated == Concatenated("/out", 5, "abc")
     assert [entry.entry_id for entry in desk.leader.news(news[0].entry_id, block_ms=None)] == [
-        news[1].entry_id, news[2].entry_id,
+        news[1].entry_id, news[2].entry_id, preparing.entry_id,
     ]  # fmt: skip
-    assert desk.leader.news(news[2].entry_id, block_ms=1) == []
+    assert desk.leader.news(preparing.entry_id, block_ms=1) == []
 
 
 def test_what_is_forgotten_is_gone_and_nothing_else_is(desk: Desk) -> None:

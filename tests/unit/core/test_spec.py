@@ -386,6 +386,13 @@ def test_fields_are_set_by_path() -> None:
     }  # fmt: skip
 
 
+def test_what_is_short_for_a_path_can_get_a_mode_and_another_path() -> None:
+    document: dict[str, Any] = {"inputs": {"a": "/x", "b": "/y"}}
+    for assignment in ("inputs.a.mode=download", "inputs.b.path=/z"):
+        set_field(document, assignment)
+    assert document == {"inputs": {"a": {"path": "/x", "mode": "download"}, "b": {"path": "/z"}}}
+
+
 def test_a_path_may_lead_through_lists() -> None:
     document: dict[str, Any] = {"a": [{"b": 1}, 2]}
     for assignment in ("a.0.b=5", "a.1=x", "a.2={c: 1}"):
