@@ -72,9 +72,8 @@ class Jobs:
         else:
             with zip_folder(Path(job.code)) as archive:
                 created = self._submit(job.model_copy(update={"code": ""}), archive, key)
-        # The server was sent what was read, so it doesn't know what there was to say about the document.
-        notes = dict.fromkeys([*map(str, reading.notes), *created.notes])
-        return msgspec.structs.replace(created, notes=list(notes))
+        # The server was sent what was read, so it doesn't know all that there was to say about the document.
+        return msgspec.structs.replace(created, notes=[*map(str, reading.notes)] or created.notes)
 
     def _submit(self, spec: JobSpec, archive: IO[bytes] | None, key: str) -> Job:
         document = spec.model_dump(mode="json", exclude_unset=True)
