@@ -48,6 +48,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ob
     wheel(tmp_path / "wheels", "six", "1.16.0")
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
     monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return {"conda_file": {"dependencies": [{"pip": ["six==1.16.0"]}]}}
 
@@ -84,15 +85,35 @@ def test_an_environment_that_cannot_be_made_fails_the_job_with_the_cause(environ
         assert "no-such-package-of-ours" in log.read_text()
 
 
-def test_one_that_was_broken_off_is_made_anew(environment: dict[str, object], tmp_path: Path) -> None:
-    folder = tmp_path / "cache" / "environments" / "x"
+def broken_off(folder: Path) -> Path:
+    """What is left of an environment whose making was broken off."""
     (folder / "lib").mkdir(parents=True)
     (folder / "lib" / "rubbish").touch()
+    return folder
+
+
+def make(folder: Path) -> str:
+    """Have an environment made; returns what was told."""
     request = {"folder": str(folder), "python": sys.executable, "requirements": [], "worker": "/nowhere/worker"}
     command = [sys.executable, "-m", "parallelrun_agent.environment_build"]
-    for _ in range(2):
-        done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert (folder / "ready").exists()
+    done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("environment")
+def test_one_that_was_broken_off_is_made_anew(tmp_path: Path) -> None:
+    folder = broken_off(tmp_path / "cache" / "environments" / "x")
+    assert "Ready." in make(folder)
+    assert (folder / "bin" / "python").exists()
     assert not (folder / "lib" / "rubbish").exists()
-    assert done.stdout == "", "there was nothing left to do"
+    assert make(folder) == "", "there was nothing left to do"
+
+
+@pytest.mark.usefixtures("environment")
+def test_one_that_is_taken_for_whole_too_early_is_found(tmp_path: Path) -> None:
+    folder = broken_off(tmp_path / "cache" / "environments" / "x")
+    (folder / "ready").touch()
+    make(folder)
+    assert (folder / "lib" / "rubbish").exists()
+    assert not (folder / "bin" / "python").exists()
