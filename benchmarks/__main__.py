@@ -26,6 +26,7 @@ BENCHMARKS = {
     "many": "very many mini-batches in one job",
     "concatenation": "segments into one output, beside `cat`",
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
+    "table": "a large CSV with newlines in quotes: memory, speed, every row",
     "latency": "one trivial job, on a warm cluster and from nothing",
 }
 RESULTS = Path(__file__).parent / "results"

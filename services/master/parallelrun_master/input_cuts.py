@@ -92,6 +92,10 @@ class InputCuts:
         plans = plan_inputs(self._spec) if plans is None else plans
         if first_turn:
             for plan in plans:
+                if plan.kind == "delta_lake":
+                    from parallelrun_master import delta
+
+                    delta.settle(plan)
                 first = islice(paths_in(Sources(plan)), _SAMPLE_FILES) if plan.is_table else ()
                 plan.sample = [os.fsdecode(path) for path in first]
             plans = save_plans(self._folder, plans)

@@ -15,6 +15,7 @@ class Sources:
 
     def __init__(self, plan: InputPlan) -> None:
         self.is_sorted = True
+        self._delta = plan if plan.kind == "delta_lake" else None
         self._listings = [Listing(source.path, source.pattern) for source in plan.sources] or [Listing(plan.path)]
         self._left_out = os.path.split(os.fsencode(plan.left_out))
 
@@ -23,7 +24,13 @@ class Sources:
 
         Raises:
             OSError: something that is named, or a folder in it, can't be read.
+            InvalidInput: a Delta table can't be read.
         """
+        if self._delta is not None:
+            from parallelrun_master import delta
+
+            yield from ((folder, [name]) for folder, name in map(os.path.split, delta.files_of(self._delta)))
+            return
         left_out_folder, left_out = self._left_out
         for listing in self._listings:
             for folder, names in listing:

@@ -131,10 +131,6 @@ def plan_input(name: str, given: Input, keys: list[str], *, rows: bool = False) 
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table
     if rows and not plan.is_table:
         raise InvalidInput.at("/mini_batch_size", f"rows are for tables, and input {name!r} is a list of files")
-    if rows and plan.kind == "delta_lake":
-        raise InvalidInput.at(
-            "/mini_batch_size", "rows of a Delta table are not counted beforehand; give a size in bytes"
-        )
     _check_keys(plan)
     return plan
 

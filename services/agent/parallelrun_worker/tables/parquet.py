@@ -1,10 +1,20 @@
 """Ranges of rows of a Parquet file to a DataFrame, with no more in memory than the range and one batch."""
 
 from typing import Any
+from urllib.parse import unquote
 
-from parallelrun_worker.tables.conversion import as_objects
+from parallelrun_worker.tables.conversion import as_objects, convert
+from parallelrun_worker.tables.inference import STRING, Kind
 
 _BATCH_ROWS = 1 << 16
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_DATES: Kind = {"kind": "datetime", "formats": ["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"]}
+_KINDS: dict[str, Kind] = {
+    **{name: {"kind": "int"} for name in ("byte", "short", "integer", "long")},
+    **{name: {"kind": "float"} for name in ("float", "double")},
+    "boolean": {"kind": "bool"},
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), _DATES),
+}
 
 
 def read_rows(path: str, start: int, end: int, columns: list[str] | None) -> Any:
@@ -33,6 +43,21 @@ def to_frame(table: Any) -> Any:
         if str(frame[name].dtype) in ("str", "string"):
             frame[name] = as_objects(frame[name])
     return frame
+
+
+def with_partitions(frame: Any, path: str, plan: dict[str, Any]) -> Any:
+    """The rows of one file of a Delta table with its partition columns, whose values stand in the path."""
+    import pandas as pd
+
+    below = path[len(plan["root"].rstrip("/")) + 1 :] if path.startswith(plan["root"]) else path
+    parts = [part.partition("=") for part in below.split("/")[:-1]]
+    texts = {unquote(name): None if value == _NULL else unquote(value) for name, equals, value in parts if equals}
+    kinds = plan["read"]["partitions"]
+    for name, kind in kinds.items():
+        values = pd.Series([texts.get(name)] * len(frame), dtype=object)
+        frame[name] = convert(values, _KINDS.get(kind, STRING))
+    order = [name for name in plan["read"]["columns"] if name in frame.columns]
+    return frame[order]
 
 
 def names_of(path: str) -> list[str]:

@@ -91,8 +91,10 @@ class Table:
                 return self._delimited(piece)
             case "json_lines":
                 return self._json_lines(piece)
+            case "delta_lake":
+                return parquet.with_partitions(parquet.read_rows(*piece[:3], None), piece[0], self._plan)
             case _:
-                return parquet.read_rows(piece[0], piece[1], piece[2], self._columns(piece[0]))
+                return parquet.read_rows(*piece[:3], self._columns(piece[0]))
 
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a Parquet file that the first steps leave; None: all."""

@@ -1,0 +1,64 @@
+"""The files of one version of a Delta table: Parquet files, with the values of its partition columns in their paths.
+
+The library `deltalake` reads the table's log; it is imported when there is such a table. The version is settled when
+the job begins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.steps import Step
+
+_UNDERSTOOD: Final = frozenset({"timestampNtz"})
+"""What a table may ask of its readers, beyond reading its files."""
+
+
+def settle(plan: InputPlan) -> None:
+    """Put into the plan which version is read, and what its columns are.
+
+    Raises:
+        InvalidInput: there is no such table or version, or it needs more than reading its files.
+    """
+    table = _open(plan, plan.read)
+    wanted = set(getattr(table.protocol(), "reader_features", None) or ()) - _UNDERSTOOD
+    if wanted:
+        features = ", ".join(sorted(wanted))
+        raise InvalidInput(f"{_folder(plan)}: this Delta table can't be read by its files alone, it uses {features}")
+    types = {field.name: str(getattr(field.type, "type", "")) for field in table.schema().fields}
+    partitions = {name: types[name] for name in table.metadata().partition_columns}
+    plan.root = _folder(plan)
+    plan.read = {**plan.read, "version": table.version(), "columns": list(types), "partitions": partitions}
+
+
+def files_of(plan: InputPlan) -> Iterator[bytes]:
+    """The files of the version that is settled, in the order of their paths."""
+    table = _open(plan, plan.read)
+    return (os.fsencode(path.removeprefix("file://")) for path in sorted(table.file_uris()))
+
+
+def _folder(plan: InputPlan) -> str:
+    if len(plan.sources) > 1:
+        raise InvalidInput("a Delta table is one folder, and the MLTable names several paths")
+    return plan.sources[0].path if plan.sources else plan.path
+
+
+def _open(plan: InputPlan, read: Step) -> Any:
+    try:
+        import deltalake
+    except ImportError as error:
+        message = "a Delta table is read with the library deltalake, which is not installed where the master runs"
+        raise InvalidInput(message) from error
+    folder = _folder(plan)
+    try:
+        table = deltalake.DeltaTable(folder, version=read.get("version"))
+        if read.get("version") is None:
+            table.load_as_version(datetime.fromisoformat(read["timestamp"]))
+    except Exception as error:  # of its own kinds, which change with its versions
+        raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {error}") from error
+    return table
