@@ -198,5 +198,5 @@ def test_a_gap_between_two_cuts_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(TableCutter, "pieces", all_but_the_second)
     with damage():
         inner(round_trips.test_whatever_text_is_cut_the_same_rows_come_out)(
-            content="a\nb\nc\nd\n", multi_line=False, size=3, header=False
+            content="a\nb\nc\nd\n", multi_line=False, size=3, header=False, block=64
         )

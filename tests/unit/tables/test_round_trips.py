@@ -8,16 +8,20 @@ import json
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from parallelrun_master import record_scan
 from tests.unit.tables.cutting import Cut, folder_with
 
 TEXT = "ab 0\"'\r\n,;é\0\u2028"
 cells = st.one_of(st.text(TEXT, max_size=5), st.integers(-5, 5).map(str), st.just(""))
+blocks = st.sampled_from([8, 16, 64, 4 << 20])
+"""How much of a file the master looks at at once."""
 sizes = st.one_of(st.integers(1, 40), st.integers(1, 6).map("rows:{}".format), st.just(1 << 20))
 
 
@@ -36,16 +40,18 @@ TEXT_ONLY = {"infer_column_types": False}
     newline=st.sampled_from(["\n", "\r\n"]),
     quote_all=st.booleans(),
     size=sizes,
+    block=blocks,
 )
 @settings(deadline=None, max_examples=40)
 def test_csv_with_newlines_in_quotes_comes_back_whole(
-    rows: list[list[str]], newline: str, quote_all: bool, size: int | str
+    rows: list[list[str]], newline: str, quote_all: bool, size: int | str, block: int
 ) -> None:
     if not quote_all:  # the writer leaves a lone carriage return unquoted
         rows = [row for row in ([cell.replace("\r", "") for cell in each] for each in rows) if any(row)]
     content = as_csv([["x", "y", "z", "u"], *rows], newline=newline, quote_all=quote_all)
     step = {"read_delimited": {"support_multi_line": True, **TEXT_ONLY}}
-    cut = Cut(folder_with({"table": content}), [step], size)
+    with patch.object(record_scan, "_BLOCK", block):
+        cut = Cut(folder_with({"table": content}), [step], size)
     null = "" if quote_all else None
     expected = [(*(cell or null for cell in row), *[None] * (4 - len(row))) for row in rows]
     assert cut.rows() == expected
@@ -54,18 +60,27 @@ def test_csv_with_newlines_in_quotes_comes_back_whole(
         assert [piece.first_row for piece in cut.pieces] == list(range(0, len(rows), int(size[5:])))
 
 
-@given(content=st.text('ab0"\r\n, é', max_size=80), multi_line=st.booleans(), size=sizes, header=st.booleans())
-@example(content='a,b\n"x,2\nz,3\ny",4\n', multi_line=False, size=3, header=True)
+@given(
+    content=st.text('ab0"\r\n, é', max_size=80),
+    multi_line=st.booleans(),
+    size=sizes,
+    header=st.booleans(),
+    block=blocks,
+)
+@example(content='a,b\nx"y,2\nz",3\n4,5\n6,7\n', multi_line=True, size="rows:1", header=True, block=4 << 20)
+@example(content='a,b\nx"y,"2\nz",3\n4",5\n6,7\n', multi_line=True, size=4, header=True, block=4 << 20)
+@example(content='a,b\n"x,2\nz,3\ny",4\n', multi_line=False, size=3, header=True, block=4 << 20)
 @settings(deadline=None, max_examples=120)
 def test_whatever_text_is_cut_the_same_rows_come_out(
-    content: str, multi_line: bool, size: int | str, header: bool
+    content: str, multi_line: bool, size: int | str, header: bool, block: int
 ) -> None:
     options = {
         "support_multi_line": multi_line, "header": "all_files_same_headers" if header else "no_header", **TEXT_ONLY,
     }  # fmt: skip
     folder = folder_with({"table": content})
     whole = Cut(folder, [{"read_delimited": options}], 1 << 20)
-    parts = Cut(folder, [{"read_delimited": options}], size)
+    with patch.object(record_scan, "_BLOCK", block):
+        parts = Cut(folder, [{"read_delimited": options}], size)
     if multi_line and content.count('"') % 2:
         return  # a quote that is never closed means something else in a part than in the whole
     width = max([len(row) for row in whole.rows()], default=0)

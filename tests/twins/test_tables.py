@@ -1,0 +1,24 @@
+"""What the proofs about tables find when a rule of cutting or reading is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from parallelrun_master import record_scan
+from parallelrun_worker.tables import text
+from tests.twins.sabotage import always, damage
+from tests.unit.tables import test_round_trips as round_trips
+
+
+def test_ranges_that_are_read_as_they_are_cut_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rule that a range owns the records which begin in it."""
+    monkeypatch.setattr(text, "_behind_newline", lambda _file, at, encoding: at + encoding.width)
+    with damage():
+        round_trips.test_whatever_text_is_cut_the_same_rows_come_out()
+
+
+def test_quotes_that_are_only_counted_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look at where they stand: a quote inside a field is a character like others."""
+    monkeypatch.setattr(record_scan, "_are_in_place", always(True))
+    with damage():
+        round_trips.test_whatever_text_is_cut_the_same_rows_come_out()
