@@ -49,6 +49,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, ob
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
     monkeypatch.setenv("UV_NO_INDEX", "1")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return {"conda_file": {"dependencies": [{"pip": ["six==1.16.0"]}]}}
 
@@ -92,9 +93,9 @@ def broken_off(folder: Path) -> Path:
     return folder
 
 
-def make(folder: Path) -> str:
+def make(folder: Path, python: str = sys.executable) -> str:
     """Have an environment made; returns what was told."""
-    request = {"folder": str(folder), "python": sys.executable, "requirements": [], "worker": "/nowhere/worker"}
+    request = {"folder": str(folder), "python": python, "requirements": [], "worker": "/nowhere/worker"}
     command = [sys.executable, "-m", "parallelrun_agent.environment_build"]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -108,6 +109,14 @@ def test_one_that_was_broken_off_is_made_anew(tmp_path: Path) -> None:
     assert (folder / "bin" / "python").exists()
     assert not (folder / "lib" / "rubbish").exists()
     assert make(folder) == "", "there was nothing left to do"
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_python_that_cannot_be_had_is_that_of_the_node_and_that_is_told(tmp_path: Path) -> None:
+    told = make(tmp_path / "cache" / "environments" / "x", "3.99")
+    assert "Python 3.99 can't be had here" in told
+    assert told.endswith("Ready.\n")
+    assert (tmp_path / "cache" / "environments" / "x" / "bin" / "python").exists()
 
 
 @pytest.mark.usefixtures("environment")

@@ -68,7 +68,14 @@ def _make(folder: Path, request: Mapping[str, Any]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     python, requirements = request["python"], request["requirements"]
     print(f"Making {folder} with Python {python}:", *requirements, sep="\n  ", flush=True)
-    _uv("venv", "--no-project", "--python", python, str(folder))
+    try:
+        _uv("venv", "--no-project", "--python", python, str(folder))
+    except Unmade as error:
+        if python == sys.executable:
+            raise
+        # An approximate environment runs most jobs; none at all runs no job. The submitter has been told.
+        print(f"Python {python} can't be had here ({error}); the environment is made with {sys.executable}", flush=True)
+        _uv("venv", "--no-project", "--clear", "--python", sys.executable, str(folder))
     if requirements:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("\n".join(requirements) + "\n")

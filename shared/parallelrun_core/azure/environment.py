@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -63,6 +64,9 @@ def read_conda_file(value: Any, place: Place, findings: Findings) -> dict[str, A
         version = python_of(value)
         if is_too_old(version):
             message = f"the workers need Python 3.{OLDEST_PYTHON} or newer, not {version}: they get that of their node"
+            findings.note(place.pointer, message)
+        elif version and not version.startswith(f"3.{sys.version_info.minor}"):
+            message = f"Python {version} where a node has it or can fetch it; otherwise that of the node"
             findings.note(place.pointer, message)
     return value
 

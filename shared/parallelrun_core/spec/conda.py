@@ -8,8 +8,8 @@ from typing import Any, Final
 
 _PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>[A-Za-z0-9][\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
 _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([\w.*+!]+)")
-OLDEST_PYTHON: Final = 11
-"""The workers need Python 3.11 or newer."""
+OLDEST_PYTHON: Final = 8
+"""The workers need Python 3.8 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 _OTHER_NAMES: Final = {
     "dask-core": "dask", "matplotlib-base": "matplotlib", "msgpack-python": "msgpack", "opencv": "opencv-python",

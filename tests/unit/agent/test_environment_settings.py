@@ -48,6 +48,6 @@ def test_the_same_wishes_share_an_environment_and_others_do_not(tmp_path: Path) 
 
 
 def test_what_names_no_package_is_the_nodes_own_python() -> None:
-    old = {"dependencies": ["python=3.8", "pip"]}
+    old = {"dependencies": ["python=3.7", "pip"]}
     for wish in (Environment(), Environment(image="some/image", name="x"), Environment(conda_file=old)):
         assert not wish.is_own
