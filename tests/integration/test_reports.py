@@ -179,3 +179,63 @@ def test_with_leaders_that_sleep_and_die_the_report_has_each_try_once(cluster: C
     nodes = rows_of(folder.logs / "sys" / "job_report" / "node_summary.csv")
     assert sum(int(row["Tries"]) for row in nodes) == 660
     assert sum(int(row["RUN_DONE"]) for row in nodes) == 600
+
+
+COMPLETES = textwrap.dedent("""
+    import os, sys
+    import subprocess
+    print("imported")
+    def init():
+        subprocess.run(["echo", "from a child"])
+    def run(mini_batch):
+        sys.stderr.write("an error\\n")
+        options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+        return [f"{options['--logging_level']} {options['--mine']}"] * len(mini_batch)
+    def shutdown():
+        open(os.path.join(os.environ["AZUREML_BI_OUTPUT_PATH"], "bye.txt"), "a").close()
+""")
+
+
+def test_a_job_that_completes_tells_of_its_workers_and_nodes(cluster: Cluster) -> None:
+    job = cluster.submit(
+        COMPLETES, inputs=cluster.files(20), mini_batch_size=1, program_arguments="--mine 'a b'", logging_level="DEBUG",
+        profiling_module="cProfile", resource_monitor_interval=5,
+    )  # fmt: skip
+    result = cluster.result(job)
+    assert result.state is JobState.COMPLETED, result.failure
+    assert set(cluster.output(result)) == {"DEBUG a b"}
+    logs = cluster.folder(job).logs
+    phases = {row["Status"] for row in tries_of(logs) if not row["Mini-batch Id"]}
+    assert phases == {"ENTRY_SCRIPT_INIT_START", "ENTRY_SCRIPT_INIT_DONE", "ENTRY_SCRIPT_SHUTDOWN_DONE"}
+    assert not (logs / "job_error.txt").exists()
+    assert not (logs / "user" / "error.txt").exists()
+    # A worker that was still starting when the job ended has said nothing.
+    assert any("imported" in path.read_text() for path in (logs / "user" / "stdout").rglob("*.txt"))
+    assert any("from a child" in path.read_text() for path in (logs / "sys" / "node").rglob("*.stdout.txt"))
+    assert list((logs / "sys" / "node").rglob("process*.profile"))
+    for node in (logs / "sys" / "node").iterdir():
+        perf = logs / "sys" / "perf" / node.name / "node_resource_usage.csv"
+        cluster.until(perf.exists, "the node has let go of the job")
+        assert rows_of(perf)
+    assert (cluster.folder(job).outputs / "bye.txt").exists()
+
+
+def test_short_returns_are_counted_and_not_tried_again(cluster: Cluster) -> None:
+    script = textwrap.dedent("""
+        import os
+        def run(mini_batch):
+            number = int(os.path.basename(mini_batch[0])[5:12])
+            return {0: [], 4: mini_batch[:1], 8: mini_batch * 2, 12: None}.get(number, mini_batch)
+    """)
+    job = cluster.submit(script, inputs=cluster.files(20), mini_batch_size=4, run_max_try=2)
+    result = cluster.result(job)
+    assert result.state is JobState.COMPLETED
+    progress = result.progress
+    assert (progress.done, progress.failed, progress.retried) == (4, 1, 1)
+    assert (progress.items_done, progress.items_failed, progress.rows) == (9, 11, 13)
+    rows = [row for row in tries_of(cluster.folder(job).logs) if row["Status"].startswith("RUN")]
+    found = {(row["Mini-batch Id"], row["Picked Count"]): (row["Succeeded"], row["Error Category"]) for row in rows}
+    assert found == {
+        ("0", "1"): ("0", ""), ("1", "1"): ("1", ""), ("2", "1"): ("4", ""), ("4", "1"): ("4", ""),
+        ("3", "1"): ("0", "BAD_RETURN"), ("3", "2"): ("0", "BAD_RETURN"),
+    }  # fmt: skip

@@ -22,6 +22,7 @@ from parallelrun_agent.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import Failure
+from parallelrun_core.store.leader_queue import PhaseName
 from parallelrun_core.telemetry import logger
 from parallelrun_worker import frames
 
@@ -46,6 +47,7 @@ class Crew:
     Args:
         obey: does what the machine asks for; called after every event.
         part_ended: told when nobody writes to a part file any more.
+        phase_ended: told when a worker is through init() or shutdown(), and how long that took.
         disk_failed: told when something could not be written.
     """
 
@@ -57,6 +59,7 @@ class Crew:
         *,
         obey: Callable[[], None],
         part_ended: Callable[[int], None],
+        phase_ended: Callable[[str, PhaseName, float, Failure | None], None],
         disk_failed: Callable[[str], None],
     ) -> None:
         self._machine = machine
@@ -64,13 +67,24 @@ class Crew:
         self._watch = watch
         self._obey = obey
         self._part_ended = part_ended
+        self._phase_ended = phase_ended
         self._disk_failed = disk_failed
         self._processes: dict[str, WorkerProcess] = {}
+        self._started: dict[str, float] = {}
         self._oom = OomWatch()
         self._trim_at = 0.0
 
     def process(self, worker: Worker) -> WorkerProcess:
         return self._processes[worker.process]
+
+    def pids(self) -> dict[str, int]:
+        """The process ids by the names of the workers. Safe in any thread."""
+        return {name: process.pid for name, process in self._processes.copy().items()}
+
+    def age_s(self, name: str) -> float:
+        """How long ago a worker was started; 0 when it wasn't."""
+        now = time.monotonic()
+        return now - self._started.get(name, now)
 
     def part_fd(self, worker: Worker | None) -> int:
         """The part file that this worker writes to; -1 when there is none, or no such worker any more."""
@@ -95,6 +109,7 @@ class Crew:
             return
         worker = Worker(process.process, process.part_name, time.monotonic())
         self._processes[worker.process] = process
+        self._started[worker.process] = worker.started
         self._machine.worker_started(worker)
         self._watch.orphans.worker_started(process.pid)
         self._oom.look()
@@ -166,13 +181,16 @@ class Crew:
             worker.line.loaded(mini_batch, items, load_s, now)
         elif kind == frames.READY:
             machine.worker_ready(worker)
+            self._phase_ended(worker.process, "INIT", *frames.SECONDS.unpack(payload), None)
             log.info("worker_ready", job_id=job_id, process=worker.process, init_s=round(now - worker.started, 3))
         elif kind == frames.INIT_FAILED:
             machine.init_failed(worker.process, parse_failure(payload, "INIT_EXCEPTION"), now, worker)
-        elif payload:  # STOPPED, and shutdown() raised
-            raised = parse_failure(payload)
-            log.warning("shutdown_failed", job_id=job_id, process=worker.process, message=raised.message)
-            self._plans.note_shutdown_failure(worker.process, raised)
+        else:  # STOPPED
+            raised = parse_failure(payload) if payload else None
+            self._phase_ended(worker.process, "SHUTDOWN", self._processes[worker.process].ending_s, raised)
+            if raised is not None:
+                log.warning("shutdown_failed", job_id=job_id, process=worker.process, message=raised.message)
+                self._plans.note_shutdown_failure(worker.process, raised)
 
     def trim_logs(self, now: float) -> None:
         """Keep logs short; whose log floods is looked at again in the next round."""

@@ -209,7 +209,9 @@ class JobMachine:
     def exited(self, worker: Worker, end: Exit, now: float) -> None:
         """It is dead, and all that it had said was told before."""
         self.staff.workers.remove(worker)
-        if not worker.ready and not worker.ending:
+        if not worker.ready and worker.kill_reason == "init_timeout":
+            self.init_failed(worker.process, Failure("INIT_TIMEOUT", self.staff.too_long_in_init), now)
+        elif not worker.ready and not worker.ending:
             failure = Failure("INIT_DIED", f"The worker ended in init(), code {end.code}.")
             self.init_failed(worker.process, failure, now)
         head, rest = worker.line.died(running=worker.ready)

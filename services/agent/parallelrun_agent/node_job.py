@@ -16,6 +16,7 @@ from parallelrun_agent.disk import DiskWatch
 from parallelrun_agent.environments import JobPython
 from parallelrun_agent.line import InHand
 from parallelrun_agent.machine import JobMachine
+from parallelrun_agent.monitor import ResourceMonitor
 from parallelrun_agent.outcomes import Recorder
 from parallelrun_agent.packets import packet_of
 from parallelrun_agent.plans import PlanMaker
@@ -29,7 +30,14 @@ from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.manifest import resolve
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.store.agent_queue import AgentQueue
-from parallelrun_core.store.leader_queue import InitFailure, report_init_failure, report_preparing
+from parallelrun_core.store.leader_queue import (
+    InitFailure,
+    Phase,
+    PhaseName,
+    report_init_failure,
+    report_phases,
+    report_preparing,
+)
 from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
@@ -51,6 +59,7 @@ class NodeJob:
         self._settings = settings
         self._watch = watch
         self._init_failures: list[InitFailure] = []  # of which the leader has not been told
+        self._phases: list[Phase] = []  # the same
         self._python = JobPython(
             spec.environment,
             cache=settings.cache_folder,
@@ -68,8 +77,11 @@ class NodeJob:
         )
         self._crew = Crew(
             self.machine, self._plans, watch,
-            obey=self._obey, part_ended=self._part_ended, disk_failed=self._disk_failed,
+            obey=self._obey, part_ended=self._part_ended, phase_ended=self._phase_ended, disk_failed=self._disk_failed,
         )  # fmt: skip
+        self._monitor = ResourceMonitor(
+            folder.logs / "sys" / "perf" / settings.node, spec.resource_monitor_interval, self._crew.pids
+        )
         self._open_session()
 
     @property
@@ -113,6 +125,9 @@ class NodeJob:
         while self._init_failures:
             report_init_failure(self._redis, self.job_id, self._init_failures[0])
             self._init_failures.pop(0)
+        if self._phases:
+            report_phases(self._redis, self.job_id, self._phases)
+            self._phases = []
         if self._python.is_due(now):
             report_preparing(self._redis, self.job_id)
             self._python.told(now)
@@ -156,7 +171,7 @@ class NodeJob:
                 case Kill():
                     self._crew.process(command.worker).kill()
                 case TellInitFailure():
-                    self._init_failures.append(InitFailure(self._settings.node, command.process, command.failure))
+                    self._init_failed(command.process, command.failure)
                     self._plans.note_init_failure(command.process, command.failure)
                 case Abandon():
                     log.warning(command.why, job_id=self.job_id, session=self.session, held=command.held)
@@ -212,6 +227,15 @@ class NodeJob:
     def _part_ended(self, part_fd: int) -> None:
         self._committer.close_part(part_fd)
 
+    def _phase_ended(self, process: str, name: PhaseName, seconds: float, failure: Failure | None) -> None:
+        self._phases.append(Phase(self._settings.node, process, name, time.time() - seconds, seconds, failure))
+
+    def _init_failed(self, process: str, failure: Failure) -> None:
+        age_s = self._crew.age_s(process)
+        self._init_failures.append(
+            InitFailure(self._settings.node, process, failure, started=time.time() - age_s, seconds=age_s)
+        )
+
     def _disk_failed(self, error: str) -> None:
         now = time.monotonic()
         self._disk.failed(error, now)
@@ -257,4 +281,5 @@ class NodeJob:
         """Forget the job; the last turn has left it, or Redis has."""
         self._close_session()
         self._python.close()
+        self._monitor.stop()
         self._plans.close()

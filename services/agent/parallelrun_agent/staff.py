@@ -34,6 +34,7 @@ class Staff:
         self._load_s = load_s
         self._run_s = run_s
         self._shutdown_s = shutdown_s
+        self._init_s = 3 * run_s + 30  # as the reference has it (§3.7)
         self._init_failed = 0
         self._spawn_pause_s = _FIRST_SPAWN_PAUSE_S
         self._spawn_after = 0.0
@@ -121,6 +122,13 @@ class Staff:
                 self._end_in_time(worker, now)
             elif worker.ready and not worker.kill_reason:
                 self._check_head(worker, now)
+            elif now - worker.started > self._init_s and not worker.ending and not any(w.ready for w in self.workers):
+                self._let_tell(worker, "init_timeout", self.too_long_in_init, now)
+
+    @property
+    def too_long_in_init(self) -> str:
+        """What to say of a worker that hangs in init(), as all of them do."""
+        return f"init() took longer than 3 x run_invocation_timeout + 30 s ({self._init_s:g} s)."
 
     def _end_in_time(self, worker: Worker, now: float) -> None:
         if worker.kill_reason:  # it has had its time for telling its stacks

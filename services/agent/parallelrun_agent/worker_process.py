@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -82,6 +83,7 @@ class WorkerProcess:
         """Nobody else has written into the pipe."""
         self.peak_bytes = 0
         """The most memory that it had, known after its end."""
+        self._asked_to_end = 0.0
         self._folder = plan.working_folder
         self._outbox: deque[bytes] = deque()
         self._heard = b""
@@ -171,7 +173,13 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits."""
+        self._asked_to_end = time.monotonic()
         self._control.shutdown(socket.SHUT_WR)
+
+    @property
+    def ending_s(self) -> float:
+        """How long ago it was asked to end; 0 when it wasn't."""
+        return time.monotonic() - self._asked_to_end if self._asked_to_end else 0.0
 
     def tell_stacks(self, why: str) -> None:
         """Let it tell its user, in its stderr, where it hangs; it has a moment for that before it is killed."""

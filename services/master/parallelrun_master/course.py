@@ -33,7 +33,7 @@ class Course:
         self._progress = progress
         self._errors = errors
         self._failure: JobFailure | None = None
-        self._inits = InitWatch(spec)
+        self._inits = InitWatch(spec, now)
         self._stall = StallWatch(spec, now)
 
     # What happened
@@ -65,9 +65,9 @@ class Course:
         if any(outcome.failed_items for outcome in accepted):
             self.fail(over_threshold(self._spec, self._progress, self._errors))
 
-    def init_failed(self, failure: InitFailure, slots: int) -> None:
+    def init_failed(self, failure: InitFailure, slots: int, now: float) -> None:
         """A worker of a cluster with so many slots didn't get through init()."""
-        self.fail(self._inits.failed(failure, slots))
+        self.fail(self._inits.failed(failure, slots, now))
 
     def looked(self, now: float, *, nodes: int, running: int, lost: int) -> None:
         """So many nodes are alive, so much is with them, and so many deliveries were lost since the last look."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import msgspec
 
@@ -33,6 +34,8 @@ class Finishing:
         failpoints.reach("finish.finalizing")
         term.reports.say("All mini-batches are decided; workers shut down.")
         self._wait_for_agents()
+        with suppress(*CONNECTION_ERRORS):  # what workers said last, for the reports: how long shutdown() took
+            term.ledger.read(block_ms=None)
         if term.state() is not JobState.FINALIZING:
             return None  # Redis has forgotten that far back
         made: Concatenated | None = Concatenated("", 0, "")

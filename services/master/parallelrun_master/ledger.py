@@ -67,7 +67,7 @@ class Ledger:
         for entry in news:
             for phase in entry.phases:
                 self._tries.add_phase(phase)
-            if entry.init_failure is not None:
+            if entry.init_failure is not None and entry.init_failure.process:
                 node, process, failure, started, seconds = msgspec.structs.astuple(entry.init_failure)
                 self._tries.add_phase(Phase(node, process, "INIT", started, seconds, failure))
         return news

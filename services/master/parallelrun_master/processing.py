@@ -120,7 +120,7 @@ class Processing:
                 self._course.moved(now)
             if entry.init_failure is not None:
                 self._term.log.warning("init_failed", node=entry.init_failure.node, process=entry.init_failure.process)
-                self._course.init_failed(entry.init_failure, self._nodes.slots)
+                self._course.init_failed(entry.init_failure, self._nodes.slots, now)
 
     def _announce(self, signature: Signature) -> None:
         self._term.log.info("mini_batch_failed", category=signature.category, message=signature.message)

@@ -17,6 +17,7 @@ ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _MAX_SAMPLES = 3
 _MAX_SIGNATURES = 1000
 _COMMONEST = 5
+_INIT_PATIENCE_S = 120.0
 
 
 class _Detail(msgspec.Struct):
@@ -140,35 +141,65 @@ def with_cause(failure: JobFailure, errors: Errors) -> JobFailure:
 
 
 class InitWatch:
-    """Decides when a job whose workers don't get through init() is hopeless (reference §3.7, but at once)."""
+    """Decides when a job whose workers don't get through init() is hopeless.
 
-    def __init__(self, spec: JobSpec) -> None:
+    At once, when nobody gets through; later, when too many do not (reference §3.7).
+    """
+
+    def __init__(self, spec: JobSpec, now: float) -> None:
         self._spec = spec
+        self._began = now
         self._raised = 0
         self._died = 0
+        self._raised_in_all = 0
+        self._has_run = False
 
     def ran(self) -> None:
         """A mini-batch was run: some worker got through."""
         self._raised = self._died = 0
+        self._has_run = True
 
-    def failed(self, failure: InitFailure, slots: int) -> JobFailure | None:
+    def failed(self, failure: InitFailure, slots: int, now: float) -> JobFailure | None:
         """Count one; the job's failure when it is one too many for a cluster with so many slots."""
-        if failure.failure.category == ENVIRONMENT_FAILED:
+        category = failure.failure.category
+        if category == ENVIRONMENT_FAILED:
             return _environment_failed(failure)
-        raised = failure.failure.category == "INIT_EXCEPTION"
+        if category == "INIT_TIMEOUT":
+            return None if self._has_run else _all_hang_in_init(failure)
+        raised = category == "INIT_EXCEPTION"
         self._raised += raised
         self._died += not raised
-        if self._raised <= 2 * slots and self._died <= max(2 * slots, self._spec.lost_leases):
-            return None
-        count = self._raised or self._died
-        return JobFailure(
-            code="INIT_FAILED",
-            summary=f"No worker gets through init(): it failed {count} times in a row.",
-            first_cause=f"{failure.failure.category}: {failure.failure.message}",
-            traceback=failure.failure.traceback,
-            log=error_log(failure.node, failure.process),
-            hint="init() and the script's own imports run once in each worker; try them on one machine first",
-        )
+        self._raised_in_all += raised
+        if self._raised > 2 * slots or self._died > max(2 * slots, self._spec.lost_leases):
+            summary = f"No worker gets through init(): it failed {self._raised or self._died} times in a row."
+            return _init_failed(failure, summary)
+        if self._raised_in_all > 2 * slots and now - self._began > _INIT_PATIENCE_S:
+            summary = f"init() failed {self._raised_in_all} times, more than twice for each of {slots} workers."
+            return _init_failed(failure, summary)
+        return None
+
+
+def _init_failed(failure: InitFailure, summary: str) -> JobFailure:
+    return JobFailure(
+        code="INIT_FAILED",
+        summary=summary,
+        error_category=failure.failure.category,
+        first_cause=f"{failure.failure.category}: {failure.failure.message}",
+        traceback=failure.failure.traceback,
+        log=error_log(failure.node, failure.process),
+        hint="init() and the script's own imports run once in each worker; try them on one machine first",
+    )
+
+
+def _all_hang_in_init(failure: InitFailure) -> JobFailure:
+    return JobFailure(
+        code="NO_PROGRESS",
+        summary="No progress: all workers hang in init().",
+        error_category=failure.failure.category,
+        first_cause=f"{failure.failure.category}: {failure.failure.message}",
+        log=f"user/stderr/{failure.node}/{failure.process}.stderr.txt",
+        hint="the log shows where; a longer run_invocation_timeout gives init() more time, too",
+    )
 
 
 def _environment_failed(failure: InitFailure) -> JobFailure:

@@ -21,6 +21,9 @@ MAX_MESSAGES = 1000
 """Messages in one publishing call: Lua can't unpack much more in one command."""
 
 
+PhaseName = Literal["INIT", "SHUTDOWN"]
+
+
 class InitFailure(msgspec.Struct, array_like=True, frozen=True):
     """A worker that died or raised before its first mini-batch."""
 
@@ -36,7 +39,7 @@ class Phase(msgspec.Struct, array_like=True, frozen=True):
 
     node: str
     process: str
-    name: Literal["INIT", "SHUTDOWN"]
+    name: PhaseName
     started: float
     """Seconds since the epoch on the node's clock."""
     seconds: float

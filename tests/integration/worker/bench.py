@@ -37,6 +37,7 @@ class Bench:
         *,
         rows: bool = True,
         argv: Iterable[str] = (),
+        logging_level: str = "INFO",
         modules: Mapping[str, str] = MappingProxyType({}),
         config: Mapping[str, object] = MappingProxyType({}),
         **env: str,
@@ -54,7 +55,7 @@ class Bench:
         self.worker = WorkerProcess(
             WorkerPlan(
                 process="process000", code=code, entry_script="score.py", argv=["score.py", *argv], job_id="job_1",
-                logging_level="INFO", inputs=folder / "inputs.json", environment={**secrets, **env},
+                logging_level=logging_level, inputs=folder / "inputs.json", environment={**secrets, **env},
                 working_folder=self.working_folder,
                 part=self.part, stdout=self.stdout, stderr=self.stderr,
                 child_stdout=self.child_stdout, child_stderr=self.child_stderr,

@@ -109,3 +109,48 @@ def test_the_workers_own_log_tells_each_mini_batch(start: Start) -> None:
     assert any(line.startswith("INFO|Mini-batch 5: run() took ") and "1 rows of 1 items" in line for line in told)
     assert any(line.startswith("ERROR|Mini-batch 6: run() failed") and "ValueError" in line for line in told)
     assert told[-1] == "INFO|shutdown() is done; the worker ends."
+
+
+def test_the_level_of_the_job_is_that_of_all_its_logs(start: Start) -> None:
+    script = """
+        import logging
+        from azureml_user.parallel_run import EntryScript
+        def run(items):
+            for logger in (logging.getLogger("mine"), EntryScript().logger):
+                logger.info("too much")
+                logger.warning("enough")
+            return items
+    """
+    bench = start(script, logging_level="WARNING").ready()
+    bench.run("a")
+    bench.worker.end()
+    bench.exited()
+    (own,) = (bench.logs / "user").rglob("*.log.txt")
+    for log in (bench.stdout, own):
+        assert "enough" in log.read_text()
+        assert "too much" not in log.read_text()
+    assert not (bench.logs / "process000.txt").exists()
+
+
+def test_arguments_as_published_scripts_read_them(start: Start) -> None:
+    script = """
+        import argparse, json, sys
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--model")
+        parser.add_argument("--size", type=int, default=0)
+        parser.add_argument("--rate", type=float)
+        parser.add_argument("--names", nargs="*")
+        parser.add_argument("--json_setting", type=json.loads)
+        parser.add_argument("--fast", action="store_true")
+        args, unknown = parser.parse_known_args()
+        by_hand = sys.argv[sys.argv.index("--logging_level") + 1]
+        def run(items):
+            return [json.dumps([vars(args), by_hand])]
+    """
+    argv = ["--error_threshold", "10", "--logging_level", "INFO", "--model", "/m/a b", "--size", "20", "--rate", "0.5",
+            "--names", "x", "y", "--json_setting", '{"name": "v 1"}', "--fast", "--input_ds_0", "data"]  # fmt: skip
+    found, by_hand = json.loads(start(script, argv=argv).ready().run("x").rows)
+    assert found == {
+        "model": "/m/a b", "size": 20, "rate": 0.5, "names": ["x", "y"], "json_setting": {"name": "v 1"}, "fast": True,
+    }  # fmt: skip
+    assert by_hand == "INFO"

@@ -552,6 +552,24 @@ def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
     assert node.desk.reports.returns == [(1, "s/1"), (2, "s/2")]
 
 
+def test_who_hangs_in_init_is_asked_where_unless_others_got_through() -> None:
+    node = machine()
+    hanging, other = Worker("p0", "s.p0", 100.0), Worker("p1", "s.p1", 110.0)
+    node.worker_started(hanging)
+    node.worker_started(other)
+    node.staff.check_time(100.0 + 3 * RUN_S + 30)
+    assert not node.commands
+    node.staff.check_time(100.0 + 3 * RUN_S + 30.1)
+    assert [command.worker for command in take(node, TellStacks)] == [hanging]
+    node.exited(hanging, Exit(-9), 146.0)
+    assert [command.failure.category for command in take(node, TellInitFailure)] == ["INIT_TIMEOUT"]
+    node.worker_ready(other)
+    late = Worker("p2", "s.p2", 100.0)
+    node.worker_started(late)
+    node.staff.check_time(500.0)
+    assert not node.commands
+
+
 def test_rows_that_the_disk_did_not_take_cost_nobody_a_try() -> None:
     node, worker = at_work(1, 2)
     node.rows_not_taken(worker, 1, 100.01)

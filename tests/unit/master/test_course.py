@@ -257,7 +257,7 @@ def test_the_first_reason_to_fail_stays() -> None:
 def test_a_job_whose_workers_never_get_ready_fails_with_what_they_said() -> None:
     found = course(Progress())
     while found.end() is None:
-        found.init_failed(InitFailure("node", "process000", Failure("INIT_EXCEPTION", "no model")), slots=2)
+        found.init_failed(InitFailure("node", "process000", Failure("INIT_EXCEPTION", "no model")), slots=2, now=1.0)
     end = found.end()
     assert end is not None
     assert end.failure is not None

@@ -1,0 +1,106 @@
+"""How a node is used while it works for a job: tables below logs/sys/perf/<node>/ (reference §5.2, tuning guide).
+
+In a thread of its own, which sleeps nearly all the time; nothing waits for it, and what it can't write is lost.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from parallelrun_agent.usage import (
+    DISK_COLUMNS,
+    NODE_COLUMNS,
+    PROCESS_COLUMNS,
+    Cpu,
+    ProcessTable,
+    disk_rows,
+    node_row,
+    worker_rows,
+)
+
+_FIRST_LOOK_S = 1.0
+_PROCESSES_EVERY_S = 60.0
+_HOURS_KEPT = 4
+_MAX_BYTES = 64 << 20
+
+
+class ResourceMonitor:
+    """Watches from its construction to `stop()`.
+
+    Args:
+        folder: where the tables go.
+        interval_s: between two looks; 0: none at all.
+        workers: the process ids of the job's workers, by name. Called in the monitor's thread.
+    """
+
+    def __init__(self, folder: Path, interval_s: float, workers: Callable[[], dict[str, int]]) -> None:
+        self._folder = folder
+        self._interval_s = interval_s
+        self._workers = workers
+        self._stopped = threading.Event()
+        self._cpu = Cpu()
+        self._processes = ProcessTable()
+        self._thread: threading.Thread | None = None
+        if interval_s:
+            self._thread = threading.Thread(target=self._watch, name="resources", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Look a last time, and end."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        self._cpu.percent()
+        self._processes.look()
+        look_at = time.monotonic() + min(_FIRST_LOOK_S, self._interval_s)
+        dump_at = time.monotonic() + _PROCESSES_EVERY_S
+        while not self._stopped.wait(max(0.0, min(look_at, dump_at) - time.monotonic())):
+            now = time.monotonic()
+            if now >= look_at:
+                look_at = now + self._interval_s
+                self._look()
+            if now >= dump_at:
+                dump_at = now + _PROCESSES_EVERY_S
+                self._dump()
+        self._look()
+
+    def _look(self) -> None:
+        now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
+        # The system may refuse any of these, for one look or for good.
+        with suppress(OSError, psutil.Error, RuntimeError):
+            self._add("node_resource_usage.csv", NODE_COLUMNS, [[now, *node_row(self._cpu.percent())]])
+        with suppress(OSError, psutil.Error, RuntimeError):
+            self._add("node_disk_usage.csv", DISK_COLUMNS, [[now, *row] for row in disk_rows()])
+        with suppress(OSError, psutil.Error, RuntimeError):
+            rows = worker_rows(self._workers(), self._processes)
+            self._add("processes_resource_usage.csv", PROCESS_COLUMNS, [[now, *row] for row in rows])
+
+    def _add(self, name: str, columns: tuple[str, ...], rows: list[list[str]]) -> None:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            if not file.tell():
+                file.write(",".join(columns) + "\n")
+            if file.tell() < _MAX_BYTES:
+                file.writelines(",".join(row) + "\n" for row in rows)
+
+    def _dump(self) -> None:
+        """All processes of the node, once a minute; the files of the last hours are kept."""
+        now = datetime.now(UTC)
+        hours = self._folder / "processes_cpu_memory_usage"
+        path = hours / f"{now:%Y%m%d%H}" / f"processes_{now:%M}"
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self._processes.text(now.isoformat(timespec="seconds")), errors="backslashreplace")
+            for old in sorted(hours.iterdir())[:-_HOURS_KEPT]:
+                shutil.rmtree(old, ignore_errors=True)
