@@ -181,7 +181,8 @@ class Crew:
             worker.line.loaded(mini_batch, items, load_s, now)
         elif kind == frames.READY:
             machine.worker_ready(worker)
-            self._phase_ended(worker.process, "INIT", *frames.SECONDS.unpack(payload), None)
+            (seconds,) = frames.SECONDS.unpack(payload)
+            self._phase_ended(worker.process, "INIT", seconds, None)
             log.info("worker_ready", job_id=job_id, process=worker.process, init_s=round(now - worker.started, 3))
         elif kind == frames.INIT_FAILED:
             machine.init_failed(worker.process, parse_failure(payload, "INIT_EXCEPTION"), now, worker)

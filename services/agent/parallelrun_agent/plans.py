@@ -130,7 +130,9 @@ class PlanMaker:
         """Keep the whole error of a try in logs/user/error/<node>/<process>.txt."""
         failure = outcome.failure
         if failure is not None:
-            what = f"mini-batch {outcome.mini_batch}, try {outcome.tries}: {failure.category}"
+            what = (
+                f"mini-batch {outcome.mini_batch}, try {outcome.tries}: {failure.category}\n{outcome.detail}".rstrip()
+            )
             self._append_error(process, what, failure)
 
     def note_init_failure(self, process: str, failure: Failure) -> None:

@@ -71,7 +71,7 @@ def _connections(kind: str) -> int:
 
 def disk_rows() -> list[list[str]]:
     """Rows for `DISK_COLUMNS`, without the time: each disk once."""
-    rows = {}
+    rows: dict[str, list[str]] = {}
     for part in psutil.disk_partitions(all=False):
         with suppress(OSError):
             used = psutil.disk_usage(part.mountpoint)
