@@ -256,7 +256,8 @@ def _start(
     results, results_end = os.pipe()
     os.set_blocking(results, False)
     fds = [worker_end.fileno(), results_end, stdout, stderr, *([part_fd] if part_fd >= 0 else [])]
-    command = [plan.python, "-P", "-m", "parallelrun_worker"]
+    # Python before 3.11, which a user's environment may have, doesn't know -P; the worker then does the same itself.
+    command = [plan.python, *(["-P"] if plan.python == sys.executable else []), "-m", "parallelrun_worker"]
     command += [str(worker_end.fileno()), str(results_end), str(part_fd), str(config), str(os.getpid())]
     try:
         popen = subprocess.Popen(

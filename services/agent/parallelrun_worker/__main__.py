@@ -1,8 +1,10 @@
-"""`python -P -m parallelrun_worker CONTROL RESULTS PART CONFIG AGENT`: how an agent starts a worker.
+"""`python [-P] -m parallelrun_worker CONTROL RESULTS PART CONFIG AGENT`: how an agent starts a worker.
 
 CONTROL, RESULTS, PART: file descriptors (see frames.py); PART is -1 when no rows are kept. CONFIG: path of a JSON
 file (see docs/protocol.md). AGENT: the agent's process id.
 """
+
+from __future__ import annotations
 
 import contextlib
 import os
@@ -12,6 +14,8 @@ from typing import Any
 
 def main() -> int:
     """Make the process fit for the user's code, then run it."""
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]  # the working folder: what the script writes there is not to be imported
     control, results, part = map(int, sys.argv[1:4])
     config_path, agent = sys.argv[4], int(sys.argv[5])
     _die_with_the_agent(agent)

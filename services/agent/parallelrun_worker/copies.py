@@ -3,6 +3,8 @@
 The worker copies them before run() and removes them after it. They keep their names and their folders below the input.
 """
 
+from __future__ import annotations
+
 import os
 
 

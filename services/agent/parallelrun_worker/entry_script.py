@@ -1,5 +1,7 @@
 """Loads the user's entry script and finds its functions (reference §3.1)."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable

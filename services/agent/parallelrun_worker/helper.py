@@ -4,6 +4,8 @@ No such package is installed anywhere. The folder `for_users` has it, and `paral
 class. It is the last one on `sys.path`, so a real package of such a name, or a module of the user's own, wins.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import sys
@@ -22,7 +24,7 @@ class EntryScript:
     """
 
     _settings: ClassVar[dict[str, Any]] = {}
-    _instance: ClassVar["EntryScript | None"] = None
+    _instance: ClassVar[EntryScript | None] = None
 
     logger: logging.Logger
     """Writes to logs/user/entry_script_log/<node>/<process>.log.txt."""
@@ -35,7 +37,7 @@ class EntryScript:
     agent_name: str
     """The name of the worker, such as `process003`."""
 
-    def __new__(cls, logging_level: int | str | None = None) -> "EntryScript":
+    def __new__(cls, logging_level: int | str | None = None) -> EntryScript:
         if cls._instance is None:
             cls._instance = super().__new__(cls)
             cls._instance._set_up()

@@ -4,6 +4,8 @@ Each may be on a disk that is full: what the disk doesn't take is lost, and whoe
 grows without end.
 """
 
+from __future__ import annotations
+
 import errno
 import io
 import os

@@ -5,6 +5,8 @@ A described delivery is JSON: `input` (index of the input, -1: none), `keys` (va
 stands in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and pyarrow.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from typing import Any
@@ -115,7 +117,7 @@ class Loader:
             paths = described["paths"]
             found = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))
             found.copies = self._copies if plan["is_copied"] else None
-            found.partition_key_value = dict(zip(plan["keys"], described["keys"], strict=False))
+            found.partition_key_value = dict(zip(plan["keys"], described["keys"]))  # noqa: B905 - see rows_json
         paths = described["paths"] or list(dict.fromkeys(piece[0] for piece in pieces))
         found.dataset = Dataset(plan["name"], paths)
         return found

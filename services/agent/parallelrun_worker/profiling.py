@@ -1,5 +1,7 @@
 """The user's functions under one of Python's profilers (`profiling_module`, reference §1.4)."""
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Callable

@@ -1,8 +1,12 @@
 """From what `run()` returns to its rows in the part file (reference §3.5 and §7)."""
 
+from __future__ import annotations
+
 import struct
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HEADER_LENGTH = struct.Struct("<I")
 """Before the rows of each segment in the format `headed`: how long the header is that follows; 0: there is none."""
@@ -21,12 +25,10 @@ class Rendered(NamedTuple):
     """Line breaks inside rows of text, each of which makes one row look like two."""
 
 
-Render = Callable[[object], Rendered]
-"""Raises BadReturn when what it is given is not a list, tuple, DataFrame or array."""
-
-
-def renderer(output: dict[str, Any]) -> Render:
+def renderer(output: dict[str, Any]) -> Callable[[object], Rendered]:
     """What renders the rows of a job: `format` (see parallelrun_core/rowformat.py), `separator`, `safe`.
+
+    It raises BadReturn when it is given something else than a list, tuple, DataFrame or array.
 
     Raises:
         ImportError: the format needs pyarrow, and the environment of the workers has none.

@@ -1,5 +1,7 @@
 """Rows as lines of JSON, for an output file whose name ends in .jsonl or .ndjson."""
 
+from __future__ import annotations
+
 import json
 import math
 from typing import Any
@@ -18,7 +20,8 @@ def render(returned: Any) -> Rendered:
     kind = kind_of(returned)
     if kind == "table":
         names = column_names(returned)
-        values: Any = (dict(zip(names, row, strict=True)) for row in returned.itertuples(index=False, name=None))
+        # `strict` would shut out users whose environment has Python 3.8 or 3.9.
+        values: Any = (dict(zip(names, row)) for row in returned.itertuples(index=False, name=None))  # noqa: B905
     else:
         values = returned.tolist() if kind == "array" else returned
     lines = [_line(value) for value in values]

@@ -1,19 +1,24 @@
 """The worker's life: configuration, init(), mini-batches first in first out, shutdown()."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import os
 import sys
 import time
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parallelrun_worker import frames
 from parallelrun_worker.entry_script import EntryScript
 from parallelrun_worker.log_files import LineFile
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.profiling import Profiler
-from parallelrun_worker.rows import BadReturn, Render, renderer
+from parallelrun_worker.rows import BadReturn, Rendered, renderer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 _MAX_TRACEBACK = 16_000
@@ -41,7 +46,7 @@ class Runner:
         self._pid = os.getpid()
         self._log: LineFile
         self._profiler: Profiler | None = None
-        self._render: Render
+        self._render: Callable[[object], Rendered]
 
     def main(self, config: dict[str, Any]) -> int:
         """Work until the agent asks for the end; returns the exit code."""
