@@ -12,7 +12,7 @@ import redis
 
 from parallelrun_api import problems, submissions
 from parallelrun_concatenator import merge as merging
-from parallelrun_concatenator.segments import Segment
+from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core import decisions, schema
 from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.message import Piece
@@ -20,6 +20,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_master import course as course_module
 from parallelrun_master.input_cuts import Known
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.table_cutting import TableCutter
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
@@ -27,6 +28,7 @@ from tests.integration.api.conftest import ENTRY_SCRIPT, Site
 from tests.twins.sabotage import always, damage, nothing, without
 from tests.unit.api import test_parts as parts
 from tests.unit.api import test_problems as answers
+from tests.unit.concatenator import test_formats as formats
 from tests.unit.concatenator import test_merge as merge
 from tests.unit.core import test_decisions as log
 from tests.unit.core import test_golden as golden
@@ -34,6 +36,7 @@ from tests.unit.core import test_paths as paths
 from tests.unit.master import test_course as course
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
+from tests.unit.master import test_reports as reports
 from tests.unit.tables import test_round_trips as round_trips
 
 if TYPE_CHECKING:
@@ -99,6 +102,21 @@ def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.
     monkeypatch.setattr(merging.Parts, "copy", copy)
     with damage():
         merge.test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job, merge.spoil_byte)
+
+
+def test_an_output_with_a_header_that_is_out_of_order_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_order = SegmentTable.in_order
+    monkeypatch.setattr(SegmentTable, "in_order", lambda table: reversed(list(in_order(table))))
+    with damage():
+        formats.test_the_header_is_there_once(tmp_path)
+
+
+def test_a_report_that_its_heir_does_not_read_is_found(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TryReport, "_read_end", lambda report, _: setattr(report, "_known", set()))
+    with damage():
+        reports.test_whoever_takes_over_adds_what_is_missing_and_repeats_nothing(tmp_path_factory)
 
 
 # Submissions
