@@ -27,21 +27,22 @@ class Finishing:
 
     def __init__(self, term: Term) -> None:
         self._term = term
+        self._made: Concatenated | None = None  # asked for by a leader before this one
 
     def finalize(self) -> JobResult | None:
         """Let the workers shut down, then have the output put together; returns the result unless interrupted."""
         term = self._term
         failpoints.reach("finish.finalizing")
         term.reports.say("All mini-batches are decided; workers shut down.")
+        self._read_rest()
         self._wait_for_agents()
-        with suppress(*CONNECTION_ERRORS):  # what workers said last, for the reports: how long shutdown() took
-            term.ledger.read(block_ms=None)
+        self._read_rest()  # what workers said last, for the reports: how long shutdown() took
         if term.state() is not JobState.FINALIZING:
             return None  # Redis has forgotten that far back
         made: Concatenated | None = Concatenated("", 0, "")
         if term.spec.writes_rows and not term.resigning:
             term.reports.say("Concatenation begins.")
-            made = self._concatenate()
+            made = self._made or self._concatenate()
         if made is None:
             return None
         if made.problem:
@@ -91,6 +92,17 @@ class Finishing:
             leftover.unlink(missing_ok=True)
         term.registry.retire(term.job_id)
         term.log.info("job_ended", state=result.state)
+
+    def _read_rest(self) -> None:
+        """Have the reports hear of what the stream still holds: all may be decided, and not all of it reported.
+
+        A leader that died had perhaps written decisions that it had not come to report.
+        """
+        ledger = self._term.ledger
+        with suppress(*CONNECTION_ERRORS):
+            while news := ledger.read(block_ms=None):
+                ledger.enter([outcome for entry in news for outcome in entry.outcomes])
+                self._made = next((each.concatenated for each in news if each.concatenated is not None), self._made)
 
     def _show_end(self, end: JobState) -> None:
         """Let Redis have the recorded state: a leader may have died before, Redis may have forgotten it since."""
