@@ -70,7 +70,7 @@ SCRIPT = textwrap.dedent("""
 
 def test_the_tree_of_a_job_with_failures(cluster: Cluster) -> None:
     job = cluster.submit(
-        SCRIPT, inputs=cluster.files(20), mini_batch_size=1, run_max_try=2, run_invocation_timeout=1,
+        SCRIPT, inputs=cluster.files(20), mini_batch_size=1, run_max_try=2, run_invocation_timeout=3,
         environment_variables={"TOKEN": SECRET}, mini_batch_error_threshold=1,
     )  # fmt: skip
     result = cluster.result(job)
