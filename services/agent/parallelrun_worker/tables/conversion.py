@@ -83,7 +83,8 @@ def as_dates(column: Any, kind: Kind) -> Any:
 
         return pd.Series([None] * len(column), index=column.index, dtype=object)
     found = _dates(column, formats)
-    unfit = found.isna() & column.notna()
+    missing = found.isna()
+    unfit = missing & column.notna() if missing.any() else missing
     if unfit.any():
         texts = column[unfit].map(lambda value: value.strip() if isinstance(value, str) else None)
         found[unfit] = _dates(texts, formats)
