@@ -25,6 +25,8 @@ class Run:
     """From the submission to the end, as the client sees both."""
     cpu_s: float
     """Of all processes and Redis, until the last worker is gone."""
+    cpu_by: dict[str, float]
+    """The same by service; `node1` with its workers, `master` with the job's leader."""
 
 
 class Jobs:
@@ -49,9 +51,9 @@ class Jobs:
         self.cluster.stop()
         self._scratch.cleanup()
 
-    def cpu_seconds(self) -> float:
-        """CPU that the whole cluster has used so far."""
-        return cpu_seconds(self.cluster.pids().values())
+    def cpu_by(self) -> dict[str, float]:
+        """CPU seconds that each service has used so far, with all its children."""
+        return {name: cpu_seconds([pid]) for name, pid in self.cluster.pids().items()}
 
     def start(self, data: Path, **spec: Any) -> str:
         """Submit a job; returns its id."""
@@ -65,18 +67,18 @@ class Jobs:
             RuntimeError: it did not complete, or its output hasn't so many different rows.
         """
         self.settle()
-        cpu, began = self.cpu_seconds(), time.perf_counter()
+        before, began = self.cpu_by(), time.perf_counter()
         job = self.client.jobs.wait(self.start(data, **spec))
         wall = time.perf_counter() - began
         self.settle()
-        used = self.cpu_seconds() - cpu
+        used = {name: seconds - before[name] for name, seconds in self.cpu_by().items()}
         folder = JobFolder(self.cluster.layout.root, job.id)
         result = folder.result()
         if result is None or not result.output:
             raise RuntimeError(f"job {job.id} has no output: {job.failure}")
         if rows is not None:
             check(Path(result.output), rows)
-        return Run(folder, result, wall, used)
+        return Run(folder, result, wall, sum(used.values()), used)
 
     def settle(self) -> None:
         """Until no worker of an earlier job is left, so that its CPU is counted where it belongs."""

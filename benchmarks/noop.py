@@ -50,7 +50,8 @@ def run_pool(folder: Path, mini_batches: int, output: Path) -> Figures:
 def run_ours(jobs: Jobs, folder: Path, mini_batches: int, look_ahead: bool) -> Figures:
     """One round of ours: a job, from its submission to its output."""
     done = jobs.run(folder, rows=mini_batches * PATHS, mini_batch_size=PATHS, look_ahead=look_ahead)
-    return {"per_s": mini_batches / done.wall_s, "cpu_us": done.cpu_s / mini_batches * 1e6}
+    parts = {f"{name}_us": seconds / mini_batches * 1e6 for name, seconds in done.cpu_by.items()}
+    return {"per_s": mini_batches / done.wall_s, "cpu_us": done.cpu_s / mini_batches * 1e6, **parts}
 
 
 def run_other(name: str) -> Figures:
@@ -80,6 +81,8 @@ def compare(mini_batches: int, rounds: int, *, look_ahead: bool, others: bool) -
             last |= found.spread(name, "per_s").fields(f"{key}per_s", 0)
             if key:
                 last |= found.ratio("ParallelRun", name, "per_s").fields(f"ratio_to_{key[:-1]}")
+    for part in ("node1", "redis", "master", "api"):
+        last[f"{part}_us"] = f"{found.spread('ParallelRun', f'{part}_us').median:.1f}"
     return last
 
 

@@ -24,13 +24,16 @@ _SLICE_S = 0.005
 _LOOK_AT = 10_000
 
 
+_NAMES = [b"img_%07d.jpg" % number for number in range(1000)]
+
+
 class Synthetic(Listing):
-    """A folder of so many files that is nowhere: its path ends with their number."""
+    """Folders of a thousand files that are nowhere; the path ends with the number of all files. It costs nothing."""
 
     def __iter__(self) -> Iterator[Chunk]:
         self.is_sorted = False
-        for first in range(0, int(os.path.basename(self.path)), 1000):
-            yield os.fsencode(self.path), [b"img_%07d.jpg" % number for number in range(first, first + 1000)]
+        for number in range(int(os.path.basename(self.path)) // len(_NAMES)):
+            yield b"%s/part-%05d" % (os.fsencode(self.path), number), _NAMES
 
 
 def schedule(stage: Stage, path: str, listing: Callable[[str], Listing]) -> Figures:

@@ -24,7 +24,7 @@ from parallelrun_master.term import IDLE_MS, Term
 from parallelrun_master.verdict import Signature
 
 _SLICE_S = 0.005
-_GATHER_S = 0.004
+_GATHER_S = 0.01
 
 
 class Processing:
