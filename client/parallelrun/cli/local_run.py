@@ -126,7 +126,9 @@ class LocalRun:
             return next((new / path.relative_to(old) for old, new in moved.items() if path.is_relative_to(old)), path)
 
         if spec.writes_rows:
-            print(f"output: {place(source.output_file(spec))}")
+            output = source.output_file(spec)
+            self._folder.correct_log("job_result.txt", output, place(output))
+            print(f"output: {place(output)}")
         for name, path in source.output_paths(spec).items():
             if name != spec.append_row_to:
                 print(f"output {name}: {place(Path(path))}")

@@ -115,6 +115,13 @@ class RunFolder:
             beside.unlink(missing_ok=True)
         sync_folder(target.parent)
 
+    def correct_log(self, name: str, old: Path, new: Path) -> None:
+        """Let a log name the place to which something was handed over, and leave the kept copy of it as it is."""
+        log = self.logs / name
+        beside = log.with_name(f".{name}.new")
+        beside.write_bytes(log.read_bytes().replace(os.fsencode(old), os.fsencode(new)))
+        beside.replace(log)
+
     def close(self, *, keep: bool) -> None:
         """Give the folder free, and remove the working data unless they are to be kept."""
         if not keep:

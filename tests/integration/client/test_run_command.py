@@ -92,7 +92,7 @@ def test_a_job_leaves_its_output_and_its_logs(job: Path) -> None:
     assert code == 0, told
     assert said == f"output: {job}/out/words.txt\nlogs: {job}/out/logs\n"
     assert (job / "out" / "words.txt").read_text() == "".join(f"{n:02}.txt {n}\n" for n in range(10))
-    assert (job / "out" / "logs" / "job_result.txt").is_file()
+    assert f"Output: {job}/out/words.txt, " in (job / "out" / "logs" / "job_result.txt").read_text()
     assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
     assert any(line.startswith("completed in ") and "10 rows" in line for line in told)
 
