@@ -164,8 +164,10 @@ class JobMachine:
         Raises:
             LookupError: this was not the head, so it can't be trusted any more.
         """
-        elapsed_s = now - worker.line.head_since
+        since_s = now - worker.line.head_since
         entry = worker.line.answered(mini_batch, now)
+        # Several answers may be heard at one moment: none took less time than the worker says.
+        elapsed_s = max(since_s, answer.run_s + entry.load_s)
         self._look_ahead.observe(answer.run_s + entry.load_s)
         self._conclude(entry, worker, answer, elapsed_s)
 
@@ -215,6 +217,8 @@ class JobMachine:
             failure = Failure("INIT_DIED", f"The worker ended in init(), code {end.code}.")
             self.init_failed(worker.process, failure, now)
         head, rest = worker.line.died(running=worker.ready)
+        if worker.kill_reason == "ended":
+            return  # with the job: nobody wants what it had, and nothing has failed
         if head is not None and (worker.kill_reason in _NOBODYS_FAULT or worker.line.head_since > worker.condemned_at):
             rest.insert(0, head)  # in the second case the one that hung has answered yet: this one came after it
             head = None

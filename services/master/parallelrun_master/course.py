@@ -94,5 +94,5 @@ class Course:
             where = ", ".join(self._spec.data_paths())
             failure = JobFailure(code="EMPTY_INPUT", summary=f"There is no file in {where}.")
         elif failure is None and self._spec.writes_rows and self._progress.rows == 0:
-            failure = nothing_returned(self._errors)
+            failure = nothing_returned(self._progress, self._errors)
         return End(JobState.FAILED if failure else JobState.FINALIZING, failure)

@@ -17,6 +17,10 @@ ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _MAX_SAMPLES = 3
 _MAX_SIGNATURES = 1000
 _COMMONEST = 5
+_SHORT_RETURNS = (
+    "run() returned fewer rows than it was given items: compare Total and Succeeded in "
+    "logs/sys/job_report/processed_mini-batches.csv"
+)
 _INIT_PATIENCE_S = 120.0
 
 
@@ -103,11 +107,17 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFail
     elif decided_all and 100 * progress.failed > spec.allowed_failed_percent * with_items:
         percent = 100 * progress.failed / with_items
         summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
-    return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary), errors) if summary else None
+    if not summary:
+        return None
+    hint = _SHORT_RETURNS if errors.first is None else ""
+    return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary, hint=hint), errors)
 
 
-def nothing_returned(errors: Errors) -> JobFailure:
+def nothing_returned(progress: Progress, errors: Errors) -> JobFailure:
     """An append_row job without one row fails, whatever the thresholds say (reference §3.5)."""
+    if progress.failed == progress.scheduled:
+        summary = f"No mini-batch item succeeded: all mini-batches failed ({progress.failed:,})."
+        return with_cause(JobFailure(code="NO_ROWS", summary=summary), errors)
     summary = "No mini-batch item succeeded: run() returned no row at all."
     hint = "run() must return one row for each item that it processed; for no output, use output_action: summary_only"
     return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)

@@ -33,7 +33,7 @@ def load_document(text: str | bytes) -> object:
 
 
 def set_field(document: object, assignment: str) -> None:
-    """Apply one `path=value` from a command line; the value is read as YAML.
+    """Apply one `path=value` from a command line; the value is read as YAML, and what is no YAML is a plain text.
 
     A path goes through mappings by name and through lists by number, as in `inputs.images.path` or `tasks.0.name`;
     a mapping on the way is made when it isn't there. A text that is short for a mapping with a `path` becomes one.
@@ -51,7 +51,18 @@ def set_field(document: object, assignment: str) -> None:
             inner = {} if inner is None else {"path": inner}
             _put(document, name, inner, path)
         document = inner
-    _put(document, last, load_document(text), path)
+    _put(document, last, _value(path, text), path)
+
+
+def _value(path: str, text: str) -> object:
+    if text.startswith(("|", ">")):  # the head of a text of many lines, which none on a command line is
+        return text
+    try:
+        return load_document(text)
+    except InvalidInput as error:
+        if text.startswith(("[", "{")):
+            raise InvalidInput.at("--set", f"{path}={text}: this list or mapping can't be read as YAML") from error
+        return text
 
 
 def _part(document: object, name: str, path: str) -> object:

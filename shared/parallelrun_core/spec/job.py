@@ -133,7 +133,7 @@ class JobSpec(Strict):
     push_metrics_to_parent: bool = False
     """Hands metrics on to the job of a pipeline; nothing to do in a job that stands alone."""
     resume_from: str = Field(default="", max_length=128)
-    """A job whose finished mini-batches are left out."""
+    """Refused when it is set: `parallelrun job resume ID` lets a job go on in its own output."""
 
     @classmethod
     def parse(cls, document: object) -> Self:

@@ -152,7 +152,7 @@ class NodeHistory(RuleBasedStateMachine):
         assert self.begun[outcome.token] == 1, "something was charged that was not begun"
         assert outcome.tries == self.deliveries[outcome.token].tries + 1 <= MAX_TRY
         if outcome.failure is not None and worker is not None and outcome.failure.category == "SIGNAL":
-            assert worker.kill_reason not in UNCHARGED
+            assert worker.kill_reason not in (*UNCHARGED, "ended")
         if outcome.failure is not None and outcome.failure.category == "RUN_TIMEOUT":
             assert self.now - self.head_since[outcome.token] > RUN_S, "another one had taken the time"
 
@@ -529,6 +529,26 @@ def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: s
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []
     assert node.desk.reports.returns == [(1, "s/1"), (2, "s/2")]
+
+
+@pytest.mark.parametrize("end", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
+def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> None:
+    node, worker = at_work(1, 2)
+    node.answered_turn(NextTurn("stay", Reports(), 0), Turn(end), sent_at=100.5, now=100.5)
+    assert take(node, Kill) == [Kill(worker)]
+    node.exited(worker, Exit(-9), 101.0)
+    assert take(node, Commit) == []
+    assert not node.desk.reports
+    turn = node.next_turn(101.0)
+    assert turn is not None
+    assert turn.mode == "leave"
+
+
+def test_no_answer_has_taken_less_time_than_its_worker_says() -> None:
+    node, worker = at_work(1, 2)
+    node.answered(worker, 1, Answer(run_s=0.25), 100.5)
+    node.answered(worker, 2, Answer(run_s=0.25), 100.5)  # heard at the same moment
+    assert [command.outcome.elapsed_s for command in take(node, Commit)] == [0.5, 0.25]
 
 
 def test_the_head_alone_is_charged_for_a_death() -> None:

@@ -52,10 +52,15 @@ def test_all_processes_are_written_down_and_old_hours_removed(tmp_path: Path, mo
     hours = tmp_path / "processes_cpu_memory_usage"
     for hour in range(10):
         (hours / f"20200101{hour:02d}").mkdir(parents=True)
+
+    def of_this_hour() -> list[Path]:
+        newest = max(hours.iterdir())  # one that is kept: the older ones are removed meanwhile
+        return [path for path in newest.glob("processes_*") if path.stat().st_size]
+
     watching = ResourceMonitor(tmp_path, 600, dict)
     try:
         deadline = time.monotonic() + 30
-        while not (found := [path for path in hours.rglob("processes_*") if path.stat().st_size]):
+        while not (found := of_this_hour()):
             assert time.monotonic() < deadline
             time.sleep(0.01)
     finally:

@@ -374,6 +374,13 @@ def test_json_is_yaml_too() -> None:
     assert JobSpec.parse_text(b'{"entry_script": "score.py", "inputs": "/in"}') == JobSpec.parse(GOOD)
 
 
+@pytest.mark.parametrize("text", [",", "|", ">", "\t", "%", "@x", "a: b: c"])
+def test_what_is_no_yaml_is_set_as_it_stands(text: str) -> None:
+    document: dict[str, Any] = {}
+    set_field(document, f"append_row_separator={text}")
+    assert document == {"append_row_separator": text}
+
+
 def test_fields_are_set_by_path() -> None:
     document: dict[str, Any] = {"inputs": {"a": {"path": "/x"}}, "tags": None}
     set_field(document, "inputs.a.path=/y=z")

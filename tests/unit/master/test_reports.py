@@ -16,6 +16,7 @@ from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.progress import Progress
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import Phase
 from parallelrun_core.store.registry import JobFailure
@@ -257,7 +258,8 @@ def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) 
     result = JobResult(
         job_id="job_1", state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress(), failure=failure
     )
-    write_job_result(tmp_path, result, errors, ["/in"])
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in"})
+    write_job_result(tmp_path, result, errors, spec)
     write_user_errors(tmp_path, errors)
     told = (tmp_path / "job_result.txt").read_text()
     for words in (
@@ -270,5 +272,8 @@ def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) 
     assert (tmp_path / "user" / "error.txt").read_text().startswith("4 errors")
     assert "hidden-value" not in told + (tmp_path / "user" / "error.txt").read_text()
     completed = msgspec.structs.replace(result, state=JobState.COMPLETED, failure=None)
-    write_job_result(tmp_path, completed, errors, ["/in"])
+    write_job_result(tmp_path, completed, errors, spec)
     assert not (tmp_path / "job_error.txt").exists()
+    by_key = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "partition_keys": ["year", "shop"]})
+    write_job_result(tmp_path, msgspec.structs.replace(completed, order="sorted"), errors, by_key)
+    assert "Order of the mini-batches: sorted by year, shop." in (tmp_path / "job_result.txt").read_text()

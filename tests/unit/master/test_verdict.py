@@ -72,9 +72,22 @@ def test_the_verdict_names_the_first_cause() -> None:
     assert failure.first_cause == "RUN_EXCEPTION: ValueError: bad file"
     assert failure.sample_mini_batches == [7]
     assert failure.traceback == "Traceback"
-    assert nothing_returned(errors).first_cause == failure.first_cause
-    assert nothing_returned(Errors()).code == "NO_ROWS"
+    assert nothing_returned(progress(failed=2), errors).first_cause == failure.first_cause
     assert with_cause(failure, Errors()) == failure
+
+
+def test_a_job_without_a_row_is_told_whether_run_failed_or_returned_nothing() -> None:
+    silent = nothing_returned(progress(scheduled=3, failed=0), Errors())
+    assert (silent.code, "returned no row" in silent.summary, bool(silent.hint)) == ("NO_ROWS", True, True)
+    broken = nothing_returned(progress(scheduled=3, failed=3), Errors())
+    assert (broken.code, broken.hint) == ("NO_ROWS", "")
+    assert "all mini-batches failed (3)" in broken.summary
+
+
+def test_items_that_are_missing_without_an_error_are_explained() -> None:
+    failure = over_threshold(spec(error_threshold=2), progress(items_failed=3), Errors())
+    assert failure is not None
+    assert "returned fewer rows" in failure.hint
 
 
 # Error signatures

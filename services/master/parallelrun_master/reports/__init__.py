@@ -71,7 +71,7 @@ class Reports:
         while self._summaries.step():
             pass
         self._bring_up_to_date(errors)
-        write_job_result(self._folder.logs, result, errors, self._spec.data_paths())
+        write_job_result(self._folder.logs, result, errors, self._spec)
         self.say(f"The job has {result.state}.")
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.jobfolder import JobResult
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.verdict import Errors, Signature
@@ -13,7 +14,7 @@ _MOST_KINDS = 100
 _COMMONEST = 5
 
 
-def write_job_result(logs: Path, result: JobResult, errors: Errors, inputs: list[str]) -> None:
+def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpec) -> None:
     """logs/job_result.txt, the file to open first; and logs/job_error.txt, when there is an error."""
     progress = result.progress
     lines = [
@@ -24,13 +25,10 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, inputs: list
         f"Items: {progress.items_scheduled:,} in all, {progress.items_done:,} succeeded, "
         f"{progress.items_failed:,} failed.",
         f"Rows: {progress.rows:,}.",
-        f"Inputs: {', '.join(inputs)}.",
     ]
-    if result.order:
-        how = (
-            "sorted by path" if result.order == "sorted" else "as the file system listed them (a folder was too large)"
-        )
-        lines.append(f"Order of the mini-batches: {how}.")
+    if not spec.rank_mini_batch_count:
+        lines.append(f"Inputs: {', '.join(spec.data_paths())}.")
+        lines += [f"Order of the mini-batches: {_order(result, spec)}."] if result.order else []
     if result.output:
         lines.append(f"Output: {result.output}, {result.output_bytes:,} bytes, sha256 {result.output_sha256}.")
     lines += [f"Warning: {warning}" for warning in result.warnings]
@@ -45,6 +43,12 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, inputs: list
         lines += ["", "The commonest errors:", *(line for signature in common for line in _told(signature))]
     lines += ["", "readme.txt says what is in the other files."]
     replace_text(logs / "job_result.txt", "\n".join(lines) + "\n")
+
+
+def _order(result: JobResult, spec: JobSpec) -> str:
+    if spec.partition_keys:
+        return f"sorted by {', '.join(spec.partition_keys)}"
+    return "sorted by path" if result.order == "sorted" else "as the file system listed them (a folder was too large)"
 
 
 def _why(failure: JobFailure) -> list[str]:
