@@ -72,6 +72,8 @@ class Reports:
             pass
         self._bring_up_to_date(errors)
         write_job_result(self._folder.logs, result, errors, self._spec)
+        if result.started is not None:  # the last line of what was told now and then
+            self.overview.progress(result.progress, result.ended - result.started)
         self.say(f"The job has {result.state}.")
 
     def close(self) -> None:
