@@ -48,8 +48,14 @@ def session_end(cluster: Cluster, job: str, node: str) -> float:
 
 
 def workers(cluster: Cluster, node: str) -> list[psutil.Process]:
-    agent = psutil.Process(cluster.processes[node].pid)
-    return [child for child in agent.children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in psutil.Process(cluster.processes[node].pid).children() if _lives(child)]
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it ended between the two looks
+        return False
 
 
 def find(cluster: Cluster, job: str) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -32,8 +33,11 @@ def decided(cluster: Cluster, job: str) -> int:
 
 def leader_processes(cluster: Cluster) -> list[psutil.Process]:
     """The processes that lead jobs: what the master's RQ workers have forked."""
-    workers = psutil.Process(cluster.processes["master"].pid).children()
-    return [leader for worker in workers for leader in worker.children()]
+    found = []
+    for worker in psutil.Process(cluster.processes["master"].pid).children():
+        with suppress(psutil.NoSuchProcess):  # it ended between the two looks
+            found += worker.children()
+    return found
 
 
 def check(cluster: Cluster, job: str) -> None:
