@@ -15,12 +15,17 @@ code/<sha256>/               snapshots of the users' code, shared between jobs
 
 from __future__ import annotations
 
+import errno
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from parallelrun_core import failpoints
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.progress import Progress
@@ -29,6 +34,18 @@ from parallelrun_core.schema import SCHEMA, decode
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import JobFailure
+
+_BESIDE: Final = ".adopting-"
+
+
+class Resumed(msgspec.Struct, kw_only=True, frozen=True):
+    """What a job has taken over from one before it."""
+
+    job_id: str
+    mini_batches: int
+    rows: int
+    bytes: int
+    """Of rows, as they stand in the part files."""
 
 
 class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
@@ -42,6 +59,7 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     spec: dict[str, Any]
     notes: list[str] = []
     """What of the document that was submitted is not done, or not as in Azure."""
+    resumed: Resumed | None = None
 
     def job_spec(self) -> JobSpec:
         return JobSpec.model_validate(self.spec)
@@ -146,11 +164,36 @@ class JobFolder:
         Raises:
             FileExistsError: the job is there already.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        for folder in (self.parts, self.journals, self.outputs, self.logs):
-            folder.mkdir(exist_ok=True)
-        write_once(self.path / "job.json", _pretty(record))
+        _fill(self.path, record)
         sync_folder(self.path.parent)
+
+    def create_with(self, record: JobRecord, adopt: Callable[[Path], Resumed]) -> JobRecord:
+        """The same for a job that takes over work of another one; returns what it has taken over, too.
+
+        All of it appears at once. A process that dies before leaves a folder beside, which `abandoned` finds.
+
+        Args:
+            adopt: puts that work into a folder.
+
+        Raises:
+            FileExistsError: the job is there already.
+        """
+        beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
+        try:
+            (beside / "parts").mkdir(parents=True)
+            record = msgspec.structs.replace(record, resumed=adopt(beside))
+            _fill(beside, record)
+            failpoints.reach("adopt.before_rename")
+            try:
+                beside.rename(self.path)
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                    raise
+                raise FileExistsError(self.path) from error
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        sync_folder(self.path.parent)
+        return record
 
     def record(self) -> JobRecord:
         """What was submitted.
@@ -208,6 +251,11 @@ class JobFolder:
         return result
 
 
+def abandoned(root: Path) -> Iterator[Path]:
+    """Folders of jobs that were about to take over another one's work, some of which may still do so."""
+    return (root / "jobs").glob(f"{_BESIDE}*")
+
+
 def job_folder(root: Path, job_id: str) -> JobFolder:
     """The folder of a job whose id came from outside.
 
@@ -220,6 +268,13 @@ def job_folder(root: Path, job_id: str) -> JobFolder:
 def code_store(root: Path) -> Path:
     """Where the snapshots of the users' code are."""
     return root / "code"
+
+
+def _fill(folder: Path, record: JobRecord) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("parts", "journals", "outputs", "logs"):
+        (folder / name).mkdir(exist_ok=True)
+    write_once(folder / "job.json", _pretty(record))
 
 
 def _pretty(record: msgspec.Struct) -> bytes:

@@ -79,6 +79,10 @@ class ManifestWriter:
         self._log.close()
         return closing
 
+    def stop(self) -> None:
+        """Write no more: another term does the rest, if there is one."""
+        self._log.close()
+
 
 def read_manifest(folder: Path, *, first: int = 0) -> Iterator[Entry]:
     """Yield the mini-batches from id `first` on, in order, as far as they are written."""

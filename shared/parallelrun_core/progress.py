@@ -19,6 +19,8 @@ class Progress(msgspec.Struct, kw_only=True):
     failed: int = 0
     empty: int = 0
     """Of those done, the ones without any item: ranges of a table in which no record begins."""
+    resumed: int = 0
+    """Of those done, the ones whose rows were taken over from an earlier job."""
     retried: int = 0
     """Tries that failed and were followed by another."""
     lost: int = 0

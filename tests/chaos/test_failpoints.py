@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,6 +17,8 @@ from tests.cluster import Cluster
 pytestmark = pytest.mark.chaos
 
 ROOT = Path(__file__).parents[2]
+OF_FEW = "adopt.before_rename"
+"""A step of jobs with `resume_from` only."""
 IN_THE_DISK_PATH = [name for name in POINTS if name.startswith("commit.") or name.endswith(".before_sync")]
 
 
@@ -66,7 +69,7 @@ def submit_over_http(cluster: Cluster, spec: dict[str, object]) -> str:
     return found[0]
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", [name for name in POINTS if name != OF_FEW])
 def test_a_process_that_dies_at_this_step_costs_nothing(point: str, tmp_path: Path) -> None:
     run_with(point, "kill", tmp_path / "reached", api=POINTS[point] == "api")
 
@@ -74,6 +77,35 @@ def test_a_process_that_dies_at_this_step_costs_nothing(point: str, tmp_path: Pa
 @pytest.mark.parametrize("point", IN_THE_DISK_PATH)
 def test_a_disk_that_fails_at_this_step_costs_nothing(point: str, tmp_path: Path) -> None:
     run_with(point, "raise", tmp_path / "reached", api=False)
+
+
+def test_an_api_that_dies_while_a_job_takes_over_from_another_leaves_no_half_job(tmp_path: Path) -> None:
+    reached = tmp_path / "reached"
+    with Cluster(slots=2, lease_s=0.8, leader_s=0.8, failpoints=f"{OF_FEW}=kill:{reached}", api=True) as cluster:
+        marks = cluster.home / "marks"
+        marks.mkdir()
+        settings: dict[str, Any] = {
+            "inputs": str(cluster.files(240)),
+            "mini_batch_size": 4,
+            "environment_variables": {"MARKS": str(marks)},
+        }
+        earlier = cluster.submit(ENTRY_SCRIPT, **settings)
+        cluster.until(lambda: cluster.registry.status(earlier).progress.done >= 5, "some mini-batches are done")
+        cluster.registry.move(earlier, JobState.CANCELED)
+        cluster.result(earlier)
+        code = {"code": str(cluster.code(ENTRY_SCRIPT)), "entry_script": "entry.py", "resume_from": earlier}
+        with pytest.raises(httpx.TransportError):
+            httpx.post(
+                f"{cluster.api_url}/v1/jobs", json={**settings, **code}, headers={"Idempotency-Key": "one"}, timeout=30
+            )
+        assert reached.exists()
+        assert [path.name for path in (cluster.root / "jobs").glob("job_*")] == [earlier]
+        job = submit_over_http(cluster, {**settings, **code})
+        result = cluster.result(job)
+        assert result.state is JobState.COMPLETED, result.failure
+        assert result.progress.resumed >= 5
+        finding = examine(cluster.folder(job), result)
+        assert finding.is_clean, finding
 
 
 def test_every_point_in_the_code_is_on_the_list_and_the_other_way_round() -> None:

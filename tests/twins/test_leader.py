@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
+from msgspec.structs import replace
 
 from parallelrun_api import problems, submissions
 from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.segments import Segment, SegmentTable
-from parallelrun_core import decisions, schema
-from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core import adoption, decisions, schema
+from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
+from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.registry import Registry
 from parallelrun_master import course as course_module
 from parallelrun_master.input_cuts import Known
@@ -30,6 +33,7 @@ from tests.unit.api import test_parts as parts
 from tests.unit.api import test_problems as answers
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.concatenator import test_merge as merge
+from tests.unit.core import test_adoption as take_over
 from tests.unit.core import test_decisions as log
 from tests.unit.core import test_golden as golden
 from tests.unit.core import test_paths as paths
@@ -74,6 +78,28 @@ def test_a_job_that_is_finalized_whatever_failed_is_found(monkeypatch: pytest.Mo
 def test_without_the_rule_that_the_first_decision_wins_a_success_is_lost() -> None:
     with without("commit.fence"), damage():
         log.test_a_success_stays_whatever_comes_later()
+
+
+# What a job takes over
+
+
+def test_a_take_over_of_what_has_failed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_as_done(folder: Path) -> Iterator[Outcome]:
+        return (replace(found, status="done") for found in read_decisions(folder))
+
+    monkeypatch.setattr(adoption, "read_decisions", read_as_done)
+    with damage():
+        take_over.test_what_is_done_is_taken_over_and_nothing_else(tmp_path)
+
+
+def test_a_take_over_into_a_job_that_is_there_already_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def create_with(folder: JobFolder, record: JobRecord, adopt: Any) -> None:
+        folder.create(record)
+        adopt(folder.path)
+
+    monkeypatch.setattr(JobFolder, "create_with", create_with)
+    with damage():
+        take_over.test_a_process_that_dies_while_it_takes_over_leaves_no_job(tmp_path)
 
 
 # The output

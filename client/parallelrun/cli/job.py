@@ -28,6 +28,9 @@ def create(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Any number of times.")
     ] = None,
+    resume_from: Annotated[
+        str, typer.Option(metavar="ID", help="Take over what this earlier job has finished, and run only the rest.")
+    ] = "",
     stream: Annotated[bool, typer.Option("--stream", help="Follow the job to its end.")] = False,
     idempotency_key: Annotated[
         str, typer.Option(metavar="KEY", help="Submitting again with the same key gives the same job.")
@@ -41,9 +44,12 @@ def create(
 
     reading = read_job_file(file, assignments or ())
     say_notes(reading.notes)
+    spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     with connect(url, token) as client:
-        created = client.jobs.create(reading.spec, idempotency_key=idempotency_key or None)
+        created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
         print(created.id, flush=True)
+        if spec.resume_from:
+            say(f"{created.progress.resumed:,} mini-batches were taken over from {spec.resume_from}")
         if stream:
             raise typer.Exit(_follow(client, created))
     say(f"follow it:        parallelrun job stream {created.id}")

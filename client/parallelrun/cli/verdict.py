@@ -19,7 +19,9 @@ def verdict(job: Job, *, log_hint: Callable[[str], str]) -> list[str]:
         log_hint: how to open the log at this path of the job's logs.
     """
     progress = job.progress
-    counts = f"{mini_batches(progress)} mini-batches, {progress.rows:,} rows, {progress.items_failed:,} items failed"
+    resumed = f" ({progress.resumed:,} taken over)" if progress.resumed else ""
+    done = f"{mini_batches(progress)} mini-batches{resumed}"
+    counts = f"{done}, {progress.rows:,} rows, {progress.items_failed:,} items failed"
     if job.state == "failed" and job.failure:
         return _failure(job.failure, log_hint)
     return [f"{job.state}{_after(job)}: {counts}"]

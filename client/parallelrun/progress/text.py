@@ -44,7 +44,8 @@ def mini_batches(progress: Progress) -> str:
 def counts(progress: Progress) -> list[str]:
     """What has become of the mini-batches that are not simply done."""
     words = [f"{progress.running:,} running", f"{progress.failed:,} failed", f"{progress.retried:,} retried"]
-    return [*words, f"{progress.lost:,} lost"] if progress.lost else words
+    words += [f"{progress.lost:,} lost"] if progress.lost else []
+    return [f"{progress.resumed:,} taken over", *words] if progress.resumed else words
 
 
 def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:

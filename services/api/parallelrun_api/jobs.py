@@ -108,6 +108,8 @@ def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None
     """A job as it is shown. A recorded result has the last word; a job that Redis doesn't know waits for a leader."""
     mask = Mask(record.spec)
     progress = result.progress if result else status.progress if status else Progress()
+    if record.resumed:
+        progress.resumed = record.resumed.mini_batches  # known before a leader has counted
     failure = result.failure if result else status.failure if status else None
     started = result.started if result else status.started if status else None
     ended = result.ended if result else status.ended if status else None

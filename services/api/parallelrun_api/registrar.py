@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from parallelrun_core import telemetry
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.jobfolder import code_store
+from parallelrun_core.jobfolder import abandoned, code_store
 
 if TYPE_CHECKING:
     from parallelrun_api.jobs import Jobs
@@ -79,8 +79,8 @@ class Registrar:
         return [job_id for job_id in unfinished if self._registry.state(job_id) is None]
 
     def _remove_abandoned_uploads(self) -> None:
-        """Free what processes that were killed have left in the code store."""
-        for folder in code_store(self._jobs.root).glob(".incoming-*"):
+        """Free what processes that were killed have left in the code store and beside the jobs."""
+        for folder in [*code_store(self._jobs.root).glob(".incoming-*"), *abandoned(self._jobs.root)]:
             try:
                 if time.time() - folder.stat().st_mtime > _ABANDONED_S:
                     shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,8 @@ The order of the steps is what makes that true:
 
     1. look at everything               nothing is written
     2. snapshot of the code             beside the store; moved into it once all of it is good and on disk
-    3. job folder with job.json         durable: this is the moment of acceptance
+    3. job folder with job.json         durable: this is the moment of acceptance; with `resume_from` all that is taken
+                                        over from the earlier job appears together with it
     4. Redis: the job, a call for a leader
 
 When Redis goes away between 3 and 4, the answer is still "accepted", and step 4 is repeated until it succeeds
@@ -19,6 +20,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +28,10 @@ import redis
 
 from parallelrun_api.checks import PathChecks
 from parallelrun_api.errors import KeyReused
+from parallelrun_api.takeover import earlier_job
 from parallelrun_api.upload import Upload
 from parallelrun_core import failpoints, telemetry
+from parallelrun_core.adoption import adopt
 from parallelrun_core.codestore import check_entry_script, snapshot_folder, snapshot_zip
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.ids import new_job_id
@@ -103,6 +107,7 @@ class Submissions:
         spec = upload.spec
         with upload.reading.told_of_the_document():
             self._checks.check(spec, has_zip=upload.code is not None)
+            earlier = earlier_job(self._root, spec) if spec.resume_from else None
             code = self._snapshot(upload)
         folder = JobFolder(self._root, job_id)
         record = JobRecord(
@@ -113,14 +118,18 @@ class Submissions:
             notes=[str(note) for note in upload.reading.notes],
         )
         try:
-            folder.create(record)
+            if earlier is None:
+                folder.create(record)
+            else:
+                record = folder.create_with(record, partial(adopt, earlier))
         except FileExistsError:
             return  # the same upload, under the same key, was faster
         except BaseException:
             if not (folder.path / "job.json").exists():
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
-        log.info("job_accepted", job_id=job_id, code=code, from_zip=upload.code is not None)
+        taken_over = record.resumed.mini_batches if record.resumed else 0
+        log.info("job_accepted", job_id=job_id, code=code, from_zip=upload.code is not None, taken_over=taken_over)
         failpoints.reach("api.accepted")
 
     def _snapshot(self, upload: Upload) -> str:

@@ -46,7 +46,8 @@ class Term:
         self.registry = Registry(redis)
         self.queue = LeaderQueue(redis, job_id)
         self.folder = JobFolder(settings.root, job_id)
-        self.spec = self.folder.record().job_spec()
+        record = self.folder.record()
+        self.spec, self._resumed = record.job_spec(), record.resumed
         self.log = logger(job_id=job_id)
         self.resigning = False
         self.began = time.monotonic()
@@ -79,6 +80,7 @@ class Term:
                 self.ledger.reopen(self.reopening.generation, self.reopening.mini_batches)
         earlier, progress = self.registry.status(self.job_id).progress, self.ledger.progress
         progress.retried, progress.lost = earlier.retried, earlier.lost
+        progress.resumed = self._resumed.mini_batches if self._resumed else 0
         if (closing := read_closing(self.folder.path)) is not None:
             progress.scheduled, progress.items_scheduled = closing.mini_batches, closing.items
             progress.published, progress.listing_done = earlier.published, True

@@ -133,7 +133,7 @@ class JobSpec(Strict):
     push_metrics_to_parent: bool = False
     """Hands metrics on to the job of a pipeline; nothing to do in a job that stands alone."""
     resume_from: str = Field(default="", max_length=128)
-    """Refused when it is set: `parallelrun job resume ID` lets a job go on in its own output."""
+    """Id of a job that has ended: what it has finished is taken over, and only the rest is run."""
 
     @classmethod
     def parse(cls, document: object) -> Self:
@@ -222,13 +222,6 @@ class JobSpec(Strict):
     @classmethod
     def _no_nul_inside(cls, value: str) -> str:
         return without_nul(value)
-
-    @field_validator("resume_from")
-    @classmethod
-    def _not_yet(cls, value: str) -> str:
-        if value:
-            raise ValueError("work of another job can't be taken over; `parallelrun job resume ID` lets that one go on")
-        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

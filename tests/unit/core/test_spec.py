@@ -115,7 +115,7 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("profiling_module", "yappi", "cProfile"),
         ("nice", 20, "less than or equal to 19"),
         ("rank_mini_batch_count", -1, "greater than or equal to 0"),
-        ("resume_from", "job_1", "job resume"),
+        ("resume_from", "x" * 129, "at most 128"),
     ],
 )
 def test_a_bad_value_is_told_with_its_place_and_reason(field: str, value: object, why: str) -> None:

@@ -1,0 +1,118 @@
+"""Whether a new job may take over what an earlier one has finished: `resume_from` (reference §1.4).
+
+What says which items a mini-batch has, and how rows stand in part files, must be the same in both jobs. All else may
+differ: that is what it is for, to go on with mended code, longer timeouts, more nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
+from parallelrun_core.jobfolder import JobFolder, job_folder
+from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs
+from parallelrun_core.rowformat import row_format
+from parallelrun_core.spec import Input, JobSpec
+
+_POINTER: Final = "/resume_from"
+_SETTLED: Final = ("version", "columns", "partitions")
+"""What is put into the plan of a Delta table when its job begins."""
+_MOST: Final = 200
+
+
+def earlier_job(root: Path, spec: JobSpec) -> JobFolder:
+    """The job that this one names as `resume_from`.
+
+    Raises:
+        InvalidInput: there is no such job, or settings differ that must not: all of them.
+        Conflict: it has not ended.
+    """
+    try:
+        folder = job_folder(root, spec.resume_from)
+        record = folder.record()
+    except NotFound as error:
+        hint = "the id of an earlier job of this server, as `parallelrun job list` shows it"
+        raise InvalidInput.at(_POINTER, f"there is no job {spec.resume_from!r} here", hint) from error
+    if folder.result() is None:
+        problem = Problem(
+            pointer=_POINTER,
+            message=f"job {folder.job_id} has not ended",
+            hint=f"wait for its end, or cancel it: parallelrun job cancel {folder.job_id}",
+        )
+        raise Conflict(problems=(problem,))
+    problems = tuple(_differences(folder, record.job_spec(), spec))
+    if problems:
+        raise InvalidInput(problems=problems)
+    return folder
+
+
+def _differences(earlier: JobFolder, old: JobSpec, new: JobSpec) -> Iterator[Problem]:
+    where = f"job {earlier.job_id}"
+    yield from _input_differences(earlier, old, new, where)
+    for field in ("rank_mini_batch_count", "partition_keys", "output_action"):
+        if getattr(old, field) != getattr(new, field):
+            yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
+    if old.size != new.size:
+        yield _differs("/mini_batch_size", where, old.mini_batch_size, new.mini_batch_size)
+    if old.writes_rows and new.writes_rows:
+        yield from _row_differences(earlier, old, new, where)
+
+
+def _input_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str) -> Iterator[Problem]:
+    before, now = old.data_inputs(), new.data_inputs()
+    if len(before) != len(now):
+        yield _differs("/input_data", where, [name for name, _ in before], [name for name, _ in now])
+        return
+    plans = load_plans(earlier.path)  # as they were when it began: an MLTable file may have changed since
+    frozen: list[InputPlan | None] = [*plans] if plans else [None] * len(before)
+    for (_, given), plan, (name, wanted), planned in zip(before, frozen, now, plan_inputs(new), strict=True):
+        pointer = f"/inputs/{name}"
+        if given.path != wanted.path:
+            yield _differs(f"{pointer}/path", where, given.path, wanted.path)
+        elif _is_copied(given) != _is_copied(wanted):
+            yield _differs(f"{pointer}/mode", where, given.mode, wanted.mode)
+        elif plan is not None and _essence(plan) != _essence(planned):
+            message = f"its type, transformations or MLTable file are not what they were for {where}"
+            yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
+
+
+def _is_copied(given: Input) -> bool:
+    return given.mode in ("download", "eval_download")
+
+
+def _essence(plan: InputPlan) -> list[object]:
+    """What the rows of a mini-batch depend on, without what was drawn or looked up when the job began."""
+    read = {option: value for option, value in plan.read.items() if option not in _SETTLED}
+    steps: list[dict[str, Any]] = [
+        {option: value for option, value in step.items() if option != "seed"} for step in plan.steps
+    ]
+    root = "" if plan.kind == "delta_lake" else plan.root
+    return [plan.kind, root, plan.sources, plan.left_out, read, steps, plan.partition, plan.extracts_first]
+
+
+def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str) -> Iterator[Problem]:
+    """Rows that stand in part files already can't be written anew."""
+    headers = old.append_row_dataframe_header, new.append_row_dataframe_header
+    files = earlier.output_file(old), earlier.output_file(new)
+    before, now = (row_format(file, header=header) for file, header in zip(files, headers, strict=True))
+    if {before, now} == {"text", "headed"}:
+        yield _differs("/append_row_dataframe_header", where, *headers)
+    elif before != now:
+        pointer = "/append_row_to" if new.append_row_to else "/append_row_file_name"
+        yield _differs(pointer, where, *(file.name for file in files))
+    elif now in ("text", "headed"):
+        for field in ("append_row_separator", "append_row_safe_output"):
+            if getattr(old, field) != getattr(new, field):
+                yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
+
+
+def _differs(pointer: str, where: str, old: object, new: object) -> Problem:
+    message = f"it is {_shown(new)} here and {_shown(old)} in {where}, whose work can't be taken over then"
+    return Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
+
+
+def _shown(value: object) -> str:
+    shown = [*value] if isinstance(value, tuple) else value
+    return "not set" if shown is None else repr(shown)[:_MOST]

@@ -1,0 +1,130 @@
+"""Takes over what a job that has ended has finished, for a new job that does the rest (reference §1.4, `resume_from`).
+
+Plan, decisions and rows come along: the manifest as it is, open or closed, so that mini-batches keep their ids; the
+decisions that are `done`; the part files that these name, as hard links where the file system has them. Nothing of the
+earlier job changes, and it may be deleted afterwards.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.errors import Conflict, CorruptLog
+from parallelrun_core.jobfolder import JobFolder, Resumed
+from parallelrun_core.manifest import ManifestWriter, read_closing, read_manifest
+from parallelrun_core.message import decode
+from parallelrun_core.mltable.plan import FILE_NAME as PLANS
+from parallelrun_core.outcome import Outcome
+from parallelrun_core.recordlog import sync_folder
+
+_TERM: Final = 1
+"""No leader has led the new job yet: its first one draws a higher term, as after a failover."""
+_AT_ONCE: Final = 1000
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
+
+
+def adopt(earlier: JobFolder, folder: Path) -> Resumed:
+    """Put what a job has finished into the folder of one that isn't there yet, durably.
+
+    Args:
+        folder: exists, has a folder `parts`, and nobody else knows it.
+
+    Raises:
+        Conflict: rows of what was finished are gone.
+        CorruptLog: the books of the earlier job contradict each other.
+    """
+    mini_batches = _take_manifest(earlier.path, folder)
+    taken = _take_decisions(earlier, folder, mini_batches)
+    for path in (earlier.path / PLANS, *earlier.path.glob("schema.*.json")):
+        if path.exists():
+            _copy(path, folder / path.name)
+    sync_folder(folder / "parts")
+    sync_folder(folder)
+    return taken
+
+
+def _take_manifest(source: Path, folder: Path) -> int:
+    """Write the manifest anew, in one file; returns how many mini-batches it has."""
+    writer = ManifestWriter(folder, _TERM)
+    try:
+        for entry in read_manifest(source):
+            writer.add(entry.raw, decode(entry.raw).items)
+        end = read_closing(source)
+        if end is None:
+            writer.sync()
+        elif writer.close(order=end.order) != end:
+            raise CorruptLog(f"{source}: the manifest is not the one whose count and hash stand at its end")
+    finally:
+        writer.stop()
+    return writer.mini_batches
+
+
+def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resumed:
+    parts = _Parts(earlier, folder / "parts")
+    done = (outcome for outcome in read_decisions(earlier.path) if outcome.status == "done")
+    with closing(DecisionWriter(folder, _TERM)) as writer:
+        while some := list(islice(done, _AT_ONCE)):  # a success is final, so each mini-batch comes once
+            for outcome in some:
+                if outcome.mini_batch >= mini_batches:
+                    number = outcome.mini_batch
+                    raise CorruptLog(f"{earlier.path}: mini-batch {number} is decided, but not in the manifest")
+                parts.take(outcome)
+            writer.add([msgspec.structs.replace(outcome, generation=0) for outcome in some])
+        writer.sync()
+        decided = writer.decided
+    return Resumed(job_id=earlier.job_id, mini_batches=decided.done, rows=decided.rows, bytes=parts.bytes)
+
+
+class _Parts:
+    """The part files of the earlier job that have been taken so far, with their sizes."""
+
+    def __init__(self, earlier: JobFolder, target: Path) -> None:
+        self.bytes = 0
+        self._earlier = earlier
+        self._target = target
+        self._sizes: dict[str, int] = {}
+
+    def take(self, outcome: Outcome) -> None:
+        """See to it that the rows of a mini-batch are in the new job's folder."""
+        if not outcome.length:
+            return
+        name = outcome.part
+        if name not in self._sizes:
+            self._sizes[name] = self._link(name, outcome.mini_batch)
+        if self._sizes[name] < outcome.offset + outcome.length:
+            raise self._gone(name, outcome.mini_batch)
+        self.bytes += outcome.length
+
+    def _link(self, name: str, mini_batch: int) -> int:
+        source, target = self._earlier.parts / name, self._target / name
+        try:
+            try:
+                os.link(source, target)
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                _copy(source, target)
+        except FileNotFoundError as error:
+            raise self._gone(name, mini_batch) from error
+        return target.stat().st_size
+
+    def _gone(self, name: str, mini_batch: int) -> Conflict:
+        return Conflict(
+            f"Job {self._earlier.job_id} can't be taken over: the rows of its mini-batch {mini_batch} are not in "
+            f"parts/{name} any more."
+        )
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    with target.open("rb") as file:
+        os.fsync(file.fileno())

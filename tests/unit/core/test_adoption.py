@@ -1,0 +1,153 @@
+"""What a new job takes over from an earlier one: its plan, what it has finished, and the rows of that."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.adoption import adopt
+from parallelrun_core.decisions import DecisionWriter, read_decisions, read_outcomes
+from parallelrun_core.errors import Conflict, CorruptLog
+from parallelrun_core.jobfolder import JobFolder, JobRecord, abandoned
+from parallelrun_core.manifest import ManifestWriter, read_closing, read_manifest
+from parallelrun_core.message import encode_files
+from parallelrun_core.outcome import Outcome
+from tests.unit.core.making import failed, names_in, outcome
+
+MINI_BATCHES = 6
+ROWS = b"a row\n"
+
+
+def record(job_id: str) -> JobRecord:
+    return JobRecord(job_id=job_id, submitted=1.0, code="c", spec={"entry_script": "main.py", "inputs": "/data"})
+
+
+def earlier_job(root: Path, *, closed: bool = True) -> JobFolder:
+    """A job with three of six mini-batches done: 0, 2 (at the second attempt of the user) and 5."""
+    folder = JobFolder(root, "job_earlier")
+    folder.create(record(folder.job_id))
+    for term in (1, 2):  # its first leader died half-way
+        manifest = ManifestWriter(folder.path, term)
+        for number in range(3):
+            name = b"%d.txt" % (3 * term - 3 + number)
+            manifest.add(encode_files([(b"/data", [name])], 1), 1)
+        if term == 2 and closed:
+            manifest.close(order="sorted")
+        manifest.stop()
+    size = len(ROWS)
+    decide(folder, 1, outcome(0, part="a", length=size), failed(1), failed(2), failed(3))
+    generation_1 = outcome(2, part="b", length=size, generation=1)
+    decide(folder, 2, generation_1, outcome(5, part="a", offset=size, length=size))
+    (folder.parts / "a").write_bytes(2 * ROWS)
+    (folder.parts / "b").write_bytes(ROWS)
+    (folder.parts / "unused").write_bytes(ROWS)
+    (folder.path / "inputs.json").write_text("[]")
+    (folder.path / "schema.0.json").write_text("{}")
+    return folder
+
+
+def decide(folder: JobFolder, term: int, *outcomes: Outcome) -> None:
+    with closing(DecisionWriter(folder.path, term)) as writer:
+        writer.add([*outcomes])
+
+
+def take_over(root: Path, earlier: JobFolder) -> JobFolder:
+    folder = JobFolder(root, "job_later")
+    assert folder.create_with(record(folder.job_id), partial(adopt, earlier)) == folder.record()
+    return folder
+
+
+def test_what_is_done_is_taken_over_and_nothing_else(tmp_path: Path) -> None:
+    earlier = earlier_job(tmp_path)
+    before = {path: path.read_bytes() for path in earlier.path.rglob("*") if path.is_file()}
+    later = take_over(tmp_path, earlier)
+    assert {path: path.read_bytes() for path in earlier.path.rglob("*") if path.is_file()} == before
+    decided = {each.mini_batch: each for each in read_decisions(later.path)}
+    assert sorted(decided) == [0, 2, 5]
+    assert {(each.status, each.generation) for each in decided.values()} == {("done", 0)}
+    assert names_in(later.parts) == ["a", "b"]
+    assert [entry.raw for entry in read_manifest(later.path)] == [entry.raw for entry in read_manifest(earlier.path)]
+    assert read_closing(later.path) == read_closing(earlier.path)
+    assert (later.path / "inputs.json").exists()
+    assert (later.path / "schema.0.json").exists()
+    resumed = later.record().resumed
+    assert resumed is not None
+    assert (resumed.job_id, resumed.mini_batches, resumed.rows, resumed.bytes) == ("job_earlier", 3, 3, 3 * len(ROWS))
+
+
+def test_the_earlier_job_may_be_deleted_and_taken_over_again(tmp_path: Path) -> None:
+    earlier = earlier_job(tmp_path)
+    later = take_over(tmp_path, earlier)
+    shutil.rmtree(earlier.path)
+    assert (later.parts / "a").read_bytes() == 2 * ROWS
+    third = JobFolder(tmp_path, "job_third")
+    third.create_with(record(third.job_id), partial(adopt, later))
+    assert list(read_outcomes(third.path)) == list(read_outcomes(later.path))
+
+
+def test_a_plan_that_is_not_complete_goes_on_where_it_ended(tmp_path: Path) -> None:
+    later = take_over(tmp_path, earlier_job(tmp_path, closed=False))
+    assert read_closing(later.path) is None
+    leader = ManifestWriter(later.path, 2)
+    assert leader.mini_batches == MINI_BATCHES
+    leader.stop()
+
+
+def test_rows_are_copied_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(source: Path, target: Path) -> None:
+        raise OSError(errno.EXDEV, "another file system")
+
+    earlier = earlier_job(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", link)
+        folder = tmp_path / "folder"
+        (folder / "parts").mkdir(parents=True)
+        adopt(earlier, folder)
+    assert (folder / "parts" / "a").read_bytes() == 2 * ROWS
+    assert (folder / "parts" / "a").stat().st_nlink == 1
+
+
+@pytest.mark.parametrize("spoil", [os.unlink, partial(os.truncate, length=len(ROWS))])
+def test_rows_that_are_gone_are_told_and_there_is_no_job(tmp_path: Path, spoil: partial[None]) -> None:
+    earlier = earlier_job(tmp_path)
+    spoil(earlier.parts / "a")
+    with pytest.raises(Conflict, match=r"mini-batch [05] are not in parts/a any more"):
+        take_over(tmp_path, earlier)
+    assert names_in(tmp_path / "jobs") == ["job_earlier"]
+
+
+def test_a_decision_about_nothing_is_not_believed(tmp_path: Path) -> None:
+    earlier = earlier_job(tmp_path)
+    decide(earlier, 3, outcome(MINI_BATCHES, part="a"))
+    with pytest.raises(CorruptLog, match="not in the manifest"):
+        take_over(tmp_path, earlier)
+
+
+def test_a_process_that_dies_while_it_takes_over_leaves_no_job(tmp_path: Path) -> None:
+    earlier = earlier_job(tmp_path)
+    left: list[Path] = []
+
+    def die(folder: Path) -> None:
+        adopt(earlier, folder)
+        left.extend(abandoned(tmp_path))
+        raise KeyboardInterrupt
+
+    later = JobFolder(tmp_path, "job_later")
+    with pytest.raises(KeyboardInterrupt):
+        later.create_with(record(later.job_id), die)  # type: ignore[arg-type]
+    assert not later.path.exists()
+    assert len(left) == 1, "what a process that is killed leaves behind can be found and removed"
+
+
+def test_who_comes_second_finds_the_job_of_who_came_first(tmp_path: Path) -> None:
+    earlier = earlier_job(tmp_path)
+    take_over(tmp_path, earlier)
+    with pytest.raises(FileExistsError):
+        take_over(tmp_path, earlier)
+    assert names_in(tmp_path / "jobs") == ["job_earlier", "job_later"]
