@@ -125,7 +125,7 @@ class Cluster:
         environment = {**self._environment, **self.environments.get(name, {})}
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*self.prefixes.get(name, []), sys.executable, "-m", module, *flags],
+                [*self.prefixes.get(name, []), sys.executable, "-m", "parallelrun_core.launch", module, *flags],
                 env=environment,
                 stdout=log,
                 stderr=log,

@@ -41,6 +41,7 @@ class Cluster:
         home: folder for all its data and logs; made when it isn't there. Its filesystem is that of the outputs.
         nodes: how many agents.
         processes: workers on each node; when not given, the CPUs are shared out between the nodes.
+        jobs: how many jobs it can work on at the same time.
         port: of the API, on the loopback interface; any free one when 0.
         may_forget: a server at `REDIS_URL` may be one that loses everything when it restarts.
         on_note: told in one line when something out of the ordinary happens.
@@ -54,6 +55,7 @@ class Cluster:
         *,
         nodes: int = 1,
         processes: int | None = None,
+        jobs: int = 8,
         port: int = 0,
         may_forget: bool = False,
         on_note: Callable[[str], None] = lambda _: None,
@@ -62,6 +64,7 @@ class Cluster:
         self.nodes = nodes
         self.processes = processes or max(1, usable_cpus() // nodes)
         self.token = secrets.token_urlsafe(32)
+        self._jobs = jobs
         self._port = port
         self._may_forget = may_forget
         self._external_url = os.environ.get("REDIS_URL", "")
@@ -160,6 +163,7 @@ class Cluster:
             token=self.token,
             nodes=self.nodes,
             slots=self.processes,
+            jobs=self._jobs,
             may_forget=self._may_forget,
         )
 

@@ -70,9 +70,18 @@ def redis_service(server: RedisServer, *, lock_fd: int | None = None) -> Service
 
 
 def cluster_services(
-    layout: Layout, *, redis_url: str, port: int, token: str, nodes: int, slots: int, may_forget: bool = False
+    layout: Layout,
+    *,
+    redis_url: str,
+    port: int,
+    token: str,
+    nodes: int,
+    slots: int,
+    jobs: int = 1,
+    may_forget: bool = False,
 ) -> list[Service]:
     """API, master, concatenator, and an agent for each node: `node1`, `node2`, …"""
+    leaders = str(jobs + 1)  # one is there at once when another stops answering
     shared = {
         "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine it is people who read the logs
         **_clean(os.environ),
@@ -103,7 +112,7 @@ def cluster_services(
             command=_module("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
             environment=api,
         ),
-        Service(name="master", command=_module("parallelrun_master.main"), environment=shared),
+        Service(name="master", command=_module("parallelrun_master.main", "--leaders", leaders), environment=shared),
         *agents,
         Service(name="concatenator", command=_module("parallelrun_concatenator.main"), environment=shared),
     ]
@@ -121,7 +130,7 @@ def usable_cpus() -> int:
 
 def _module(name: str, *arguments: str) -> tuple[str, ...]:
     # -P: a file `redis.py` in the folder that the user happens to be in must not become ours.
-    return (sys.executable, "-P", "-m", name, *arguments)
+    return (sys.executable, "-P", "-m", "parallelrun_core.launch", name, *arguments)
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -22,9 +22,10 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, m
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Place, as_mapping
+from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.document import at
-from parallelrun_core.spec.fields import MiniBatchSize, Strict, checked_file_name, local_path
+from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, local_path
 
 CONFIG: Final = "parallel_run_config"
 RESERVED_ARGUMENTS: Final = (
@@ -37,7 +38,7 @@ _STEP_NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
 _CONDA_IN_FOLDER: Final = "conda_dependencies.yml"
 
 
-class Config(Strict):
+class Config(Part):
     """The fields of a `ParallelRunConfig` (reference §1.1)."""
 
     environment: Any = None
@@ -92,7 +93,7 @@ class Config(Strict):
         return self
 
 
-class GivenData(Strict):
+class GivenData(Part):
     """An input of a step."""
 
     name: StrictStr | None = None
@@ -102,7 +103,7 @@ class GivenData(Strict):
     transformations: list[Any] | None = None
 
 
-class StepDocument(Strict):
+class StepDocument(Part):
     """The whole document."""
 
     parallel_run_config: Any

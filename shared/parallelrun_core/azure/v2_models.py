@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 
-from parallelrun_core.spec.fields import MiniBatchSize, Strict
+from parallelrun_core.azure.part import Part
+from parallelrun_core.spec.fields import MiniBatchSize
 
 _INT_MAX = 2**31 - 1
 
@@ -18,18 +19,14 @@ LITERAL_TYPES = ("number", "integer", "string", "boolean")
 MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
 
 
-class _Part(Strict):
-    model_config = ConfigDict(protected_namespaces=())
-
-
-class RetrySettings(_Part):
+class RetrySettings(Part):
     """How often and how long."""
 
     max_retries: Annotated[StrictInt, Field(ge=0, le=_INT_MAX)] | None = None
     timeout: Annotated[StrictInt, Field(gt=0, le=259_200)] | None = None
 
 
-class Resources(_Part):
+class Resources(Part):
     """How many machines; what kind is Azure's matter."""
 
     instance_count: Count | None = None
@@ -41,7 +38,7 @@ class Resources(_Part):
     max_instance_count: StrictInt | None = None
 
 
-class Task(_Part):
+class Task(Part):
     """What is run."""
 
     type: StrictStr
@@ -52,7 +49,7 @@ class Task(_Part):
     append_row_to: StrictStr | None = None
 
 
-class Identity(_Part):
+class Identity(Part):
     """Whom the job runs as in Azure."""
 
     type: Literal["managed", "managed_identity", "user_identity", "aml_token"]
@@ -62,7 +59,7 @@ class Identity(_Part):
     msi_resource_id: Any = None
 
 
-class Parallel(_Part):
+class Parallel(Part):
     """What a step and a component have in common."""
 
     schema_: Any = Field(default=None, alias="$schema")
@@ -117,7 +114,7 @@ class Component(Parallel):
     instance_count: Count | None = None
 
 
-class Settings(_Part):
+class Settings(Part):
     """The settings of a pipeline."""
 
     default_compute: StrictStr | None = None
@@ -127,7 +124,7 @@ class Settings(_Part):
     force_rerun: StrictBool | None = None
 
 
-class Pipeline(_Part):
+class Pipeline(Part):
     """A pipeline job."""
 
     schema_: Any = Field(default=None, alias="$schema")
@@ -149,7 +146,7 @@ class Pipeline(_Part):
     identity: dict[str, Any] | None = None
 
 
-class GivenInput(_Part):
+class GivenInput(Part):
     """An input, with its path or as it is declared."""
 
     type: (
@@ -176,7 +173,7 @@ class GivenInput(_Part):
         return self.type in LITERAL_TYPES or (self.type is None and self.value is not None)
 
 
-class GivenOutput(_Part):
+class GivenOutput(Part):
     """An output, with its path or as it is declared."""
 
     type: Literal["uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"] | None = None

@@ -35,6 +35,9 @@ class _Worker(Worker):
     def connection_timeout(self) -> int:
         return self.dequeue_timeout + 2
 
+    def subscribe(self) -> None:
+        """Don't listen for RQ's remote commands: nobody sends any, and ending the listening thread takes a second."""
+
 
 class RqWorkers:
     """Keeps `count` RQ workers on one queue (RQ protects a popped entry only for workers of a single queue)."""

@@ -1,0 +1,13 @@
+"""What all models of Azure's documents have in common."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict
+
+from parallelrun_core.spec.fields import Strict
+
+
+class Part(Strict):
+    """Part of a document. Every service imports these models and few ever see such a document: they are built then."""
+
+    model_config = ConfigDict(protected_namespaces=(), defer_build=True, use_attribute_docstrings=False)

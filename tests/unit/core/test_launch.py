@@ -1,0 +1,34 @@
+"""What `main()` returns or raises becomes the exit code, however quickly the interpreter ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def launched(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "service.py").write_text(f"import gc, sys\n\ndef main():\n    {body}\n")
+    return subprocess.run(
+        [sys.executable, "-m", "parallelrun_core.launch", "service", "one", "two"],
+        cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body, code", [("pass", 0), ("sys.exit()", 0), ("sys.exit(3)", 3), ("sys.exit('no')", 1), ("1 / 0", 1)]
+)
+def test_the_exit_code_is_that_of_main(tmp_path: Path, body: str, code: int) -> None:
+    assert launched(tmp_path, body).returncode == code
+
+
+def test_what_main_raises_is_told(tmp_path: Path) -> None:
+    assert "ZeroDivisionError" in launched(tmp_path, "1 / 0").stderr
+    assert launched(tmp_path, "sys.exit('not today')").stderr == "not today\n"
+
+
+def test_main_finds_its_arguments_and_a_collector_at_work_and_its_output_is_whole(tmp_path: Path) -> None:
+    done = launched(tmp_path, "print(sys.argv, gc.isenabled(), end='')")
+    assert done.stdout == "['service', 'one', 'two'] True"
