@@ -53,10 +53,11 @@ def kind_of(returned: object) -> str:
     """
     if isinstance(returned, (list, tuple)):
         return "rows"
-    origin = type(returned).__module__.partition(".")[0]
-    if origin == "pandas" and hasattr(returned, "to_csv"):
+    # Of what it descends from, too: a GeoDataFrame is a DataFrame.
+    origins = {parent.__module__.partition(".")[0] for parent in type(returned).__mro__}
+    if "pandas" in origins and hasattr(returned, "to_csv"):
         return "table" if hasattr(returned, "columns") else "rows"
-    if origin == "numpy" and getattr(returned, "ndim", 0) > 0:
+    if "numpy" in origins and getattr(returned, "ndim", 0) > 0:
         return "array"
     raise BadReturn(
         f"run() returned {type(returned).__name__}; it must return a list, tuple, pandas DataFrame or numpy array "

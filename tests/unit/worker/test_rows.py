@@ -16,6 +16,15 @@ from parallelrun_worker.rows import BadReturn, renderer
 
 render = renderer({"format": "text", "separator": " ", "safe": False})
 
+
+class Map(pd.DataFrame):
+    """As libraries have them: a GeoDataFrame, for one."""
+
+
+class Image(np.ndarray):
+    """The same for arrays."""
+
+
 Point = collections.namedtuple("Point", "x y")
 
 
@@ -46,6 +55,8 @@ Point = collections.namedtuple("Point", "x y")
         (pd.DataFrame({"a": [1, 2], "b": ["x", "y z"]}, index=[5, 6]), b'1 x\n2 "y z"\n', 2),
         (pd.DataFrame({"a": [1.5, None], "b": [True, False]}), b"1.5 True\n False\n", 2),
         (pd.DataFrame({"a": [1, 2]})[:0], b"", 0),
+        (Map({"a": [1], "b": ["x y"]}), b'1 "x y"\n', 1),
+        (np.array([1, 2]).view(Image), b"1\n2\n", 2),
         (pd.DataFrame(), b"", 0),
     ],
 )
