@@ -14,6 +14,7 @@ from parallelrun_agent.gpus import GpuPool
 from parallelrun_agent.leftovers import MARK, mark
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.worker_process import WorkerPlan
+from parallelrun_core.enginelog import EngineLog
 from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
@@ -128,31 +129,34 @@ class PlanMaker:
 
     def note_error(self, process: str, outcome: Outcome) -> None:
         """Keep the whole error of a try in logs/user/error/<node>/<process>.txt."""
-        failure = outcome.failure
-        if failure is not None:
-            what = (
-                f"mini-batch {outcome.mini_batch}, try {outcome.tries}: {failure.category}\n{outcome.detail}".rstrip()
+        if outcome.failure is not None:
+            self._note(
+                process, f"mini-batch {outcome.mini_batch}, try {outcome.tries}", outcome.failure, outcome.detail
             )
-            self._append_error(process, what, failure)
 
     def note_init_failure(self, process: str, failure: Failure) -> None:
         """Keep the error of an init() in the same file."""
-        self._append_error(process, failure.category, failure)
+        self._note(process, "init()", failure)
 
     def note_shutdown_failure(self, process: str, failure: Failure) -> None:
         """The same for shutdown(), which fails nothing."""
-        self._append_error(process, "in shutdown()", failure)
+        self._note(process, "shutdown()", failure)
 
-    def _append_error(self, process: str, what: str, failure: Failure) -> None:
-        path = self._folder.logs / "user" / "error" / self._node / f"{process}.txt"
+    def _note(self, process: str, about: str, failure: Failure, detail: str = "") -> None:
+        logs, message = self._folder.logs, self._mask.text(failure.message)
+        if not failure.traceback:  # the worker has not said it itself: it died of it
+            EngineLog(logs, f"node/{self._node}/{process}").error(f"{about[0].upper()}{about[1:]}: {message}")
+        path = logs / "user" / "error" / self._node / f"{process}.txt"
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        traceback = self._mask.text(failure.traceback).rstrip()
+        # A traceback ends with the message.
+        told = [detail, "" if message in traceback else message, traceback]
+        lines = [f"{now} {about}: {failure.category}", *filter(None, told)]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", errors="backslashreplace") as file:
                 if file.tell() < _MAX_ERROR_BYTES:
-                    file.write(
-                        f"{now} {what}\n{self._mask.text(failure.message)}\n{self._mask.text(failure.traceback)}\n"
-                    )
+                    file.write("\n".join(lines) + "\n\n")
         except OSError:
             pass  # the same error is in the decision log; a full disk must not turn it into another one
 

@@ -48,10 +48,12 @@ class LineFile:
         path: its folder is made, and the file at the first line.
         level: with WARNING, lines of level INFO are left out.
         max_bytes: after that it says that it is full, and takes no more.
+        errors: a file that gets a copy of each line of level ERROR.
     """
 
-    def __init__(self, path: str, *, level: str = "INFO", max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, path: str, *, level: str = "INFO", max_bytes: int = MAX_BYTES, errors: str = "") -> None:
         self._path = path
+        self._errors = LineFile(errors, max_bytes=max_bytes) if errors else None
         self._left_out = "INFO" if level == "WARNING" else ""
         self._left = max_bytes
         self._lines: list[str] = []
@@ -63,6 +65,8 @@ class LineFile:
 
     def write(self, level: str, message: str, *, at_once: bool = False) -> None:
         """Add a line; with `at_once` it is in the file when this returns."""
+        if level == "ERROR" and self._errors is not None:
+            self._errors.write(level, message, at_once=True)
         if self._left <= 0 or level == self._left_out:
             return
         now = time.time()
@@ -75,17 +79,19 @@ class LineFile:
         line = f"{self._stamp},{int((now - second) * 1000):03d}|{level}{self._tail}{message}\n"
         self._lines.append(line)
         self._size += len(line)
-        if at_once or self._size > _FLUSH_BYTES or self.is_due:
-            self.flush()
+        if at_once:
+            self._hand_over()
+        elif self._size > _FLUSH_BYTES or self.is_due:
+            self._flushed_at = time.monotonic()
+            self._hand_over()
 
     @property
     def is_due(self) -> bool:
-        """Nothing was written to the file for a while."""
+        """What was gathered has not been written to the file for a while; nor has anything at the beginning."""
         return time.monotonic() - self._flushed_at > _FLUSH_EVERY_S
 
-    def flush(self) -> None:
-        """Hand over what was gathered; never raises for the disk's sake."""
-        self._flushed_at = time.monotonic()
+    def _hand_over(self) -> None:
+        """Write what was gathered; never raises for the disk's sake."""
         data = "".join(self._lines).encode("utf-8", "backslashreplace")
         self._lines, self._size = [], 0
         if not data:

@@ -43,6 +43,7 @@ class Runner:
         self._results = results
         self._part = part
         self._end = 0
+        self._code = ""
         self._pid = os.getpid()
         self._log: LineFile
         self._profiler: Profiler | None = None
@@ -51,7 +52,9 @@ class Runner:
     def main(self, config: dict[str, Any]) -> int:
         """Work until the agent asks for the end; returns the exit code."""
         sys.argv = config["argv"]
-        self._log = LineFile(config["log"], level=config["logging_level"])
+        self._code = config["code"]
+        copies = os.path.join(config["logs"], "sys", "error", "node", config["node"], os.path.basename(config["log"]))
+        self._log = LineFile(config["log"], level=config["logging_level"], errors=copies)
         if config["profiling_module"]:
             self._profiler = Profiler(config["profiling_module"], os.path.splitext(config["log"])[0] + ".profile")
         began = time.perf_counter()
@@ -60,7 +63,7 @@ class Runner:
             self._loader.prepare()
             script = self._begin(config)
         except BaseException as error:  # sys.exit() in the user's module is a failure, too
-            self._send(frames.INIT_FAILED, _describe(error))
+            self._send(frames.INIT_FAILED, _describe(error, self._code))
             self._log.write("ERROR", f"init() failed: {type(error).__name__}.", at_once=True)
             return 1
         took_s = time.perf_counter() - began
@@ -105,7 +108,7 @@ class Runner:
             self._only_the_worker_goes_on()
             run_s = time.perf_counter() - began
             result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, 0, run_s, time.process_time() - cpu_began)
-            self._send(frames.FAILED, result + _describe(error))
+            self._send(frames.FAILED, result + _describe(error, self._code))
             self._log.write(
                 "ERROR",
                 f"Mini-batch {mini_batch}: run() failed after {run_s:.3f} s: {type(error).__name__}.",
@@ -173,7 +176,7 @@ class Runner:
             if script.shutdown is not None:
                 script.shutdown()
         except BaseException as error:
-            problem = _describe(error)
+            problem = _describe(error, self._code)
         self._send(frames.STOPPED, problem)
         if self._profiler is not None:
             self._profiler.dump()
@@ -187,8 +190,12 @@ class Runner:
             view = view[os.write(self._results, view) :]
 
 
-def _describe(error: BaseException) -> bytes:
-    """The error as JSON, with the traceback from the user's first line on."""
+def _describe(error: BaseException, code: str) -> bytes:
+    """The error as JSON, with the traceback from the user's first line on, and files of the code as its user has them.
+
+    Args:
+        code: the folder that it was copied to for the job.
+    """
     import json
     import traceback
 
@@ -208,6 +215,7 @@ def _describe(error: BaseException) -> bytes:
     category = _CATEGORIES.get(type(error), "RUN_EXCEPTION")
     if type(error) in _CATEGORIES:
         message = str(error)
+    text = text.replace(f'File "{code}{os.sep}', 'File "')
     if len(text) > _MAX_TRACEBACK:  # where it began and where it ended; a long message is in the middle
         text = f"{text[: _MAX_TRACEBACK // 2]}\n…\n{text[-_MAX_TRACEBACK // 2 :]}"
     return json.dumps({"category": category, "message": message[:2000], "traceback": text}).encode()

@@ -65,11 +65,13 @@ class Ledger:
             return news
         self._last_seen = news[-1].entry_id
         for entry in news:
-            for phase in entry.phases:
-                self._tries.add_phase(phase)
+            phases = list(entry.phases)
             if entry.init_failure is not None and entry.init_failure.process:
                 node, process, failure, started, seconds = msgspec.structs.astuple(entry.init_failure)
-                self._tries.add_phase(Phase(node, process, "INIT", started, seconds, failure))
+                phases.append(Phase(node, process, "INIT", started, seconds, failure))
+            for phase in phases:
+                if self._tries.add_phase(phase):
+                    self.errors.add_phase(phase)
         return news
 
     def start_over(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.leader_queue import InitFailure
+from parallelrun_core.store.leader_queue import InitFailure, Phase
 from parallelrun_core.store.registry import ErrorCount, JobFailure
 
 ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
@@ -58,24 +58,39 @@ class Errors:
 
     def add(self, outcome: Outcome) -> Signature | None:
         """Count one failed try; returns its signature when it is new."""
-        failure = outcome.failure
-        if failure is None:
+        if outcome.failure is None:
             return None
-        key = (failure.category, failure.message.partition("\n")[0][:200])
-        found = self._by_text.get(key)
-        is_new = found is None and len(self._by_text) < _MAX_SIGNATURES
-        if found is None:
-            log, text = error_log(outcome.node, outcome.process), self._mask.text
-            found = Signature(failure.category, text(failure.message), text(failure.traceback), log)
+        found, is_new = self._counted(outcome.failure, outcome.node, outcome.process)
+        if found.count == 1:
             found.files = files_of(outcome.detail)
-            if is_new:
-                self._by_text[key] = found
-        found.count += 1
-        self.count += 1
         if len(found.mini_batches) < _MAX_SAMPLES and outcome.mini_batch not in found.mini_batches:
             found.mini_batches.append(outcome.mini_batch)
         self.first = self.first or found
         return found if is_new else None
+
+    def add_phase(self, phase: Phase) -> None:
+        """Count an init() or shutdown() that failed: it is no try, and never the cause of one."""
+        failure = phase.failure
+        if failure is not None:
+            if phase.name == "SHUTDOWN":
+                failure = msgspec.structs.replace(failure, message=f"shutdown(): {failure.message}")
+            self._counted(failure, phase.node, phase.process)
+
+    def _counted(self, failure: Failure, node: str, process: str) -> tuple[Signature, bool]:
+        """The signature of a failure, which has one more now, and whether it is new."""
+        key = (failure.category, failure.message.partition("\n")[0][:200])
+        found = self._by_text.get(key)
+        is_new = found is None and len(self._by_text) < _MAX_SIGNATURES
+        if found is None:
+            text = self._mask.text
+            found = Signature(
+                failure.category, text(failure.message), text(failure.traceback), error_log(node, process)
+            )
+            if is_new:
+                self._by_text[key] = found
+        found.count += 1
+        self.count += 1
+        return found, is_new
 
     def most_common(self, count: int) -> list[Signature]:
         return sorted(self._by_text.values(), key=lambda signature: -signature.count)[:count]

@@ -106,9 +106,12 @@ def test_the_workers_own_log_tells_each_mini_batch(start: Start) -> None:
     bench.exited()
     log: Path = bench.logs / "process000.txt"
     told = [line.split("|")[1] + "|" + line.split("|")[4] for line in log.read_text().splitlines()]
+    assert "INFO|Mini-batch 5 is picked." in told, "who looks while the first one runs sees it"
     assert any(line.startswith("INFO|Mini-batch 5: run() took ") and "1 rows of 1 items" in line for line in told)
     assert any(line.startswith("ERROR|Mini-batch 6: run() failed") and "ValueError" in line for line in told)
     assert told[-1] == "INFO|shutdown() is done; the worker ends."
+    copies = (bench.logs / "sys" / "error" / "node" / "node000" / "process000.txt").read_text().splitlines()
+    assert copies == [line for line in log.read_text().splitlines() if "|ERROR|" in line]
 
 
 def test_the_level_of_the_job_is_that_of_all_its_logs(start: Start) -> None:

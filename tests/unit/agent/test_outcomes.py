@@ -164,6 +164,24 @@ def test_any_error_can_be_kept_for_its_user(plans: PlanMaker, tmp_path: Path, me
     assert b"INIT_EXCEPTION" in text
 
 
+def test_what_a_worker_could_not_say_itself_is_in_its_own_log(plans: PlanMaker, tmp_path: Path) -> None:
+    logs = tmp_path / "jobs" / "job_x" / "logs"
+    plans.note_error("process000", failed(3, failure=Failure("RUN_TIMEOUT", "run() took too long."), tries=2))
+    plans.note_error("process000", failed(4, failure=Failure("RUN_EXCEPTION", "ValueError", "At 3\nValueError\n")))
+    plans.note_init_failure("process000", Failure("INIT_DIED", "The worker ended in init(), code 1."))
+    for log in (logs / "sys" / "node", logs / "sys" / "error" / "node"):
+        told = [line.split("|")[1::3] for line in (log / "node" / "process000.txt").read_text().splitlines()]
+        assert told == [
+            ["ERROR", "Mini-batch 3, try 2: run() took too long."],
+            ["ERROR", "Init(): The worker ended in init(), code 1."],
+        ]
+    in_full = (logs / "user" / "error" / "node" / "process000.txt").read_text().split("\n\n")
+    assert [entry.partition(" ")[2] for entry in in_full[:2]] == [
+        "mini-batch 3, try 2: RUN_TIMEOUT\nrun() took too long.",
+        "mini-batch 4, try 1: RUN_EXCEPTION\nAt 3\nValueError",
+    ]
+
+
 def test_a_disk_that_is_full_is_no_further_error(plans: PlanMaker, tmp_path: Path) -> None:
     (tmp_path / "jobs").write_text("a file where a folder should be")
     plans.note_error("process000", failed(3))

@@ -56,7 +56,7 @@ def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> 
         "Mini-batch Id": "7", "Picked Count": "2", "Process": "n/process001",
         "Process Start Time": "2001-09-09T01:46:40.250000", "Total": "10", "Succeeded": "8", "Failed": "2",
         "Elapsed Seconds": "1.500000", "Process Seconds": "0.500000", "Run Method Seconds": "1.250000",
-        "Status": "RUN_DONE", "Error Category": "", "Error Message": "", "Mini-batch Detail": '{"id": 7, "items": 10}',
+        "Status": "RUN_DONE", "Error Category": "", "Error Message": "", "Mini-batch Detail": '{"id":7,"items":10}',
     }  # fmt: skip
     assert (loaded["Status"], loaded["Elapsed Seconds"], loaded["Succeeded"]) == ("LOAD_DONE", "0.125000", "")
     assert loaded["Mini-batch Id"] == "7"
@@ -244,6 +244,25 @@ def test_the_overview_and_its_table(tmp_path: Path) -> None:
         ["N/A", "5", "0", "0", "1.0", "N/A"],
         ["10", "10", "5", "1", "20.0", "20.0"],
     ]
+
+
+def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: Path) -> None:
+    errors = Errors()
+    for number in range(2):
+        errors.add_phase(Phase("n", f"process00{number}", "INIT", 1e9, 3.0, Failure("INIT_EXCEPTION", "no\nmodel")))
+    errors.add_phase(Phase("n", "process002", "INIT", 1e9, 3.0))
+    errors.add_phase(Phase("n", "process002", "SHUTDOWN", 1e9, 3.0, Failure("RUN_EXCEPTION", "KeyError: 'x'")))
+    assert errors.first is None
+    errors.add(failed(5, message="ValueError"))
+    write_user_errors(tmp_path, errors)
+    told = (tmp_path / "user" / "error.txt").read_text()
+    for line in (
+        "4 errors, of which", "2 x INIT_EXCEPTION: no\n", "in full: user/error/n/process000.txt",
+        "1 x RUN_EXCEPTION: shutdown(): KeyError: 'x'\n", "1 x RUN_EXCEPTION: ValueError (mini-batch 5)\n",
+    ):  # fmt: skip
+        assert line in told
+    assert errors.first is not None
+    assert errors.first.message == "ValueError"
 
 
 def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) -> None:

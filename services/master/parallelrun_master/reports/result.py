@@ -69,8 +69,9 @@ def _why(failure: JobFailure) -> list[str]:
 
 
 def _told(signature: Signature) -> list[str]:
-    samples = ", ".join(map(str, signature.mini_batches))
-    lines = [f"{signature.count:8,} x {signature.category}: {signature.message} (mini-batches {samples})"]
+    samples, message = signature.mini_batches, signature.message.partition("\n")[0]
+    where = f" (mini-batch{'es' if len(samples) > 1 else ''} {', '.join(map(str, samples))})" if samples else ""
+    lines = [f"{signature.count:8,} x {signature.category}: {message}{where}"]
     lines += [f"{'':11}for example {', '.join(signature.files)}"] if signature.files else []
     lines += [f"{'':11}in full: {signature.log}"] if signature.log else []
     return lines
@@ -81,7 +82,8 @@ def write_user_errors(logs: Path, errors: Errors) -> None:
     common = errors.most_common(_MOST_KINDS)
     if not common:
         return
-    lines = [f"{errors.count:,} errors, of which these are the commonest. Each is told in full in its own file.", ""]
+    many = f"{errors.count:,} errors, of which these are the commonest" if errors.count > 1 else "1 error"
+    lines = [f"{many}. Each is told in full in its own file.", ""]
     for signature in common:
         lines += [*_told(signature), *(f"    {line}" for line in signature.traceback.rstrip().splitlines()), ""]
     replace_text(logs / "user" / "error.txt", "\n".join(lines))

@@ -114,7 +114,7 @@ class TryReport:
             return
         items = outcome.items
         head = f"{number},{picked},{process},{start},{items},"
-        detail = f'"{{""id"": {number}, ""items"": {items}}}"\n'
+        detail = f'"{{""id"":{number},""items"":{items}}}"\n'
         failure = outcome.failure
         succeeded, status, error = min(outcome.rows, items), "RUN_DONE", ","
         if failure is not None:
@@ -132,11 +132,11 @@ class TryReport:
         work = (items, succeeded, outcome.elapsed_s, outcome.process_s, outcome.run_s, outcome.load_s)
         self._summaries.add(process, status, work)
 
-    def add_phase(self, phase: Phase) -> None:
-        """Add the rows of init() or shutdown() in one worker, unless they are there."""
+    def add_phase(self, phase: Phase) -> bool:
+        """Add the rows of init() or shutdown() in one worker; whether they were not there."""
         process, start = f"{phase.node}/{phase.process}", self._time(phase.started)
         if self._known is not None and ("", "", process, start) in self._known:
-            return
+            return False
         head = f",,{process},{start},,,,"
         if phase.name == "INIT":
             self._lines.append(f"{head},,,ENTRY_SCRIPT_INIT_START,,,\n")
@@ -145,6 +145,7 @@ class TryReport:
             status = "TIMEOUT" if phase.failure.category == "INIT_TIMEOUT" else "EXCEPTION"
             error = f"{phase.failure.category},{self._quoted(phase.failure.message)}"
         self._lines.append(f"{head}{phase.seconds:.6f},,,ENTRY_SCRIPT_{phase.name}_{status},{error},\n")
+        return True
 
     def flush(self) -> None:
         """Hand all that was added to the operating system. What a full disk doesn't take is lost."""
