@@ -93,9 +93,11 @@ def check_entry_script(snapshot: Path, entry_script: str) -> None:
         ) from error
     try:
         tree = ast.parse(source, filename=entry_script)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        raise InvalidInput.at(where, f"{entry_script}: {error}", f"line {line}" if line else "") from error
+    except SyntaxError as error:
+        line = f"line {error.lineno}: {(error.text or '').strip()}" if error.lineno else ""
+        raise InvalidInput.at(where, f"{entry_script}: {error.msg}", line) from error
+    except ValueError as error:
+        raise InvalidInput.at(where, f"{entry_script}: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise InvalidInput.at(where, f"{entry_script} is nested too deeply to be parsed") from error
     names = set(_names_bound_in(tree))

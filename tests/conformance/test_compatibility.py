@@ -1,9 +1,14 @@
-"""docs/compatibility.md says something about every field and option that is read, and about nothing else."""
+"""docs/compatibility.md says something about every field and option that is read, and about nothing else.
+
+What it says of expressions and environments is so: its rows have examples here.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from pydantic import BaseModel
@@ -22,6 +27,8 @@ from parallelrun_core.azure.v2_models import (
     Step,
     Task,
 )
+from parallelrun_core.spec import JobSpec
+from tests.conformance.documents import COMPONENT, PIPELINE, changed, make_folder, problems, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text(encoding="utf-8")
 WORDS = {"works", "differs", "refused", "noted", "no effect", "ours"}
@@ -58,3 +65,173 @@ def test_every_field_has_its_row_and_no_other(section: str) -> None:
     assert len(rows) == len({name for name, _ in rows})
     assert {name for name, _ in rows} == EXPECTED[section]
     assert {word for _, word in rows} <= WORDS
+
+
+# The two tables that are not about fields: each of their rows has examples, which do what its word says
+
+
+def cells_of(section: str) -> dict[str, str]:
+    text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+?) \| ([^|]*?) \| [^|]*\|$", text, re.MULTILINE)
+    return {name: word for name, word in rows if name not in ("expression", "form") and set(name) != {"-"}}
+
+
+STEP = "jobs.score"
+ARGUMENTS = f"{STEP}.task.program_arguments"
+ENVIRONMENT = f"{STEP}.task.environment"
+OF_OUTPUT = f"{STEP}.outputs.scores"
+
+
+class Example(NamedTuple):
+    """A change to a right document, and what becomes of it: a part of the job, or the pointer of what is said."""
+
+    changes: dict[str, object]
+    told_at: str = ""
+    look: Callable[[JobSpec], object] = lambda spec: None
+    found: object = None
+    document: dict[str, Any] = PIPELINE
+
+
+GIVEN = {"component": {**COMPONENT, "mini_batch_size": "${{inputs.limit}}"}, "inputs": {
+    "files": "${{parent.inputs.raw}}", "limit": 7}}  # fmt: skip
+
+EXAMPLES: dict[str, dict[str, list[Example]]] = {
+    "Expressions": {
+        "`${{inputs.x}}`": [
+            Example({ARGUMENTS: "--m=${{inputs.model}}/w"}, look=lambda spec: spec.argv(), found=["--m=DIR/data/w"]),
+            Example({f"{STEP}.input_data": "${{inputs.model}}"}, look=lambda spec: spec.input_data, found=("model",)),
+            Example({STEP: GIVEN}, look=lambda spec: spec.mini_batch_size, found=7),
+        ],
+        "`${{outputs.y}}`": [
+            Example({ARGUMENTS: "${{outputs.scores}}"}, look=lambda spec: spec.argv({"scores": "/o"}), found=["/o"]),
+            Example({}, look=lambda spec: spec.append_row_to, found="scores"),
+        ],
+        "`${{parent.inputs.x}}`": [
+            Example({}, look=lambda spec: spec.data_paths(), found=["DIR/data"]),
+            Example(
+                {f"{STEP}.inputs.files": {"path": "${{parent.inputs.raw}}", "mode": "direct"}},
+                look=lambda spec: spec.data_paths(),
+                found=["DIR/data"],
+            ),
+            Example(
+                {f"{STEP}.retry_settings": {"timeout": "${{parent.inputs.count}}"}},
+                look=lambda spec: spec.run_invocation_timeout,
+                found=4,
+            ),
+        ],
+        "`${{parent.outputs.y}}`": [Example({}, look=lambda spec: spec.outputs["scores"].type, found="uri_file")],
+        "`${{parent.jobs.s.outputs.y}}`": [
+            Example({f"{STEP}.inputs.files": "${{parent.jobs.s.outputs.y}}"}, told_at="/jobs/score/inputs/files")
+        ],
+        "`${{jobs.s.outputs.y}}`": [
+            Example({f"{STEP}.inputs.files": "${{jobs.s.outputs.y}}"}, told_at="/jobs/score/inputs/files")
+        ],
+        "`$[[ … ]]`": [
+            Example({ARGUMENTS: "--a $[[--b ${{inputs.no}}]]"}, look=lambda spec: spec.argv(), found=["--a"]),
+            Example(
+                {ARGUMENTS: "$[[--b ${{inputs.model}}]]"}, look=lambda spec: spec.argv(), found=["--b", "DIR/data"]
+            ),
+        ],
+        "`${{name}}`": [
+            Example(
+                {OF_OUTPUT: {"path": "./${{name}}"}},
+                look=lambda spec: spec.outputs["scores"].path,
+                found="DIR/score many",
+            )
+        ],
+        "`${{output_name}}`": [
+            Example(
+                {OF_OUTPUT: {"path": "./${{output_name}}"}},
+                look=lambda spec: spec.outputs["scores"].path,
+                found="DIR/scores",
+            )
+        ],
+        "`${{default_datastore}}`": [
+            Example(
+                {OF_OUTPUT: {"path": "azureml://datastores/${{default_datastore}}/paths/a"}},
+                told_at="/jobs/score/outputs/scores/path",
+            )
+        ],
+    },
+    "Environment": {
+        "`azureml:NAME…`, a registry": [
+            Example({ENVIRONMENT: name}, told_at="/jobs/score/task/environment")
+            for name in ("azureml:e@latest", "azureml:e:3", "azureml://registries/r/environments/e/versions/1")
+        ],
+        "`image`": [Example({ENVIRONMENT: {"image": "i"}}, told_at="/jobs/score/task/environment/image")],
+        "`build`": [Example({ENVIRONMENT: {"build": {"path": "."}}}, told_at="/jobs/score/task/environment/build")],
+        "`conda_file`": [
+            Example({ENVIRONMENT: given}, look=lambda spec: spec.environment.requirements, found=["six"])
+            for given in (
+                {"conda_file": "conda.yml"},
+                {"conda_file": {"name": "e", "dependencies": ["six"]}},
+                {"conda_file": {"dependencies": [{"pip": ["six"]}]}},
+            )
+        ],
+        "`environment_variables`": [
+            Example(
+                {ENVIRONMENT: {"conda_file": "conda.yml", "environment_variables": {"A": "1"}}},
+                look=lambda spec: spec.environment_variables,
+                found={"A": "1"},
+            )
+        ],
+        "a YAML file, `file:` and a path": [
+            Example({ENVIRONMENT: name}, look=lambda spec: spec.environment.requirements, found=["six"])
+            for name in ("env.yml", "file:env.yml", "file:./env.yml")
+        ],
+        "a version of Python": [
+            Example(
+                {ENVIRONMENT: {"conda_file": {"dependencies": [f"python={version}", "six"]}}},
+                told_at="/jobs/score/task/environment/conda_file",
+                look=lambda spec: spec.environment.python,
+                found="" if version == "3.6" else version,
+            )
+            for version in ("3.6", "3.9")
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("section", EXAMPLES)
+def test_every_row_has_examples_and_every_example_a_row(section: str) -> None:
+    assert cells_of(section).keys() == EXAMPLES[section].keys()
+
+
+@pytest.mark.parametrize(
+    "section, row, example",
+    [
+        pytest.param(section, row, example, id=f"{row} {number}")
+        for section, rows in EXAMPLES.items()
+        for row, examples in rows.items()
+        for number, example in enumerate(examples)
+    ],
+)
+def test_what_a_row_says_is_so(tmp_path: Path, section: str, row: str, example: Example) -> None:
+    folder = make_folder(tmp_path)
+    (folder / "conda.yml").write_text("dependencies: [six]")
+    (folder / "env.yml").write_text("{name: e, conda_file: conda.yml}")
+    document, word = changed(example.document, **example.changes), cells_of(section)[row]
+    if word == "refused":
+        assert example.told_at in problems(document, folder)
+        return
+    reading = read(document, folder)
+    found = example.look(reading.spec)
+    assert found == with_folder(example.found, folder)
+    notes = {note.pointer for note in reading.notes}
+    if word == "noted" or example.told_at:
+        assert example.told_at in notes
+    else:
+        assert word in {"works", "differs"}
+        assert not [
+            pointer for pointer in notes if pointer.startswith(("/jobs/score/task/environment/", "/jobs/score/outputs"))
+        ]
+
+
+def with_folder(value: object, folder: Path) -> object:
+    """What is expected, with the folder of the document in it."""
+    match value:
+        case str():
+            return value.replace("DIR", str(folder))
+        case list():
+            return [with_folder(each, folder) for each in value]
+    return value

@@ -39,6 +39,7 @@ def test_a_pipeline_of_one_parallel_step_is_a_job(folder: Path) -> None:
 def test_tries_are_one_more_than_retries(folder: Path) -> None:
     spec = spec_of(PIPELINE, folder, **{f"{STEP}.retry_settings": {"max_retries": 0, "timeout": 7}})
     assert (spec.run_max_try, spec.run_invocation_timeout) == (1, 7)
+    assert spec_of(PIPELINE, folder, **{f"{STEP}.retry_settings": {"max_retries": 2**31 - 1}}).run_max_try == 2**31
 
 
 def test_a_task_without_append_row_to_only_counts(folder: Path) -> None:

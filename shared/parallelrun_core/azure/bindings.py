@@ -198,10 +198,18 @@ def _literal(
         below = declared.min is not None and value < declared.min
         above = declared.max is not None and value > declared.max
         if below or above:
-            findings.wrong(place.pointer, f"{value!r} is not between {declared.min} and {declared.max}")
+            findings.wrong(place.pointer, f"{value!r} is {_outside(declared)}")
     if declared is not None and declared.enum is not None and value not in declared.enum:
         findings.wrong(place.pointer, f"{value!r} is not one of {quoted(map(str, declared.enum))}")
     return {"value": value}
+
+
+def _outside(declared: GivenInput) -> str:
+    """What is wrong with a number below or above what is declared."""
+    least, most = (int(end) if end is not None and end.is_integer() else end for end in (declared.min, declared.max))
+    if most is None:
+        return f"less than {least}"
+    return f"greater than {most}" if least is None else f"not between {least} and {most}"
 
 
 # Outputs

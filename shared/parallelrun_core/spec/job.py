@@ -95,7 +95,7 @@ class JobSpec(Strict):
 
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""
-    run_max_try: int = Field(default=3, ge=1, le=1_000_000)
+    run_max_try: int = Field(default=3, ge=1, le=2**31)
     """Tries a mini-batch has before it counts as failed (the reference's `max_retries` + 1)."""
     lost_leases: int = Field(default=10, ge=0, le=1_000_000)
     """Times that a mini-batch may be lost with its node before it counts as failed."""

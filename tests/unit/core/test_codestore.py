@@ -316,8 +316,8 @@ def test_a_script_with_run_is_accepted_however_it_comes_by_it(tmp_path: Path, so
     [
         (b"", "no run"),
         (b"def init(): ...", "no run"),
-        (b"def run(:", "line 1"),
-        (b"x = 1\n  y = 2", "line 2"),
+        (b"def run(:", "/entry_script: a.py: invalid syntax (line 1: def run(:)"),
+        (b"x = 1\n  y = 2", "/entry_script: a.py: unexpected indent (line 2: y = 2)"),
         (b"def run(x): ...\n\0", ""),
         (b"\xff\xfe\xff", ""),
         (b"x = " + b"-" * 100_000 + b"1", ""),
