@@ -252,8 +252,9 @@ def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: 
         errors.add_phase(Phase("n", f"process00{number}", "INIT", 1e9, 3.0, Failure("INIT_EXCEPTION", "no\nmodel")))
     errors.add_phase(Phase("n", "process002", "INIT", 1e9, 3.0))
     errors.add_phase(Phase("n", "process002", "SHUTDOWN", 1e9, 3.0, Failure("RUN_EXCEPTION", "KeyError: 'x'")))
-    assert errors.first is None
     errors.add(failed(5, message="ValueError"))
+    assert errors.first is not None
+    assert errors.first.message == "ValueError"
     write_user_errors(tmp_path, errors)
     told = (tmp_path / "user" / "error.txt").read_text()
     for line in (
@@ -261,8 +262,6 @@ def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: 
         "1 x RUN_EXCEPTION: shutdown(): KeyError: 'x'\n", "1 x RUN_EXCEPTION: ValueError (mini-batch 5)\n",
     ):  # fmt: skip
         assert line in told
-    assert errors.first is not None
-    assert errors.first.message == "ValueError"
 
 
 def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) -> None:
