@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from datetime import datetime
@@ -23,6 +24,8 @@ from parallelrun_core.jobfolder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 
 _CANCEL_S: Final = 30.0
+_OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
+"""Begins a line of a traceback about a file below the code."""
 
 
 class LocalRun:
@@ -105,10 +108,9 @@ class LocalRun:
         source: JobFolder = job_folder(self._cluster.layout.root, job.id)
         logs = self._folder.hand_over_logs(source.logs, keep=keep)
         self._cluster.forget(job.id)
-        snapshot = str(source.code(source.record()))
         for line in verdict(job, log_hint=lambda log: str(self._folder.logs / log)):
-            # A traceback names the copy of the code that ran; what the user can mend is the original.
-            say(line.replace(snapshot, self._spec.code))
+            # A terminal or an editor opens what is named in full.
+            say(_OF_THE_CODE.sub(lambda found: f"{found[0]}{self._spec.code}/", line))
         if keep:
             say(f"working data: {self._folder.working_data}")
         if job.state == "completed":

@@ -65,8 +65,6 @@ class LineFile:
 
     def write(self, level: str, message: str, *, at_once: bool = False) -> None:
         """Add a line; with `at_once` it is in the file when this returns."""
-        if level == "ERROR" and self._errors is not None:
-            self._errors.write(level, message, at_once=True)
         if self._left <= 0 or level == self._left_out:
             return
         now = time.time()
@@ -77,12 +75,20 @@ class LineFile:
         if "\n" in message:
             message = message.replace("\n", "\n    ")
         line = f"{self._stamp},{int((now - second) * 1000):03d}|{level}{self._tail}{message}\n"
+        if level == "ERROR" and self._errors is not None:
+            self._errors._take(line)
         self._lines.append(line)
         self._size += len(line)
         if at_once:
             self._hand_over()
         elif self._size > _FLUSH_BYTES or self.is_due:
             self._flushed_at = time.monotonic()
+            self._hand_over()
+
+    def _take(self, line: str) -> None:
+        """Write this line now, as it is."""
+        if self._left > 0:
+            self._lines.append(line)
             self._hand_over()
 
     @property
