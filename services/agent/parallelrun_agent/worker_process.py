@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -253,6 +254,7 @@ def _start(
         })
     )  # fmt: skip
     control, worker_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    worker_end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", frames.IDLE_S, 0))
     results, results_end = os.pipe()
     os.set_blocking(results, False)
     fds = [worker_end.fileno(), results_end, stdout, stderr, *([part_fd] if part_fd >= 0 else [])]

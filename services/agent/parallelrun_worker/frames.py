@@ -31,6 +31,8 @@ IN_FILE = (PATHS_IN_FILE, DESCRIBED_IN_FILE)
 DELIVERY = struct.Struct("<BQ")
 MAX_PACKET = 65_000
 """Larger packets would need a larger buffer for every read, and some kernels refuse them."""
+IDLE_S = 1
+"""When nothing has come for so long, the socket lets the worker do what it had put off: writing its log."""
 
 READY = 1
 INIT_FAILED = 2

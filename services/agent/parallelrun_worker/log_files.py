@@ -80,23 +80,23 @@ class LineFile:
         self._lines.append(line)
         self._size += len(line)
         if at_once:
-            self._hand_over()
+            self.flush()
         elif self._size > _FLUSH_BYTES or self.is_due:
             self._flushed_at = time.monotonic()
-            self._hand_over()
+            self.flush()
 
     def _take(self, line: str) -> None:
         """Write this line now, as it is."""
         if self._left > 0:
             self._lines.append(line)
-            self._hand_over()
+            self.flush()
 
     @property
     def is_due(self) -> bool:
         """What was gathered has not been written to the file for a while; nor has anything at the beginning."""
         return time.monotonic() - self._flushed_at > _FLUSH_EVERY_S
 
-    def _hand_over(self) -> None:
+    def flush(self) -> None:
         """Write what was gathered; never raises for the disk's sake."""
         data = "".join(self._lines).encode("utf-8", "backslashreplace")
         self._lines, self._size = [], 0

@@ -69,9 +69,17 @@ class Runner:
         took_s = time.perf_counter() - began
         self._send(frames.READY, frames.SECONDS.pack(took_s))
         self._log.write("INFO", f"init() is done in {took_s:.3f} s.", at_once=True)
-        while packet := os.read(self._control, frames.MAX_PACKET + 64):
+        while packet := self._next():
             self._run(script, packet)
         return self._shut_down(script)
+
+    def _next(self) -> bytes:
+        """The next delivery; empty when the agent asks for the end."""
+        while True:
+            try:
+                return os.read(self._control, frames.MAX_PACKET + 64)
+            except BlockingIOError:  # nothing has come for a while (`frames.IDLE_S`)
+                self._log.flush()
 
     def _begin(self, config: dict[str, Any]) -> EntryScript:
         arguments = (config["code"], config["entry_script"], config["job_id"])

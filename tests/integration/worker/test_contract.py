@@ -114,6 +114,15 @@ def test_the_workers_own_log_tells_each_mini_batch(start: Start) -> None:
     assert copies == [line for line in log.read_text().splitlines() if "|ERROR|" in line]
 
 
+def test_a_worker_that_waits_has_written_all_that_it_had_to_say(start: Start) -> None:
+    bench = start("def run(items):\n    return items").ready()
+    for number in range(3):
+        bench.run("a", mini_batch=number)
+    log: Path = bench.logs / "process000.txt"
+    bench.until(lambda: "Mini-batch 2: run() took" in log.read_text(), "the last line is there")
+    assert bench.run("a", mini_batch=3).rows == b"a\n"
+
+
 def test_the_level_of_the_job_is_that_of_all_its_logs(start: Start) -> None:
     script = """
         import logging
