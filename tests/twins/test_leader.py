@@ -12,7 +12,7 @@ import redis
 from msgspec.structs import replace
 
 from parallelrun_api import problems, submissions
-from parallelrun_concatenator import merge as merging
+from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core import adoption, decisions, schema
 from parallelrun_core.decisions import DecisionWriter, read_decisions
@@ -117,15 +117,10 @@ def test_an_output_that_is_written_in_place_is_found(job: merge.Job, monkeypatch
 
 
 def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    def copy(parts: merging.Parts, segment: Segment, output: merging.Output) -> None:
-        data = os.pread(parts._open(segment.part), segment.length, segment.offset)
-        while data:
-            room = output.room(len(data))
-            room[:] = data[: len(room)]
-            output.filled(len(room))
-            data = data[len(room) :]
+    def copy(parts: Parts, segment: Segment, output: Sink) -> None:
+        output.write(parts.begin(segment, segment.length))
 
-    monkeypatch.setattr(merging.Parts, "copy", copy)
+    monkeypatch.setattr(Parts, "copy", copy)
     with damage():
         merge.test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job, merge.spoil_byte)
 

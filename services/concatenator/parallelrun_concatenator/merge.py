@@ -5,28 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core import failpoints
-from parallelrun_core.errors import CorruptLog
 from parallelrun_core.recordlog import sync_folder
 
-_OPEN_PARTS = 200
 _BLOCK_BYTES = 1 << 20  # so small that it stays in the processor's cache from reading to writing
 _SYNC_EVERY_BYTES = 64 << 20
-
-
-def _not_committed(segment: Segment) -> CorruptLog:
-    return CorruptLog(
-        f"the rows of mini-batch {segment.mini_batch} in parts/{segment.part} (offset {segment.offset}, "
-        f"{segment.length} bytes) are not what was committed"
-    )
 
 
 class Merged(NamedTuple):
@@ -125,13 +115,18 @@ class Output:
 
     def write(self, data: bytes | memoryview) -> int:
         """Add these bytes; returns how many they are."""
-        rest = memoryview(data).cast("B")
+        end = self._filled + len(data)
+        if end < len(self._block):
+            self._block[self._filled : end] = data
+            self._filled = end
+            return len(data)
+        rest = memoryview(data)
         while rest:
             room = self.room(len(rest))
             room[:] = rest[: len(room)]
             rest = rest[len(room) :]
             self.filled(len(room))
-        return memoryview(data).nbytes
+        return len(data)
 
     @property
     def size(self) -> int:
@@ -168,51 +163,3 @@ class Output:
             self._synced.result()  # what goes wrong is told once, and only here
         self._synced = self._syncer.submit(os.fdatasync, self._fd)
         self._sync_at = self.length + _SYNC_EVERY_BYTES
-
-
-class Parts:
-    """Part files, open for reading; not more at once than file descriptors allow."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._fds: OrderedDict[str, int] = OrderedDict()
-
-    def copy(self, segment: Segment, output: Output) -> None:
-        fd = self._open(segment.part)
-        at, end, crc = segment.offset, segment.offset + segment.length, 0
-        while at < end:
-            room = output.room(end - at)
-            count = os.preadv(fd, [room], at)
-            if not count:
-                break
-            crc = zlib.crc32(room[:count], crc)
-            output.filled(count)
-            at += count
-        if at < end or crc != segment.crc:
-            raise _not_committed(segment)
-
-    def read(self, segment: Segment) -> bytes:
-        """All of a segment, checked."""
-        data = self.begin(segment, segment.length)
-        if len(data) < segment.length or zlib.crc32(data) != segment.crc:
-            raise _not_committed(segment)
-        return data
-
-    def begin(self, segment: Segment, length: int) -> bytes:
-        """So many bytes of the beginning of a segment, unchecked."""
-        return os.pread(self._open(segment.part), min(length, segment.length), segment.offset)
-
-    def _open(self, part: str) -> int:
-        fd = self._fds.get(part)
-        if fd is None:
-            fd = self._fds[part] = os.open(self._folder / part, os.O_RDONLY | os.O_CLOEXEC)
-            if len(self._fds) > _OPEN_PARTS:
-                os.close(self._fds.popitem(last=False)[1])
-        else:
-            self._fds.move_to_end(part)
-        return fd
-
-    def close(self) -> None:
-        for fd in self._fds.values():
-            os.close(fd)
-        self._fds.clear()

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_concatenator import merge as merge_module
+from parallelrun_concatenator import parts as parts_module
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.decisions import DecisionWriter
@@ -60,13 +61,20 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path)
 
 
-@given(rows=st.lists(st.binary(max_size=30), max_size=40), seed=st.integers(0, 10**6), parts=st.integers(1, 5))
+@given(
+    rows=st.lists(st.binary(max_size=30), max_size=40),
+    seed=st.integers(0, 10**6),
+    parts=st.integers(1, 5),
+    window=st.integers(0, 60),
+)
 @settings(deadline=None, max_examples=40)
 def test_rows_come_in_mini_batch_order_whatever_order_they_were_committed_in(
-    rows: list[bytes], seed: int, parts: int
+    rows: list[bytes], seed: int, parts: int, window: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merge_module, "_OPEN_PARTS", 2)
+        patch.setattr(parts_module, "_OPEN_PARTS", 2)
+        patch.setattr(parts_module, "_WINDOW_BYTES", window)
+        patch.setattr(parts_module, "_SMALL_BYTES", min(window, 20))
         patch.setattr(merge_module, "_BLOCK_BYTES", 3)
         job = Job(Path(name))
         order = random.Random(seed)
@@ -203,7 +211,7 @@ def test_a_name_as_long_as_names_may_be_can_be_published(job: Job, name: str) ->
 
 
 def test_no_descriptor_stays_open_however_many_parts_there_are(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_module, "_OPEN_PARTS", 5)
+    monkeypatch.setattr(parts_module, "_OPEN_PARTS", 5)
     for number in range(300):
         job.commit(number, b"%d\n" % number, f"part{number}")
     job.write()

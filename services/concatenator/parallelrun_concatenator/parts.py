@@ -1,0 +1,114 @@
+"""Reads segments from part files, and sees that they are what was committed."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import OrderedDict
+from pathlib import Path
+from typing import Protocol
+
+from parallelrun_concatenator.segments import Segment
+from parallelrun_core.errors import CorruptLog
+
+_OPEN_PARTS = 200
+_WINDOW_BYTES = 1 << 16
+_SMALL_BYTES = 1 << 14
+"""Segments up to here are read many at once: a worker has written them one behind the other."""
+
+
+class Sink(Protocol):
+    """Takes what is copied."""
+
+    def room(self, wanted: int) -> memoryview: ...
+
+    def filled(self, count: int) -> None: ...
+
+    def write(self, data: bytes) -> int: ...
+
+
+class Parts:
+    """Part files, open for reading; not more at once than file descriptors allow."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: OrderedDict[str, _Part] = OrderedDict()
+
+    def copy(self, segment: Segment, sink: Sink) -> None:
+        """All of a segment, into the sink.
+
+        Raises:
+            CorruptLog: it isn't what was committed; some of it may be in the sink.
+        """
+        if segment.length <= _SMALL_BYTES:
+            sink.write(self.read(segment))
+            return
+        fd, at, end, crc = self._part(segment).fd, segment.offset, segment.offset + segment.length, 0
+        while at < end:
+            room = sink.room(end - at)
+            count = os.preadv(fd, [room], at)
+            if not count:
+                break
+            crc = zlib.crc32(room[:count], crc)
+            sink.filled(count)
+            at += count
+        if at < end or crc != segment.crc:
+            raise _not_committed(segment)
+
+    def read(self, segment: Segment) -> bytes:
+        """All of a segment.
+
+        Raises:
+            CorruptLog: it isn't what was committed.
+        """
+        data = self._part(segment).read(segment.offset, segment.length)
+        if zlib.crc32(data) != segment.crc or len(data) < segment.length:
+            raise _not_committed(segment)
+        return data
+
+    def begin(self, segment: Segment, length: int) -> bytes:
+        """So many bytes of the beginning of a segment, unchecked."""
+        return self._part(segment).read(segment.offset, min(length, segment.length))
+
+    def close(self) -> None:
+        """Close all files."""
+        for part in self._open.values():
+            os.close(part.fd)
+        self._open.clear()
+
+    def _part(self, segment: Segment) -> _Part:
+        part = self._open.get(segment.part)
+        if part is None:
+            part = self._open[segment.part] = _Part(os.open(self._folder / segment.part, os.O_RDONLY | os.O_CLOEXEC))
+            if len(self._open) > _OPEN_PARTS:
+                os.close(self._open.popitem(last=False)[1].fd)
+        else:
+            self._open.move_to_end(segment.part)
+        return part
+
+
+class _Part:
+    """An open file, and the last window that was read of it."""
+
+    __slots__ = ("_at", "_window", "fd")
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._at = 0
+        self._window = b""
+
+    def read(self, offset: int, length: int) -> bytes:
+        if length > _SMALL_BYTES:
+            return os.pread(self.fd, length, offset)
+        begin = offset - self._at
+        if begin < 0 or begin + length > len(self._window):
+            self._window = os.pread(self.fd, _WINDOW_BYTES, offset)
+            self._at, begin = offset, 0
+        return self._window[begin : begin + length]
+
+
+def _not_committed(segment: Segment) -> CorruptLog:
+    return CorruptLog(
+        f"the rows of mini-batch {segment.mini_batch} in parts/{segment.part} (offset {segment.offset}, "
+        f"{segment.length} bytes) are not what was committed"
+    )
