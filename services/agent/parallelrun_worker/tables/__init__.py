@@ -5,7 +5,9 @@ text.py        text files: which bytes a piece owns, and the header
 records.py     the grammar of delimited text, exactly, in plain Python
 inference.py   what type a column has, from its first values
 schema.py      columns and types of a text table, frozen in the job folder
-delimited.py   delimited text to a DataFrame, fast where the grammar is plain
+delimited.py   delimited text to a DataFrame, by the fastest parser that has the grammar
+by_arrow.py, by_pandas.py   those parsers, and what they may be given
+arrow_columns.py, fixed_dates.py   columns of Arrow's texts to columns of a type, all at once
 conversion.py  columns of text to columns of a type
 json_lines.py, parquet.py   the other formats
 steps.py       what is done to the rows behind the reading

@@ -9,6 +9,7 @@ from parallelrun_worker.tables.inference import FALSE_WORDS, TRUE_WORDS, Kind
 
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _FIRST_FLOAT_BEYOND_INT64 = float(1 << 63)
+_EXACT_IN_FLOAT = 1 << 53
 
 
 def as_objects(column: Any) -> Any:
@@ -22,7 +23,7 @@ def convert(column: Any, kind: Kind) -> Any:
     """A column of str and None as a column of this kind."""
     match kind["kind"]:
         case "int":
-            return as_ints(_numbers(column))
+            return _whole_numbers(column)
         case "float":
             return _numbers(column).astype("float64")
         case "bool":
@@ -38,9 +39,39 @@ def _numbers(column: Any) -> Any:
 
     words = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else value)
     try:
-        return pd.to_numeric(words)
+        found = pd.to_numeric(words)
     except (ValueError, TypeError, OverflowError):
-        return pd.to_numeric(words, errors="coerce")
+        found = pd.to_numeric(words, errors="coerce")
+    if found.dtype.kind in "iufb":
+        return found
+    # pandas finds no type for numbers below 0, or none at all, beside one beyond int64
+    return pd.Series([_number(word) for word in words], index=column.index, dtype="float64")
+
+
+def _number(word: Any) -> float:
+    import pandas as pd
+
+    return float("nan") if word is None else float(pd.to_numeric(word, errors="coerce"))
+
+
+def _whole_numbers(column: Any) -> Any:
+    """Each whole number as it is written, also where another one of its column has a point or is too large."""
+    numbers = _numbers(column)
+    found = as_ints(numbers)
+    if numbers.dtype.kind in "iu" or found.dtype.kind != "i":
+        return found
+    large = numbers.abs() >= _EXACT_IN_FLOAT
+    if large.any():
+        found[large] = column[large].map(_whole_number).to_numpy(dtype="int64")
+    return found
+
+
+def _whole_number(value: Any) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        number = int(float(value))
+    return min(max(number, _INT64_MIN), _INT64_MAX)
 
 
 def as_ints(column: Any) -> Any:
@@ -60,10 +91,15 @@ def as_ints(column: Any) -> Any:
     return cut.astype("int64")
 
 
+def words_of(kind: Kind) -> dict[str, bool]:
+    """The words of a column of truth values."""
+    true, false = kind.get("true_values") or TRUE_WORDS, kind.get("false_values") or FALSE_WORDS
+    return dict.fromkeys(true, True) | dict.fromkeys(false, False)
+
+
 def as_bools(column: Any, kind: Kind) -> Any:
     """Words as truth values; of dtype bool where each has one."""
-    true, false = kind.get("true_values") or TRUE_WORDS, kind.get("false_values") or FALSE_WORDS
-    words = dict.fromkeys(true, True) | dict.fromkeys(false, False)
+    words = words_of(kind)
     otherwise = {"true": True, "false": False}.get(kind.get("mismatch_as", "error"))
 
     def truth(value: Any) -> bool | None:
@@ -97,8 +133,17 @@ def _dates(words: Any, formats: list[str]) -> Any:
     found = None
     for directives in formats:
         dates = pd.to_datetime(words, format=directives, errors="coerce", utc="%z" in directives)
-        dates = (dates.dt.tz_convert(None) if dates.dt.tz is not None else dates).astype("datetime64[ns]")
+        dates = _in_nanoseconds(dates.dt.tz_convert(None) if dates.dt.tz is not None else dates)
         found = dates if found is None else found.fillna(dates)
         if not found.isna().any():
             break
     return found
+
+
+def _in_nanoseconds(dates: Any) -> Any:
+    """The same; null where so many nanoseconds are too many, before 1677 and behind 2262."""
+    import pandas as pd
+
+    if dates.dtype != "datetime64[ns]":
+        dates = dates.where((dates >= pd.Timestamp.min) & (dates <= pd.Timestamp.max))
+    return dates.astype("datetime64[ns]")

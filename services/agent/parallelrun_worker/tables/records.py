@@ -13,6 +13,10 @@ Field = str | None
 Record = list[Field]
 
 
+class NotPlain(Exception):
+    """A parser that is faster would not see this text as the grammar does, or may not."""
+
+
 class Grammar:
     """How the text of one table is cut into records and fields."""
 

@@ -1,0 +1,165 @@
+"""Columns of text, as Arrow has them, to columns of a kind: what conversion.py does, only faster.
+
+Most values of a column look alike, and those are converted all at once; what looks different is converted value by
+value, by conversion.py itself.
+"""
+
+from typing import Any
+
+from parallelrun_worker.tables import fixed_dates
+from parallelrun_worker.tables.conversion import convert, words_of
+from parallelrun_worker.tables.inference import Kind
+
+_SAMPLE = 4096
+_BLANKS = " \t"
+_INT = "^-?[0-9]{1,18}$"
+_FLOAT = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+
+
+def converted(texts: Any, kind: Kind) -> Any:
+    """A column of texts (an Arrow ChunkedArray) as a column of this kind, for a DataFrame."""
+    match kind["kind"]:
+        case "int":
+            return _ints(texts)
+        case "float":
+            return _floats(texts)
+        case "bool":
+            return _bools(texts, kind)
+        case "datetime" if kind.get("formats"):
+            return _dates(texts, kind)
+        case "datetime":
+            return _slowly(texts, kind)
+        case _:
+            return _objects(texts)
+
+
+def _objects(texts: Any) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    found = [_objects_of(chunk) for chunk in texts.chunks]
+    return pd.Series(np.concatenate(found) if len(found) != 1 else found[0], dtype=object)
+
+
+def _objects_of(chunk: Any) -> Any:
+    """Where texts come again and again, each is made once: that takes less time, and much less memory."""
+    import numpy as np
+
+    if not _repeats(chunk):
+        return chunk.to_numpy(zero_copy_only=False)
+    encoded = chunk.dictionary_encode()
+    each = np.append(encoded.dictionary.to_numpy(zero_copy_only=False), np.array([None], dtype=object))
+    return each[encoded.indices.fill_null(len(each) - 1).to_numpy(zero_copy_only=False)]
+
+
+def _repeats(chunk: Any) -> bool:
+    sample = chunk[:_SAMPLE]
+    return 2 * len(sample.unique()) < len(sample)
+
+
+def _slowly(texts: Any, kind: Kind) -> Any:
+    return convert(_objects(texts), kind)
+
+
+def _cast(texts: Any, type_: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return texts.cast(type_)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _ints(texts: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = None if _may_be_hexadecimal(texts) else _cast(texts, pa.int64())
+    if found is not None:
+        return found.to_numpy(zero_copy_only=False)
+    trimmed = pc.ascii_trim(texts, _BLANKS)
+    fits = pc.match_substring_regex(trimmed, _INT)
+    unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
+    late = _slowly(texts.take(unfit), {"kind": "int"}).to_numpy()
+    numbers = pc.if_else(fits, trimmed, None).cast(pa.int64())
+    if not texts.null_count and late.dtype.kind == "i":
+        values = numbers.fill_null(0).to_numpy(zero_copy_only=False).copy()
+    else:
+        values = numbers.to_numpy(zero_copy_only=False).astype("float64")
+    values[unfit] = late
+    return values
+
+
+def _may_be_hexadecimal(texts: Any) -> bool:
+    """Whether there is a letter: `0x1F` is a number for Arrow, but not in a table."""
+    import numpy as np
+
+    buffers = [chunk.buffers()[2] for chunk in texts.chunks]
+    return any(np.frombuffer(text, dtype=np.uint8).max(initial=0) > ord("9") for text in buffers if text is not None)
+
+
+def _floats(texts: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = _cast(texts, pa.float64())
+    if found is not None:
+        return found.to_numpy(zero_copy_only=False)
+    trimmed = pc.ascii_trim(texts, _BLANKS)
+    fits = pc.match_substring_regex(trimmed, _FLOAT)
+    unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
+    values = pc.if_else(fits, trimmed, None).cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+    values[unfit] = _slowly(texts.take(unfit), {"kind": "float"}).to_numpy()
+    return values
+
+
+def _bools(texts: Any, kind: Kind) -> Any:
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = {word: truth for word, truth in words_of(kind).items() if word == word.strip()}
+    at = pc.index_in(texts, value_set=pa.array(list(words), pa.string()))
+    if not at.null_count:
+        return np.array(list(words.values()), dtype=bool)[at.to_numpy(zero_copy_only=False)]
+    known = at.is_valid().to_numpy()
+    values = np.full(len(texts), None, dtype=object)
+    values[known] = np.array(list(words.values()), dtype=object)[at.drop_null().to_numpy(zero_copy_only=False)]
+    unfit = np.flatnonzero(~known & texts.is_valid().to_numpy())
+    values[unfit] = _slowly(texts.take(unfit), kind).to_numpy(dtype=object)
+    is_whole = all(value is not None for value in values)
+    return pd.Series(values, dtype=bool if is_whole else object)
+
+
+def _dates(texts: Any, kind: Kind) -> Any:
+    import numpy as np
+
+    found = [_dates_of(chunk, kind) for chunk in texts.chunks]
+    return np.concatenate(found) if len(found) != 1 else found[0]
+
+
+def _dates_of(texts: Any, kind: Kind) -> Any:
+    """The dates of one chunk. What is not all of one form is converted text by text, each once."""
+    import numpy as np
+
+    formats = kind["formats"]
+    values = fixed_dates.parse(texts, formats[0]) if len(formats) == 1 and not _repeats(texts) else None
+    if values is None:
+        return _each_once(texts, kind)
+    unfit = np.flatnonzero(np.isnat(values) & texts.is_valid().to_numpy(zero_copy_only=False))
+    if len(unfit):
+        values[unfit] = _each_once(texts.take(unfit), kind)
+    return values
+
+
+def _each_once(texts: Any, kind: Kind) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    encoded = texts.dictionary_encode()
+    different = pd.Series(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
+    each = np.append(convert(different, kind).to_numpy(), np.datetime64("NaT", "ns"))
+    return each[encoded.indices.fill_null(len(each) - 1).to_numpy(zero_copy_only=False)]

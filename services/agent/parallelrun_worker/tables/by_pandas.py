@@ -1,0 +1,163 @@
+"""Delimited text to a DataFrame by pandas' own parser.
+
+For plain text: where that parser can't see it differently from the grammar of records.py. Whether it can is found out
+on the bytes, at a small part of the time of parsing.
+"""
+
+import re
+from io import BytesIO
+from typing import Any
+
+from parallelrun_worker.tables.conversion import as_dates, as_ints, as_objects, convert
+from parallelrun_worker.tables.inference import Kind
+from parallelrun_worker.tables.records import Grammar, NotPlain
+from parallelrun_worker.tables.schema import Schema
+
+_BLANK_LINE = re.compile(rb"\n[ \t]+\r?(?:\n|\Z)")
+_SEPARATOR = b"\x1f"
+_EMPTY_TEXT = b"\x1a\x1a"
+"""Stands for an empty quoted field, which pandas takes for null; as long as the two quotes."""
+_AS_TEXT = ("string", "datetime", "bool", "stream_info")
+
+
+def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool) -> Any:
+    """The records in `data`, UTF-8, as a DataFrame.
+
+    Raises:
+        NotPlain: pandas would not see these bytes as the grammar does.
+        UnicodeDecodeError: it isn't UTF-8.
+    """
+    import pandas as pd
+
+    width = len(schema.names)
+    text, delimiter = _checked(data, grammar)
+    first = next(grammar.records(_head(data, grammar)), [])
+    if not first or len(first) > width:
+        raise NotPlain
+    options: dict[str, Any] = {
+        "sep": delimiter, "header": None, "names": range(width), "index_col": False, "engine": "c",
+        "keep_default_na": False, "low_memory": False, "encoding": "utf-8",
+    }  # fmt: skip
+    empty = _EMPTY_TEXT.decode()
+    texts = {at: object for at, kind in enumerate(schema.kinds) if kind["kind"] in _AS_TEXT}
+    others = [at for at in range(width) if at not in texts]
+    nulls: Any = [""]
+    if text is not data:  # in columns that are not text, an empty text fits no more than an empty field does
+        nulls = {at: [""] if at in texts else ["", empty] for at in range(width)}
+    try:
+        frame = pd.read_csv(BytesIO(text), dtype=texts, na_values=nulls, **options)
+    except pd.errors.ParserError:  # a row is too long
+        raise NotPlain from None
+    except pd.errors.EmptyDataError:
+        raise NotPlain from None
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise
+        raise NotPlain from None
+    # pandas leaves out lines of blanks, which are records; where each line has become a row, there are none.
+    lines = text.count(b"\n") + (not text.endswith(b"\n"))
+    if lines != len(frame) and (_BLANK_LINE.search(data) or _BLANK_LINE.search(b"\n" + data[:4096])):
+        raise NotPlain
+    misfits = [at for at in others if not _fits(frame[at], schema.kinds[at])]
+    raw = {}
+    if misfits:
+        again = pd.read_csv(BytesIO(text), dtype=texts | dict.fromkeys(misfits, object), na_values=nulls, **options)
+        raw = {at: as_objects(again[at]) for at in misfits}
+    columns = {}
+    for at, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True)):
+        column = convert(raw[at], kind) if at in raw else _finished(frame[at], kind)
+        if text is not data and at in texts and kind["kind"] != "datetime":
+            column = column.mask(column == empty, "")
+        if empty_as_string and kind["kind"] == "string":
+            column = column.where(column.notna(), "")
+        columns[name] = column
+    return pd.DataFrame(columns, copy=False)
+
+
+def _fits(column: Any, kind: Kind) -> bool:
+    """Whether what pandas made of a column without being told is what is wanted, or nearly."""
+    found = column.dtype.kind
+    if kind["kind"] == "int" and found == "f":
+        return bool((column.dropna().abs() < 1 << 53).all())
+    return found in "if"
+
+
+def _finished(column: Any, kind: Kind) -> Any:
+    match kind["kind"]:
+        case "int":
+            return as_ints(column)
+        case "float":
+            return column.astype("float64")
+        case "bool":
+            return convert(as_objects(column), kind)
+        case "datetime":
+            return as_dates(column, kind)
+        case _:
+            return as_objects(column)
+
+
+def _head(data: bytes, grammar: Grammar) -> str:
+    """So much of the text that the first record is whole in it."""
+    if grammar.multi_line:
+        end = data.find(b"\n", data.find(b'"', 0, 1 << 16)) if b'"' in data[: 1 << 16] else data.find(b"\n", 2)
+        while end >= 0 and data.count(b'"', 0, end) % 2:
+            end = data.find(b"\n", end + 1)
+    else:
+        start = 0
+        while data[start : start + 1] in (b"\n", b"\r"):
+            start += 1
+        end = data.find(b"\n", start)
+    return (data if end < 0 else data[:end]).decode()
+
+
+def _checked(data: bytes, grammar: Grammar) -> tuple[bytes, str]:
+    """The bytes for pandas and their delimiter, when it sees in them what the grammar does.
+
+    Raises:
+        NotPlain: it doesn't, or may not.
+    """
+    if b"\0" in data:
+        raise NotPlain
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        raise NotPlain
+    mark = grammar.delimiter.encode()
+    if len(mark) > 1:
+        if _SEPARATOR in data or b'"' in data:
+            raise NotPlain
+        data, mark = data.replace(mark, _SEPARATOR), _SEPARATOR
+    if b'"' in data:
+        data = _quotes_checked(data, mark, multi_line=grammar.multi_line)
+    return data, mark.decode()
+
+
+def _quotes_checked(data: bytes, mark: bytes, *, multi_line: bool) -> bytes:
+    """The same bytes, with empty quoted fields marked, when every quote is where the grammar wants it.
+
+    In such text each quote with an even number, counted from 0, opens a field or is the second of two that stand for
+    one; the one behind it closes what it has opened.
+    """
+    import numpy as np
+
+    text = np.frombuffer(data, dtype=np.uint8)
+    quotes = np.flatnonzero(text == ord('"'))
+    if len(quotes) % 2:
+        raise NotPlain
+    opening, closing = quotes[::2], quotes[1::2]
+    before = np.where(opening > 0, text[opening - 1], ord("\n"))
+    doubled = before == ord('"')
+    if not np.all(doubled | (before == mark[0]) | (before == ord("\n"))):
+        raise NotPlain
+    if not multi_line:
+        newlines = np.flatnonzero(text == ord("\n"))
+        if np.any(np.searchsorted(quotes, newlines) % 2):
+            raise NotPlain
+    end = len(text)
+    behind = np.where(closing + 1 < end, text[np.minimum(closing + 1, end - 1)], ord("\n"))
+    empty = (closing == opening + 1) & ~doubled & np.isin(behind, [mark[0], ord("\n"), ord("\r")])
+    if not empty.any():
+        return data
+    if _EMPTY_TEXT in data:
+        raise NotPlain
+    marked = text.copy()
+    marked[opening[empty]] = marked[closing[empty]] = _EMPTY_TEXT[0]
+    return marked.tobytes()

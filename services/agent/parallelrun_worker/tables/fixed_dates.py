@@ -1,0 +1,106 @@
+"""Dates that are all written with the same number of characters, all at once."""
+
+import re
+from typing import Any
+
+_DIRECTIVE = re.compile("%(.)|(.)", re.DOTALL)
+_WIDTHS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2}
+_UPPER = {"m": 12, "d": 31, "H": 23, "M": 59, "S": 59}
+_FIRST_YEAR, _LAST_YEAR = 1678, 2261
+"""Those which nanoseconds in 64 bits reach from their first day to their last."""
+_DIGITS_OF_NANOSECONDS = 9
+
+
+def parse(texts: Any, form: str) -> Any:
+    """The texts of an Arrow array as an array of times in ns, UTC, or None: their lengths differ, or those of the form.
+
+    What doesn't fit is NaT; it may be of the form nevertheless, with blanks around it, for instance.
+    """
+    import numpy as np
+
+    filled = _matrix(texts)
+    if filled is None:
+        return None
+    text, valid = filled
+    places = _places(form, text)
+    if places is None:
+        return None
+    fits = np.ones(len(text), dtype=bool)
+    numbers = {}
+    for name, begin, end in places:
+        if len(name) > 1:
+            fits &= text[:, begin] == ord(name[1])
+        else:
+            numbers[name] = _number(text[:, begin:end], fits)
+            if name == "f":
+                numbers[name] *= 10 ** (_DIGITS_OF_NANOSECONDS - (end - begin))
+    fits &= (numbers["Y"] >= _FIRST_YEAR) & (numbers["Y"] <= _LAST_YEAR) & (numbers["m"] > 0) & (numbers["d"] > 0)
+    for name, upper in _UPPER.items():
+        if name in numbers:
+            fits &= numbers[name] <= upper
+    months = (numbers["Y"] * 12 + numbers["m"] - (1970 * 12 + 1)).astype("datetime64[M]")
+    days = months.astype("datetime64[D]") + (numbers["d"] - 1).astype("timedelta64[D]")
+    fits &= days.astype("datetime64[M]") == months
+    days[~fits] = np.datetime64("NaT")
+    found = days.astype("datetime64[ns]")
+    if "H" in numbers:
+        seconds = numbers["H"] * 3600 + numbers.get("M", 0) * 60 + numbers.get("S", 0)
+        found += (seconds * 1_000_000_000 + numbers.get("f", 0)).astype("timedelta64[ns]")
+    if valid is None:
+        return found
+    values = np.full(len(texts), np.datetime64("NaT", "ns"))
+    values[valid] = found
+    return values
+
+
+def _matrix(texts: Any) -> Any:
+    """The texts, each a row of bytes, and where there is one (None: everywhere); or None when they differ in length."""
+    import numpy as np
+
+    buffers = texts.buffers()
+    offsets = np.frombuffer(buffers[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    lengths = np.diff(offsets)
+    valid = texts.is_valid().to_numpy(zero_copy_only=False) if texts.null_count else None
+    own = lengths if valid is None else lengths[valid]
+    if not len(own) or own[0] == 0 or np.any(own != own[0]) or offsets[-1] - offsets[0] != own[0] * len(own):
+        return None
+    text = np.frombuffer(buffers[2], dtype=np.uint8)[offsets[0] : offsets[-1]]
+    return text.reshape(len(own), own[0]), valid
+
+
+def _places(form: str, text: Any) -> list[tuple[str, int, int]] | None:
+    """Where in such texts each part of a form stands: a directive, or `=` and a character.
+
+    None: they can't be of the form, or it has parts of other widths.
+    """
+    import numpy as np
+
+    if form.endswith("%z") and np.all(text[:, -1] == ord("Z")):
+        form = form.removesuffix("%z") + "Z"
+    parts = [directive or f"={literal}" for directive, literal in _DIRECTIVE.findall(form)]
+    length = text.shape[1]
+    fraction = length - sum(_WIDTHS.get(part, 1) for part in parts if part != "f")
+    places = []
+    at = 0
+    for part in parts:
+        if part not in _WIDTHS and part != "f" and not part.startswith("="):
+            return None
+        end = at + (fraction if part == "f" else _WIDTHS.get(part, 1))
+        places.append((part, at, end))
+        at = end
+    names = [part for part in parts if not part.startswith("=")]
+    is_known = len(set(names)) == len(names) and {"Y", "m", "d"} <= set(names)
+    is_fraction = 1 <= fraction <= _DIGITS_OF_NANOSECONDS if "f" in parts else fraction == 0
+    return places if is_known and is_fraction and form.isascii() else None
+
+
+def _number(digits: Any, fits: Any) -> Any:
+    """Digits as numbers; takes out of `fits` what are none."""
+    import numpy as np
+
+    found = np.zeros(len(digits), dtype=np.int64)
+    for column in digits.T:
+        digit = column - np.uint8(ord("0"))
+        fits &= digit < 10
+        found = found * 10 + digit
+    return found
