@@ -9,14 +9,12 @@ import signal
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from parallelrun_agent.gpus import GpuPool
 from parallelrun_agent.machine import JobMachine
 from parallelrun_agent.memory import OomWatch
-from parallelrun_agent.orphans import Orphans
 from parallelrun_agent.outcomes import Exit, parse_answer, parse_failure
 from parallelrun_agent.plans import PlanMaker
+from parallelrun_agent.watch import Watch
 from parallelrun_agent.worker import Worker
 from parallelrun_agent.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.disktrouble import is_disk_trouble
@@ -29,16 +27,6 @@ from parallelrun_worker import frames
 log = logger()
 
 _TRIM_EVERY_S = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """How a job asks the agent's loop to call it when a file descriptor is readable; and what all jobs share."""
-
-    add: Callable[[int, Callable[[], None]], None]
-    remove: Callable[[int], None]
-    orphans: Orphans = field(default_factory=Orphans)
-    gpus: GpuPool = field(default_factory=lambda: GpuPool([]))
 
 
 class Crew:

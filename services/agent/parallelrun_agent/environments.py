@@ -25,7 +25,7 @@ from parallelrun_core.outcome import Failure
 from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
-    from parallelrun_agent.crew import Watch
+    from parallelrun_agent.watch import Watch
     from parallelrun_core.spec import Environment
 
 log = logger()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_agent.commands import Abandon, Commit, Deliver, End, Kill, TakeBack, TellInitFailure, TellStacks
 from parallelrun_agent.committer import Committer
-from parallelrun_agent.crew import Crew, Watch
+from parallelrun_agent.crew import Crew
 from parallelrun_agent.disk import DiskWatch
 from parallelrun_agent.environments import JobPython
 from parallelrun_agent.line import InHand
@@ -21,6 +21,7 @@ from parallelrun_agent.outcomes import Recorder
 from parallelrun_agent.packets import packet_of
 from parallelrun_agent.plans import PlanMaker
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.watch import Watch
 from parallelrun_agent.worker import Worker
 from parallelrun_core import failpoints, message
 from parallelrun_core.disktrouble import is_disk_trouble

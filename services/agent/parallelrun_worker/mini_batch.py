@@ -117,7 +117,7 @@ class Loader:
             paths = described["paths"]
             found = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))
             found.copies = self._copies if plan["is_copied"] else None
-            found.partition_key_value = dict(zip(plan["keys"], described["keys"]))  # noqa: B905 - see rows_json
+            found.partition_key_value = dict(zip(plan["keys"], described["keys"]))  # noqa: B905 - see rows/json_lines
         paths = described["paths"] or list(dict.fromkeys(piece[0] for piece in pieces))
         found.dataset = Dataset(plan["name"], paths)
         return found

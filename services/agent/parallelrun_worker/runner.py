@@ -19,6 +19,7 @@ from parallelrun_worker.rows import BadReturn, Rendered, renderer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
 _DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 _MAX_TRACEBACK = 16_000
@@ -207,13 +208,8 @@ def _describe(error: BaseException, code: str) -> bytes:
     import json
     import traceback
 
-    ours = os.path.dirname(__file__)
     frame = error.__traceback__
-    while frame is not None and os.path.dirname(frame.tb_frame.f_code.co_filename) in (ours, ""):
-        frame = frame.tb_next
-    while frame is not None and frame.tb_frame.f_globals.get("__name__", "").startswith("importlib"):
-        frame = frame.tb_next
-    while frame is not None and frame.tb_frame.f_code.co_filename.startswith("<frozen importlib"):
+    while frame is not None and _leads_to_the_users_code(frame.tb_frame):
         frame = frame.tb_next
     try:
         message = f"{type(error).__name__}: {error}"
@@ -227,6 +223,13 @@ def _describe(error: BaseException, code: str) -> bytes:
     if len(text) > _MAX_TRACEBACK:  # where it began and where it ended; a long message is in the middle
         text = f"{text[: _MAX_TRACEBACK // 2]}\n…\n{text[-_MAX_TRACEBACK // 2 :]}"
     return json.dumps({"category": category, "message": message[:2000], "traceback": text}).encode()
+
+
+def _leads_to_the_users_code(frame: FrameType) -> bool:
+    """Whether it is a frame of ours or of an import."""
+    file = frame.f_code.co_filename
+    ours = file.startswith(os.path.dirname(__file__) + os.sep)
+    return ours or not os.path.dirname(file) or frame.f_globals.get("__name__", "").startswith("importlib")
 
 
 def _read_and_remove(path: bytes) -> bytes:

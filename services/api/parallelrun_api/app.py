@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from parallelrun_api import problems
 from parallelrun_api.auth import OPEN_PATHS, Guard
 from parallelrun_api.context import Context
-from parallelrun_api.openapi import document
+from parallelrun_api.contract import document
 from parallelrun_api.requests import RequestScope
 from parallelrun_api.routes import events, files, jobs, mini_batches, nodes, operations, reopening
 

@@ -1,63 +1,18 @@
-"""The OpenAPI document: `python -m parallelrun_api.openapi` writes `docs/openapi.json`, the contract with clients."""
+"""`python -m parallelrun_api.openapi [FILE]` writes the contract with clients to `docs/openapi.json`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
-
-from parallelrun_api.models import Problem
-from parallelrun_core.spec import JobSpec
-
-_REF: Final = "#/components/schemas/{model}"
-_SECURITY_SCHEMES: Final = {
-    "token": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "Not needed on a loopback address for which no token was set.",
-    }
-}
-
-
-def document(app: FastAPI) -> dict[str, Any]:
-    """The document of an app: what FastAPI finds out by itself, and what it can't know."""
-    found = get_openapi(
-        title=app.title,
-        version=app.version,
-        description=app.description,
-        license_info=app.license_info,
-        routes=app.routes,
-        tags=[
-            {"name": "jobs", "description": "Submit, follow, cancel."},
-            {"name": "files", "description": "Logs and outputs."},
-            {"name": "nodes", "description": "Where mini-batches run."},
-            {"name": "operations", "description": "For those who run the server."},
-        ],
-    )
-    components = found.setdefault("components", {})
-    schemas = components.setdefault("schemas", {})
-    for model in (JobSpec, Problem):
-        schema = model.model_json_schema(ref_template=_REF)
-        schemas.update(schema.pop("$defs", {}))
-        schemas[model.__name__] = schema
-    for unused in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(unused, None)
-    components["schemas"] = dict(sorted(schemas.items()))
-    components["securitySchemes"] = _SECURITY_SCHEMES
-    found["security"] = [{"token": []}]
-    return found
+from parallelrun_api.app import create_app
+from parallelrun_api.context import build_context
+from parallelrun_api.settings import ApiSettings
 
 
 def main() -> None:
     """Write the document to the file that is named, or to docs/openapi.json."""
-    from parallelrun_api.app import create_app
-    from parallelrun_api.context import build_context
-    from parallelrun_api.settings import ApiSettings
-
     target = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/openapi.json")
     app = create_app(build_context(ApiSettings()), "")
     target.write_text(json.dumps(app.openapi(), indent=2, ensure_ascii=False) + "\n")

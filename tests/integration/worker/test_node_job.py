@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parallelrun_agent.crew import Watch
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.watch import Watch
 from parallelrun_core import codestore
 from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store
 from parallelrun_core.message import encode_files

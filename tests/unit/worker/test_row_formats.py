@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from parallelrun_worker.rows import HEADER_LENGTH, BadReturn, Rendered, renderer
+from parallelrun_worker.rows import BadReturn, Rendered, renderer
+from parallelrun_worker.rows.text import HEADER_LENGTH
 
 DATES = pd.Series(["2020-01-02", None], dtype="datetime64[ns]")
 TABLE = pd.DataFrame({"a": [1, 2], "b c": ["x", "y z"]})

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from parallelrun_worker.rows import Rendered, column_names, kind_of
+from parallelrun_worker.rows.returned import Rendered, column_names, kind_of
 
 
 def render(returned: Any) -> Rendered:

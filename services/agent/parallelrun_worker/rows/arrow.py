@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_worker.rows import BadReturn, Rendered, column_names, kind_of
+from parallelrun_worker.rows.returned import BadReturn, Rendered, column_names, kind_of
 
 
 def check() -> None:
@@ -54,7 +54,7 @@ def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
         keys = dict.fromkeys(key for row in rows for key in row)
         return [str(key) for key in keys], [[row.get(key) for row in rows] for key in keys]
     if all(isinstance(row, (list, tuple)) for row in rows) and len({len(row) for row in rows}) == 1:
-        return [str(place) for place in range(len(rows[0]))], [list(column) for column in zip(*rows)]  # noqa: B905 - see rows_json
+        return [str(place) for place in range(len(rows[0]))], [list(column) for column in zip(*rows)]  # noqa: B905 - see json_lines
     return ["value"], [rows]
 
 

@@ -1,0 +1,34 @@
+"""From what `run()` returns to its rows in the part file (reference §3.5 and §7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from parallelrun_worker.rows.returned import BadReturn, Rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["BadReturn", "Rendered", "renderer"]
+
+
+def renderer(output: dict[str, Any]) -> Callable[[object], Rendered]:
+    """What renders the rows of a job: `format` (see parallelrun_core/rowformat.py), `separator`, `safe`.
+
+    It raises BadReturn when it is given something else than a list, tuple, DataFrame or array.
+
+    Raises:
+        ImportError: the format needs pyarrow, and the environment of the workers has none.
+    """
+    if output["format"] == "jsonl":
+        from parallelrun_worker.rows import json_lines
+
+        return json_lines.render
+    if output["format"] == "parquet":
+        from parallelrun_worker.rows import arrow
+
+        arrow.check()
+        return arrow.render
+    from parallelrun_worker.rows import text
+
+    return text.Lines(output["separator"], headed=output["format"] == "headed", safe=output["safe"]).render

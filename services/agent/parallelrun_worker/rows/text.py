@@ -1,0 +1,66 @@
+"""Rows as lines of text, with or without the names of their columns."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from parallelrun_worker.rows.returned import Rendered, column_names, kind_of
+
+HEADER_LENGTH = struct.Struct("<I")
+"""Before the rows of each segment in the format `headed`: how long the header is that follows; 0: there is none."""
+
+
+class Lines:
+    """Lines, as the reference has them."""
+
+    def __init__(self, separator: str, *, headed: bool, safe: bool) -> None:
+        self._separator = separator
+        self._headed = headed
+        self._safe = safe
+
+    def render(self, returned: Any) -> Rendered:
+        """The rows of a mini-batch.
+
+        Raises:
+            BadReturn: what `kind_of` raises.
+        """
+        is_table = kind_of(returned) == "table"
+        data, line_breaks = self._table(returned) if is_table else self._lines(returned)
+        if self._headed and data:
+            header = self._header(returned) if is_table else b""
+            data = HEADER_LENGTH.pack(len(header)) + header + data
+        return Rendered(data, len(returned), line_breaks)
+
+    def _table(self, table: Any) -> tuple[bytes, int]:
+        if self._safe:
+            table = table.map(_on_one_line) if hasattr(table, "map") else table.applymap(_on_one_line)
+        return _encode(table.to_csv(sep=self._separator, header=False, index=False, lineterminator="\n")), 0
+
+    def _header(self, table: Any) -> bytes:
+        import csv
+        import io
+
+        text = io.StringIO()
+        csv.writer(text, delimiter=self._separator, lineterminator="\n").writerow(column_names(table))
+        return _encode(text.getvalue())
+
+    def _lines(self, rows: Any) -> tuple[bytes, int]:
+        if not len(rows):
+            return b"", 0
+        lines = map(str, rows)
+        text = "\n".join(map(_on_one_line, lines) if self._safe else lines)
+        return _encode(text + "\n"), text.count("\n") + 1 - len(rows)
+
+
+def _on_one_line(value: Any) -> Any:
+    if isinstance(value, str) and ("\n" in value or "\r" in value):
+        return value.replace("\r", "\\r").replace("\n", "\\n")
+    return value
+
+
+def _encode(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")  # file names that are no UTF-8 come back as they were
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")

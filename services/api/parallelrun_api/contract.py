@@ -1,0 +1,49 @@
+"""The contract with clients, as an OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from parallelrun_api.models import Problem
+from parallelrun_core.spec import JobSpec
+
+_REF: Final = "#/components/schemas/{model}"
+_SECURITY_SCHEMES: Final = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "Not needed on a loopback address for which no token was set.",
+    }
+}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The document of an app: what FastAPI finds out by itself, and what it can't know."""
+    found = get_openapi(
+        title=app.title,
+        version=app.version,
+        description=app.description,
+        license_info=app.license_info,
+        routes=app.routes,
+        tags=[
+            {"name": "jobs", "description": "Submit, follow, cancel."},
+            {"name": "files", "description": "Logs and outputs."},
+            {"name": "nodes", "description": "Where mini-batches run."},
+            {"name": "operations", "description": "For those who run the server."},
+        ],
+    )
+    components = found.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for model in (JobSpec, Problem):
+        schema = model.model_json_schema(ref_template=_REF)
+        schemas.update(schema.pop("$defs", {}))
+        schemas[model.__name__] = schema
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    components["schemas"] = dict(sorted(schemas.items()))
+    components["securitySchemes"] = _SECURITY_SCHEMES
+    found["security"] = [{"token": []}]
+    return found
