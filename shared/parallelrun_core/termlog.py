@@ -45,14 +45,22 @@ def terms(folder: Path, name: str) -> list[int]:
     return sorted(int(text) for text in found if text.isdecimal())
 
 
-def open_term(folder: Path, name: str, term: int) -> RecordWriter:
-    """Begin this leader's file, accepting from each predecessor what can be read of it now.
+def lengths(folder: Path, name: str) -> dict[str, int]:
+    """How many bytes of each term's file can be read now: term (as text) → length."""
+    return {str(span.term): span.end if span.end is not None else _readable(folder, name, span)
+            for span in spans(folder, name)}  # fmt: skip
+
+
+def open_term(folder: Path, name: str, term: int, *, accepted: dict[str, int] | None = None) -> RecordWriter:
+    """Begin this leader's file.
+
+    Args:
+        accepted: how much of each predecessor counts; by default what can be read of it now.
 
     Raises:
         FileExistsError: this term is taken.
     """
-    accepted = {str(span.term): span.end if span.end is not None else _readable(folder, name, span)
-                for span in spans(folder, name)}  # fmt: skip
+    accepted = lengths(folder, name) if accepted is None else accepted
     writer = RecordWriter(file_of(folder, name, term))
     writer.append(msgspec.json.encode(Header(term=term, accepted=accepted)))
     writer.sync()

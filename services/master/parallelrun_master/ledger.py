@@ -15,9 +15,11 @@ from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.store.leader_queue import LeaderQueue, News, Phase
 from parallelrun_master.reports.tries import TryReport
+from parallelrun_master.retry_log import PickedBefore, RetryLog, shortened
 from parallelrun_master.verdict import Errors, Signature
 
 _SYNC_EVERY_S = 0.02
+_MOST_TOLD = 50_000
 
 
 class Ledger:
@@ -39,10 +41,31 @@ class Ledger:
         self._last_seen = b"0-0"
         self._forgettable = b""
         self._synced_at = 0.0
-        self._told: set[tuple[int, str]] = set()  # failures counted since Redis last forgot something
-        self._log = DecisionWriter(folder, term, seen=self.errors.add)
+        self._told: dict[tuple[int, str], None] = {}  # the last tries that failed: Redis may tell of them again
+        self._picked_before = PickedBefore()
+        self._retries = RetryLog(folder, term)
+        for outcome in self._retries.earlier():
+            self._tell(outcome)
+            self._seen(outcome)
+        self._log = DecisionWriter(folder, term, seen=self._seen)
         self.decided = self._log.decided
         self._show_decided()
+
+    def _seen(self, outcome: Outcome) -> None:
+        """An earlier leader has entered this."""
+        if outcome.failure is not None:
+            self.errors.add(outcome)
+            self._picked_before.note(outcome)
+        self.progress.retried += outcome.status == "retry"
+
+    def _tell(self, outcome: Outcome) -> bool:
+        """Take note of a try that failed and was followed by another; whether it is new."""
+        key = (outcome.mini_batch, outcome.token)
+        is_new = key not in self._told
+        self._told[key] = None
+        if len(self._told) > _MOST_TOLD:
+            del self._told[next(iter(self._told))]
+        return is_new
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
         """Let those that failed in an earlier generation (all of them, or these) be decided anew."""
@@ -82,23 +105,22 @@ class Ledger:
     def enter(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[Signature]]:
         """Record decisions and count tries; returns the decisions that are new, and errors not seen before."""
         signatures = []
-        retries = []
-        decisions = []
-        for outcome in outcomes:
-            if outcome.status != "retry":
-                decisions.append(outcome)
-            key = (outcome.mini_batch, outcome.token)
-            if outcome.failure is None or key in self._told:
-                continue
-            self._told.add(key)
-            if outcome.status == "retry":
-                retries.append(outcome)
-            if (found := self.errors.add(outcome)) is not None:
-                signatures.append(found)
+        decisions = [outcome for outcome in outcomes if outcome.status != "retry"]
+        failed_tries = [outcome for outcome in outcomes if outcome.status == "retry"]
+        retries = [outcome for outcome in failed_tries if self._tell(outcome)]
         accepted = self._log.add(decisions)
-        # A leader that takes over finds decisions in the log that its predecessor has not reported yet.
-        for outcome in (*retries, *(decisions if self._tries.is_catching_up else accepted)):
-            self._tries.add(outcome)
+        noted = []
+        for outcome in (*retries, *accepted):
+            found = self.errors.add(outcome)
+            if found is not None:
+                signatures.append(found)
+            if outcome.status == "retry":
+                noted.append(shortened(outcome) if found is None else outcome)
+        self._retries.add(noted)
+        # A leader that takes over finds in the logs what its predecessor has not reported yet.
+        told_again = self._tries.is_catching_up
+        for outcome in (*failed_tries, *decisions) if told_again else (*retries, *accepted):
+            self._tries.add(outcome, picked_before=self._picked_before.count(outcome))
         self.progress.retried += len(retries)
         self._show_decided()
         return accepted, signatures
@@ -109,15 +131,17 @@ class Ledger:
             return
         failpoints.reach("decide.before_sync")
         self._log.sync()
+        self._retries.sync()
         self._synced_at = now
         self._tries.flush()
         failpoints.reach("decide.after_sync")
         self._queue.forget(self._last_seen)
         self._forgettable = self._last_seen
-        self._told.clear()
         failpoints.reach("decide.after_forget")
 
     def close(self) -> None:
         self._log.sync()
         self._log.close()
+        self._retries.sync()
+        self._retries.close()
         self._tries.close()

@@ -79,7 +79,7 @@ class Term:
             if self.reopening.retry_failed:
                 self.ledger.reopen(self.reopening.generation, self.reopening.mini_batches)
         earlier, progress = self.registry.status(self.job_id).progress, self.ledger.progress
-        progress.retried, progress.lost = earlier.retried, earlier.lost
+        progress.retried, progress.lost = max(progress.retried, earlier.retried), earlier.lost
         progress.resumed = self._resumed.mini_batches if self._resumed else 0
         if (closing := read_closing(self.folder.path)) is not None:
             progress.scheduled, progress.items_scheduled = closing.mini_batches, closing.items

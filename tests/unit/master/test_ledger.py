@@ -101,6 +101,68 @@ def test_the_next_leader_counts_the_same(tmp_path: Path) -> None:
     heir.close()
 
 
+def test_the_next_leader_counts_the_same_errors_though_redis_tells_some_again(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    books = ledger(stream)
+    tries = [failed(1, status="retry", token=f"a.{number}", tries=number, message="E: x") for number in (1, 2)]
+    stream.add(*tries, failed(1, token="a.3", tries=3, message="E: y"), failed(2, status="retry", token="b"))
+    enter_all(books)
+    books.settle(1.0, at_once=True)
+    books.close()
+    heir = ledger(stream, term=2)
+    assert errors_of(heir) == errors_of(books)
+    enter_all(heir)  # it died before Redis had forgotten
+    stream.add(failed(2, status="retry", token="c", message="E: x"))
+    enter_all(heir)
+    assert heir.progress.retried == 4
+    heir.close()
+    third = ledger(stream, term=3)
+    enter_all(third)
+    assert errors_of(third) == {"E: x": (3, "Traceback"), "E: y": (1, "Traceback"), "ValueError: bad": (1, "Traceback")}
+    assert third.progress == heir.progress
+    third.close()
+
+
+def errors_of(books: Ledger) -> dict[str, tuple[int, str]]:
+    return {each.message: (each.count, each.traceback) for each in books.errors.most_common(9)}
+
+
+def test_tries_that_a_paused_leader_notes_beside_its_heir_are_counted_once(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    paused = ledger(stream)
+    stream.add(failed(1, status="retry", token="a"))
+    enter_all(paused)
+    paused.settle(1.0, at_once=True)
+    heir = ledger(stream, term=2)
+    stream.add(failed(2, status="retry", token="b"))
+    for awake in (paused, heir):
+        enter_all(awake)
+        awake.close()
+    third = ledger(stream, term=3)
+    assert third.errors.count == 2
+    third.close()
+
+
+def test_the_picked_count_goes_on_when_the_user_lets_the_job_go_on(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    books = ledger(stream)
+    stream.add(
+        failed(1, status="retry", token="a"), failed(1, token="b", tries=2), failed(2, status="retry", token="c")
+    )
+    enter_all(books)
+    books.close()
+    stream.entries.clear()
+    again = ledger(stream, term=2)
+    again.reopen(1, None)
+    stream.add(failed(1, status="retry", token="d", generation=1, started=2.0), outcome(2, token="e", generation=1))
+    stream.add(outcome(1, token="f", tries=2, generation=1, started=3.0), outcome(3, token="g", generation=1))
+    enter_all(again)
+    again.close()
+    lines = (tmp_path / "logs" / "sys" / "job_report" / "processed_mini-batches.csv").read_text().splitlines()
+    picked = [tuple(line.split(",")[:2]) for line in lines if "LOAD_DONE" not in line][1:]
+    assert sorted(picked) == [("1", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("2", "1"), ("2", "2"), ("3", "1")]
+
+
 def test_a_leader_that_writes_while_its_heir_begins_is_counted_as_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,11 +105,15 @@ class TryReport:
     def is_catching_up(self) -> bool:
         return self._known is not None
 
-    def add(self, outcome: Outcome) -> None:
-        """Add the rows of one try, unless they are there."""
+    def add(self, outcome: Outcome, *, picked_before: int = 0) -> None:
+        """Add the rows of one try, unless they are there.
+
+        Args:
+            picked_before: tries of the same mini-batch before the user let the job go on.
+        """
         start = self._time(outcome.started) if outcome.started else ""
         process = f"{outcome.node}/{outcome.process}" if outcome.process else ""
-        number, picked = outcome.mini_batch, outcome.tries
+        number, picked = outcome.mini_batch, picked_before + outcome.tries
         if self._known is not None and (str(number), str(picked), process, start) in self._known:
             return
         items = outcome.items

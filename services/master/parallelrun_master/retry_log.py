@@ -1,0 +1,80 @@
+"""Tries that failed and were followed by another: what the decision log, which has the last try only, doesn't tell.
+
+A term log (see `core/termlog`) of outcomes with status `retry`, synced before Redis may forget them. From it and the
+decisions a leader that takes over has the same counts of errors as the one before. It is begun with the first such try:
+most jobs have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
+from parallelrun_core.recordlog import RecordWriter
+from parallelrun_core.termlog import lengths, open_term, read_term_log
+
+NAME: Final = "retries"
+
+
+class RetryLog:
+    """One leader's own file, which may never come to be, and those of the leaders before it."""
+
+    def __init__(self, folder: Path, term: int) -> None:
+        self._folder = folder
+        self._term = term
+        self._accepted = lengths(folder, NAME)  # now: what a paused leader adds later is told again by Redis
+        self._log: RecordWriter | None = None
+        self._is_synced = True
+
+    def earlier(self) -> Iterator[Outcome]:
+        """What earlier leaders have noted, in order. To be read before anything is added."""
+        for term, _, raw in read_term_log(self._folder, NAME):
+            if str(term) in self._accepted:
+                yield from decode_list(raw)
+
+    def add(self, outcomes: list[Outcome]) -> None:
+        """Note these. Not durable before `sync()`."""
+        if not outcomes:
+            return
+        if self._log is None:
+            self._log = open_term(self._folder, NAME, self._term, accepted=self._accepted)
+        self._log.append(encode_list([encode(outcome) for outcome in outcomes]))
+        self._is_synced = False
+
+    def sync(self) -> None:
+        if self._log is not None and not self._is_synced:
+            self._log.sync()
+            self._is_synced = True
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+
+
+def shortened(outcome: Outcome) -> Outcome:
+    """One whose error was told before, without what is the same again: a million of them must not fill the disk."""
+    failure = outcome.failure
+    if failure is None:
+        return outcome
+    return msgspec.structs.replace(outcome, failure=Failure(failure.category, failure.message), detail="")
+
+
+class PickedBefore:
+    """How many tries a mini-batch has had in earlier generations. Of those that failed once, so it stays small."""
+
+    def __init__(self) -> None:
+        self._tries: dict[tuple[int, int], int] = {}
+
+    def note(self, outcome: Outcome) -> None:
+        """A try that failed."""
+        key = (outcome.mini_batch, outcome.generation)
+        self._tries[key] = max(outcome.tries, self._tries.get(key, 0))
+
+    def count(self, outcome: Outcome) -> int:
+        """Tries of this mini-batch before the generation of this one."""
+        earlier = range(outcome.generation)
+        return sum(self._tries.get((outcome.mini_batch, generation), 0) for generation in earlier)
