@@ -64,6 +64,8 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     progress: Progress = msgspec.field(default_factory=Progress)
     failure: Failure | None = None
     output: OutputFile | None = None
+    warnings: list[str] = []
+    """What to know of an output, though the job has completed."""
     spec: dict[str, Any] = {}
     notes: list[str] = []
     """What of the document that was submitted is not done there, or not as in Azure."""

@@ -67,10 +67,10 @@ class Decided:
             self.line_breaks += outcome.line_breaks
         else:
             self._states[mini_batch] = self._FAILED
-            self._failures[mini_batch] = _Failed(outcome.generation, outcome.items)
+            self._failures[mini_batch] = _Failed(outcome.generation, outcome.failed_items)
             self.failed += 1
         self.items_failed += outcome.failed_items
-        self.items_done += outcome.items - outcome.failed_items
+        self.items_done += max(0, outcome.items - outcome.failed_items)
         return True
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:

@@ -243,6 +243,11 @@ class JobFolder:
         except FileNotFoundError:
             return None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is recorded how the job ended, and it hasn't been reopened since."""
+        return self._result_file().exists()
+
     def conclude(self, result: JobResult) -> JobResult:
         """Record how the job ended, durably; returns the first result if it was recorded before."""
         try:

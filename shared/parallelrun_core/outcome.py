@@ -71,8 +71,11 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def failed_items(self) -> int:
-        """A failed mini-batch fails all its items; a short return fails what is missing (reference §3.5)."""
-        return self.items if self.status == "failed" else max(0, self.items - self.rows)
+        """A failed mini-batch fails all its items; a short return fails what is missing (reference §3.5).
+
+        One that couldn't even be read, so that nobody knows its rows, counts as one item: thresholds must see it.
+        """
+        return max(1, self.items) if self.status == "failed" else max(0, self.items - self.rows)
 
 
 _encoder: Final = msgspec.json.Encoder()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -78,16 +79,41 @@ def test_the_same_over_the_api_and_the_command_line() -> None:
         with pytest.raises(InvalidRequest, match="mini-batch 4 has not failed"):
             client.jobs.retry(job, mini_batches=[3, 4])
         switch.unlink()
-        client.jobs.retry(job, mini_batches=[3])
+        answer = client.jobs.retry(job, mini_batches=[3])
+        assert f"submit a new job with resume_from: {job}" in answer.notes[-1]
         assert client.jobs.wait(job).progress.failed == 9
         command = [sys.executable, "-m", "parallelrun", "job", "retry", job, "--failed", "--stream"]
         done = subprocess.run(
             [*command, "--url", cluster.api_url], capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 0, done.stderr
+        assert "it runs the code as submitted on" in done.stderr
         assert client.jobs.get(job).progress.done == 100
         with pytest.raises(Conflict):
             client.jobs.retry(job)
+        logs = cluster.folder(job).logs
+        assert "10 x RUN_EXCEPTION: ValueError: not today" in (logs / "job_result.txt").read_text()
+        report = (logs / "sys" / "job_report" / "processed_mini-batches.csv").read_text().splitlines()
+        tries = sorted(tuple(map(int, line.split(",")[:2])) for line in report if "RUN_" in line)
+        assert tries == sorted([(each, 1) for each in range(100)] + [(each, 2) for each in range(3, 100, 10)])
+
+
+def test_a_job_that_would_fail_again_at_once_is_not_resumed() -> None:
+    with Cluster(api=True) as cluster, Client(cluster.api_url) as client:
+        job, switch, _ = submit(cluster, mini_batch_size=1, run_max_try=2, mini_batch_error_threshold=1)
+        first = client.jobs.wait(job, raise_on_failure=False)
+        assert first.failure is not None
+        assert first.failure.errors[0].count >= 4
+        with pytest.raises(Conflict, match=f"would fail again at once: .*`parallelrun job retry {job}`"):
+            client.jobs.resume(job)
+        client.jobs.retry(job)
+        again = client.jobs.wait(job, raise_on_failure=False)
+        assert again.failure is not None
+        assert again.failure.errors[0].count >= first.failure.errors[0].count + 4, "earlier tries are forgotten"
+        assert again.progress.retried >= first.progress.retried + 2
+        switch.unlink()
+        client.jobs.retry(job)
+        assert client.jobs.wait(job).progress.done == 100
 
 
 def test_retry_of_some_leaves_the_others_failed() -> None:
@@ -128,6 +154,19 @@ def test_a_cancelled_job_is_resumed_although_redis_has_lost_it() -> None:
         result = cluster.result(job)
         assert result.state is JobState.COMPLETED
         assert cluster.output(result) == [f"file-{number:07d}.txt" for number in range(100)]
+
+
+def test_a_job_is_resumed_the_moment_it_was_canceled() -> None:
+    """While its leader records the end and its workers are being ended."""
+    with Cluster(api=True) as cluster, Client(cluster.api_url) as client:
+        job, switch, _ = submit(cluster, mini_batch_size=1)
+        switch.unlink()
+        for _ in range(3):
+            cluster.until(lambda: cluster.registry.status(job).state is not JobState.QUEUED, "it is processed")
+            with suppress(Conflict):  # it is too late to cancel it
+                client.jobs.cancel(job)
+                client.jobs.resume(job)
+        assert client.jobs.wait(job).progress.done == 100
 
 
 def test_changed_inputs_are_refused_with_their_names_unless_told_otherwise() -> None:

@@ -91,11 +91,15 @@ def list_jobs(
 def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
     from parallelrun.cli.output import show_one
-    from parallelrun.cli.verdict import verdict
+    from parallelrun.cli.verdict import hints, verdict
     from parallelrun.progress.text import describe
 
     with connect(url, token) as client:
         found = client.jobs.get(job_id)
+
+    def log_hint(log: str) -> str:
+        return f"parallelrun job logs {found.id} {log}"
+
     lines = [
         ("id", found.id),
         ("name", found.name),
@@ -106,7 +110,8 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
         ("ended", found.ended),
         ("output", found.output.path if found.output else ""),
         ("notes", "\n".join(found.notes)),
-        ("failure", "\n".join(verdict(found, log_hint=lambda log: log)) if found.failure else ""),
+        ("hints", "\n".join(hints(found, log_hint=log_hint, retry=f"parallelrun job retry {found.id}"))),
+        ("failure", "\n".join(verdict(found, log_hint=log_hint)) if found.failure else ""),
     ]
     show_one(found, form, name=found.id, lines=lines)
 
@@ -183,10 +188,13 @@ def resume(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Let a job that failed or was canceled do what it never decided."""
+    """Let a job that failed or was canceled do what it never decided.
+
+    It runs the code as it was submitted; `job create --resume-from ID` goes on with changed code.
+    """
     with connect(url, token) as client:
         found = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
-        print(f"{found.id} {found.state}")
+        _tell_of_the_code(found)
         if follow:
             raise typer.Exit(_follow(client, found))
 
@@ -204,16 +212,27 @@ def retry(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Try the mini-batches of a job that failed again, into the same output."""
+    """Try the mini-batches of a job that failed again, into the same output.
+
+    It runs the code as it was submitted; `job create --resume-from ID` goes on with changed code.
+    """
     try:
         numbers = [int(number) for number in mini_batches.split(",")] if mini_batches else None
     except ValueError as error:
         raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
     with connect(url, token) as client:
         found = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
-        print(f"{found.id} {found.state}")
+        _tell_of_the_code(found)
         if follow:
             raise typer.Exit(_follow(client, found))
+
+
+def _tell_of_the_code(found: Job) -> None:
+    from parallelrun.cli.output import say
+
+    print(f"{found.id} {found.state}")
+    say(f"it runs the code as submitted on {found.submitted}; to run changed code, submit a new job:")
+    say(f"  parallelrun job create -f JOB.yml --resume-from {found.id}")
 
 
 @job.command()
@@ -247,7 +266,11 @@ def _follow(client: Client, job: Job) -> ExitCode:
         say(f"\nThe job goes on. Follow it again: parallelrun job stream {job.id}")
         say(f"                 Cancel it:       parallelrun job cancel {job.id}")
         raise
-    for line in verdict(ended, log_hint=lambda log: f"parallelrun job logs {job.id} {log}"):
+    for line in verdict(
+        ended,
+        log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
+        retry=f"parallelrun job retry {job.id}",
+    ):
         say(line)
     if ended.output:
         say(f"fetch the output: parallelrun job download {job.id}")

@@ -162,7 +162,7 @@ def _for_this_machine(spec: JobSpec, nodes: int, processes: int | None) -> JobSp
     changes: dict[str, object] = {}
     if spec.instance_count is not None:
         changes["instance_count"] = nodes
-    if processes is not None and spec.max_concurrency_per_instance is not None:
+    if processes is not None:
         changes["max_concurrency_per_instance"] = processes
     return _here(spec).model_copy(update=changes)
 

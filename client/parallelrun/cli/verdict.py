@@ -12,11 +12,12 @@ from parallelrun.progress.text import clean, duration, mini_batches
 _TRACEBACK_CHARACTERS: Final = 8000
 
 
-def verdict(job: Job, *, log_hint: Callable[[str], str]) -> list[str]:
+def verdict(job: Job, *, log_hint: Callable[[str], str], retry: str = "") -> list[str]:
     """The lines to show for a job that has ended.
 
     Args:
         log_hint: how to open the log at this path of the job's logs.
+        retry: how to try again what has failed in a job that completed; empty when that can't be done.
     """
     progress = job.progress
     resumed = f" ({progress.resumed:,} taken over)" if progress.resumed else ""
@@ -24,7 +25,18 @@ def verdict(job: Job, *, log_hint: Callable[[str], str]) -> list[str]:
     counts = f"{done}, {progress.rows:,} rows, {progress.items_failed:,} items failed"
     if job.state == "failed" and job.failure:
         return _failure(job.failure, log_hint)
-    return [f"{job.state}{_after(job)}: {counts}"]
+    return [f"{job.state}{_after(job)}: {counts}", *hints(job, log_hint=log_hint, retry=retry)]
+
+
+def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
+    """What to know of a job that has completed, though not in every respect."""
+    lines = [f"warning: {clean(warning)}" for warning in job.warnings]
+    failed = job.progress.failed
+    if job.state == "completed" and failed:
+        again = f"; try again: {retry}" if retry else ""
+        which = "1 mini-batch has" if failed == 1 else f"{failed:,} mini-batches have"
+        lines.append(f"{which} failed, within the thresholds; why: {log_hint('job_result.txt')}{again}")
+    return lines
 
 
 def _after(job: Job) -> str:

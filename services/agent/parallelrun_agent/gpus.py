@@ -26,6 +26,13 @@ class GpuPool:
         self._taken: dict[str, str] = {}
         self._order = {device: place for place, device in enumerate(devices)}
 
+    def workers(self, wanted: int | None, slots: int) -> int:
+        """How many workers a job has on this node: what it asks for, or the default (reference §1.1).
+
+        That is one for each slot, and on a node with GPUs one: workers beyond the GPUs would be without any.
+        """
+        return wanted or (1 if self._order else slots)
+
     def take(self, worker: str) -> dict[str, str]:
         """The variable for the environment of a worker that starts: its GPU, or none when all are taken."""
         if not self._order:

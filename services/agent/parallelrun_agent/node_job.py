@@ -72,7 +72,7 @@ class NodeJob:
         self.machine = JobMachine(
             spec,
             Recorder(settings.node, generation=folder.generation(), run_max_try=spec.run_max_try),
-            limit=spec.max_concurrency_per_instance or settings.slots,
+            limit=watch.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,
         )

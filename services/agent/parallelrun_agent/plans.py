@@ -47,7 +47,7 @@ class PlanMaker:
         self._max_log_bytes = settings.max_log_bytes
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
-        self._workers = spec.max_concurrency_per_instance or settings.slots
+        self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
         self._mask = Mask({"environment_variables": spec.environment_variables})
         output = folder.output_file(spec)
         self._output = output.parent

@@ -100,8 +100,8 @@ class Jobs:
             return  # not wholly created yet, or being deleted
 
     def has_ended(self, job_id: str) -> bool:
-        """Whether the job's result is recorded: nothing about it will change."""
-        return (self.folder(job_id).path / "result.json").exists()
+        """Whether the job's result is recorded: nothing about it will change, unless it is reopened."""
+        return self.folder(job_id).has_ended
 
 
 def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None) -> models.Job:
@@ -124,6 +124,7 @@ def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None
         progress=models.Progress(**msgspec.structs.asdict(progress)),
         failure=_failure(failure, mask) if failure else None,
         output=_output(result) if result and result.output else None,
+        warnings=[mask.text(warning) for warning in result.warnings] if result else [],
         spec=masked_spec(record.spec),
         notes=[mask.text(note) for note in record.notes],
         links=_links(record.job_id),

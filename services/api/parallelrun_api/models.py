@@ -135,6 +135,8 @@ class Job(_Answer):
     progress: Progress
     failure: Failure | None = None
     output: Output | None = None
+    warnings: list[str] = []
+    """What to know of an output, though the job has completed: rows with line breaks, columns that differ, …"""
     spec: dict[str, Any]
     """What was submitted; the values of `environment_variables` are masked."""
     notes: list[str] = []

@@ -9,15 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from parallelrun_core import telemetry
 from parallelrun_core.decisions import read_decisions
-from parallelrun_core.errors import Conflict, InvalidInput
-from parallelrun_core.jobfolder import JobFolder, Reopening, job_folder
+from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
+from parallelrun_core.jobfolder import JobFolder, JobResult, Reopening, job_folder
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
+
+_RETIRE_S: Final = 15.0
+"""A node that was lost at the very end takes a lease of 8 s."""
+_FOR_GOOD: Final = ("THRESHOLD_CROSSED", "NO_ROWS")
+"""Failures by what was decided: doing the rest doesn't undo them."""
 
 
 class Reopenings:
@@ -33,12 +39,15 @@ class Reopenings:
 
         Raises:
             NotFound: there is no such job.
-            Conflict: it has not ended, or it has completed.
+            Unavailable: it has just ended, and is being cleaned up.
+            Conflict: it has not ended, it has completed, or what has failed already would end it at once.
         """
         folder = job_folder(self._root, job_id)
         result = folder.result()
         if result is not None and result.state is JobState.COMPLETED:
             raise Conflict(f"Job {job_id} is completed: nothing is left to resume. Failed mini-batches can be retried.")
+        if result is not None and result.failure is not None and result.failure.code in _FOR_GOOD:
+            raise Conflict(f"Job {job_id} would fail again at once: {result.failure.summary} {_advice(result)}")
         self._reopen(folder, retry_failed=False, mini_batches=None, accept_changed_inputs=accept_changed_inputs)
 
     def retry(self, job_id: str, *, mini_batches: list[int] | None, accept_changed_inputs: bool) -> None:
@@ -67,6 +76,7 @@ class Reopenings:
         state = self._registry.state(folder.job_id)
         if state is not None and not state.is_terminal:
             raise Conflict(f"Job {folder.job_id} is {state}: only a job that has ended can be reopened.")
+        self._wait_until_retired(folder.job_id)
         if folder.result() is not None:
             folder.reopen(
                 Reopening(
@@ -80,3 +90,24 @@ class Reopenings:
         self._registry.reopen(folder.job_id, submitted=record.submitted)
         self._call_leader(folder.job_id)
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
+
+    def _wait_until_retired(self, job_id: str) -> None:
+        """Let the leader record the end and clean up: what it does then would be done to the new generation.
+
+        Raises:
+            Unavailable: that takes long, because agents are away or there is no master.
+        """
+        until = time.monotonic() + _RETIRE_S
+        while self._registry.is_active(job_id):
+            if time.monotonic() > until:
+                raise Unavailable(
+                    f"Job {job_id} has just ended, and its workers are still being ended. Try again soon."
+                )
+            time.sleep(0.02)  # there is no event for it
+
+
+def _advice(result: JobResult) -> str:
+    new_job = f"submit a new job with resume_from: {result.job_id}, with mended code or another threshold"
+    if not result.progress.failed:
+        return f"No mini-batch has failed that could be retried: {new_job}."
+    return f"`parallelrun job retry {result.job_id}` tries what has failed again, too; or {new_job}."

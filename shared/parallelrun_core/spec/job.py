@@ -91,7 +91,7 @@ class JobSpec(Strict):
     instance_count: int | None = Field(default=None, ge=1, le=100_000)
     """At most so many nodes; every live node, now and later, when not set."""
     max_concurrency_per_instance: int | None = Field(default=None, ge=1, le=4096)
-    """Workers on each node; as many as the node has slots when not set."""
+    """Workers on each node; when not set as many as it has slots (CPUs, if nobody says), but 1 on a node with GPUs."""
 
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""

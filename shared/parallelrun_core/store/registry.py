@@ -111,6 +111,10 @@ class Registry:
         """Jobs that may need a leader or agents, oldest first."""
         return [raw.decode() for raw in self._redis.zrange(keys.ACTIVE_JOBS, 0, -1)]  # type: ignore[union-attr]
 
+    def is_active(self, job_id: str) -> bool:
+        """Whether the job may need a leader or agents; one that has ended does so until it is retired."""
+        return self._redis.zscore(keys.ACTIVE_JOBS, job_id) is not None
+
     def peek(self) -> list[tuple[str, JobState | None, int]]:
         """The active jobs, oldest first, each with its state and how many mini-batches are ready."""
         jobs = self.active_jobs()
@@ -129,7 +133,8 @@ class Registry:
     def retire(self, job_id: str) -> None:
         """Take a job whose end is recorded off the list of active ones, and free what only running needs."""
         job = JobKeys(job_id)
-        with self._redis.pipeline(transaction=False) as pipe:
+        # In one step: a job that is reopened right afterwards must not lose what it has then.
+        with self._redis.pipeline(transaction=True) as pipe:
             pipe.zrem(keys.ACTIVE_JOBS, job_id)
             pipe.delete(
                 job.ready,

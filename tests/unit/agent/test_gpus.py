@@ -24,6 +24,13 @@ def test_a_node_without_any_leaves_the_environment_alone() -> None:
     assert GpuPool([]).take("w") == {}
 
 
+def test_a_job_that_does_not_say_has_one_worker_where_there_are_some() -> None:
+    """Reference §1.1: one on a GPU machine, otherwise as many as there are CPUs."""
+    assert GpuPool(["0", "1"]).workers(None, slots=8) == 1
+    assert GpuPool(["0", "1"]).workers(2, slots=8) == 2
+    assert GpuPool([]).workers(None, slots=8) == 8
+
+
 def test_they_are_counted_unless_somebody_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     for name in ("0000:01:00.0", "0000:02:00.0"):

@@ -171,3 +171,14 @@ def test_a_job_that_completed_is_told_with_its_counts() -> None:
     assert verdict(job("completed", progress=progress), log_hint=str) == [
         "completed: 3/3 mini-batches, 1,234 rows, 0 items failed"
     ]
+
+
+def test_what_is_not_as_it_should_be_in_a_job_that_completed_is_told_with_what_to_do() -> None:
+    progress = Progress(scheduled=3, listing_done=True, done=1, failed=2)
+    ended = job("completed", progress=progress, warnings=["\x1bodd"])
+    assert verdict(ended, log_hint=lambda log: f"logs/{log}", retry="parallelrun job retry job_1")[1:] == [
+        "warning: \\x1bodd",
+        "2 mini-batches have failed, within the thresholds; why: logs/job_result.txt; "
+        "try again: parallelrun job retry job_1",
+    ]
+    assert verdict(ended, log_hint=str)[-1].endswith("why: job_result.txt")

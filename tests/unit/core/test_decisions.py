@@ -48,6 +48,18 @@ def test_the_first_of_a_generation_counts_and_success_is_final(outcomes: list[Ou
     assert {number for number in range(10) if number in decided} == ids
 
 
+def test_what_failed_before_anybody_knew_its_items_counts_as_one() -> None:
+    """A range of a table that can't be parsed: error_threshold must see it."""
+    decided = Decided()
+    decided.accept(failed(0, items=0))
+    decided.accept(outcome(1, items=3, rows=3))
+    assert (decided.items_failed, decided.items_done) == (1, 3)
+    decided.reopen(1, None)
+    assert decided.items_failed == 0
+    decided.accept(outcome(0, items=4, rows=4, generation=1))
+    assert (decided.items_failed, decided.items_done) == (0, 7)
+
+
 @given(outcomes=st.lists(some, max_size=12), cuts=st.lists(st.integers(0, 12), max_size=3))
 @settings(deadline=None, max_examples=40)
 def test_leaders_that_follow_each_other_agree_with_one_that_never_died(

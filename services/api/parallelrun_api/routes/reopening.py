@@ -38,10 +38,13 @@ class Retry(Resume):
     responses=problems(403, 404, 409),
 )
 def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
-    """Let a failed or canceled job, or one that Redis has lost, do what it never decided. Its plan stays as it was."""
+    """Let a failed or canceled job, or one that Redis has lost, do what it never decided.
+
+    Plan and code stay as they were; a new job with `resume_from` goes on with changed code.
+    """
     wish = wish or Resume()
     context.reopenings.resume(job_id, accept_changed_inputs=wish.accept_changed_inputs)
-    return json_answer(context.jobs.get(job_id), 202)
+    return json_answer(_with_note(context.jobs.get(job_id)), 202)
 
 
 @router.post(
@@ -53,7 +56,18 @@ def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     responses=problems(403, 404, 409),
 )
 def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
-    """Try failed mini-batches again, into the same output. What succeeded is left alone."""
+    """Try failed mini-batches again, into the same output. What succeeded is left alone.
+
+    The code stays as it was; a new job with `resume_from` goes on with changed code.
+    """
     wish = wish or Retry()
     context.reopenings.retry(job_id, mini_batches=wish.mini_batches, accept_changed_inputs=wish.accept_changed_inputs)
-    return json_answer(context.jobs.get(job_id), 202)
+    return json_answer(_with_note(context.jobs.get(job_id)), 202)
+
+
+def _with_note(job: Job) -> Job:
+    note = (
+        f"It runs the code as submitted on {job.submitted}; to run changed code, "
+        f"submit a new job with resume_from: {job.id}."
+    )
+    return job.model_copy(update={"notes": [*job.notes, note]})

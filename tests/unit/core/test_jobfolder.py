@@ -1,0 +1,27 @@
+"""A job's folder over its generations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, Reopening
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState
+
+
+def result(state: JobState) -> JobResult:
+    return JobResult(job_id="job_1", state=state, started=1.0, ended=2.0, progress=Progress())
+
+
+def test_a_job_that_was_reopened_has_not_ended_before_it_ends_again(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path, "job_1")
+    folder.create(JobRecord(job_id="job_1", submitted=1.0, code="c", spec={}))
+    seen = [folder.has_ended]
+    folder.conclude(result(JobState.FAILED))
+    seen.append(folder.has_ended)
+    folder.reopen(Reopening(generation=1, at=3.0, retry_failed=True))
+    seen.append(folder.has_ended)
+    folder.conclude(result(JobState.COMPLETED))
+    seen.append(folder.has_ended)
+    assert seen == [False, True, False, True]
+    assert folder.result() == result(JobState.COMPLETED)
