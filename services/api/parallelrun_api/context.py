@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import Depends, Request
@@ -79,17 +80,17 @@ def build_context(settings: ApiSettings) -> Context:
         jobs=jobs,
         feeds=feeds,
         submissions=submissions,
-        reopenings=Reopenings(settings.root, registry, lambda job_id: _call_leader(client, job_id)),
+        reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
         metrics=metrics,
     )
 
 
-def _call_leader(client: Redis, job_id: str) -> None:
+def _call_leader(client: Redis, job_id: str, attempt: str = "0") -> None:
     # RQ takes longer to import than the rest of Redis; a server can start without it.
     from parallelrun_core.store import coarse
 
-    coarse.ask_for_leader(client, job_id)
+    coarse.ask_for_leader(client, job_id, attempt=attempt)
 
 
 def _context_of(request: Request) -> Context:

@@ -29,7 +29,7 @@ _FOR_GOOD: Final = ("THRESHOLD_CROSSED", "NO_ROWS")
 class Reopenings:
     """Begins new generations of jobs."""
 
-    def __init__(self, root: Path, registry: Registry, call_leader: Callable[[str], None]) -> None:
+    def __init__(self, root: Path, registry: Registry, call_leader: Callable[[str, str], None]) -> None:
         self._root = root
         self._registry = registry
         self._call_leader = call_leader
@@ -88,7 +88,8 @@ class Reopenings:
                 )
             )
         self._registry.reopen(folder.job_id, submitted=record.submitted)
-        self._call_leader(folder.job_id)
+        # Not under the name of the first call, whose leader RQ may still be clearing away.
+        self._call_leader(folder.job_id, f"again-{folder.generation()}")
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
 
     def _wait_until_retired(self, job_id: str) -> None:

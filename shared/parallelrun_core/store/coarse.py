@@ -44,7 +44,11 @@ def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
 def concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
     """Whether RQ has seen the process of this attempt die. That of a worker which died itself it sees much later."""
     asked = queue(redis, CONCATENATE_QUEUE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
-    return asked is not None and asked.get_status() in (JobStatus.FAILED, JobStatus.STOPPED, JobStatus.CANCELED)
+    return asked is not None and asked.get_status(refresh=False) in (
+        JobStatus.FAILED,
+        JobStatus.STOPPED,
+        JobStatus.CANCELED,
+    )
 
 
 def _concatenation_id(job_id: str, attempt: str) -> str:
@@ -55,7 +59,7 @@ def _enqueue(redis: Redis, name: str, function: str, job_id: str, rq_id: str) ->
     target = queue(redis, name)
     earlier = target.fetch_job(rq_id)
     if earlier is not None:
-        if earlier.get_status() == JobStatus.QUEUED:
+        if earlier.get_status(refresh=False) == JobStatus.QUEUED:  # as fetched: it may end and be gone meanwhile
             if target.get_job_position(rq_id) is None:
                 target.push_job_id(rq_id)  # somebody took it: to start it just now, or to die with it
             return
