@@ -14,7 +14,9 @@ class Progress(msgspec.Struct, kw_only=True):
     """True when `scheduled` is the job's total."""
     published: int = 0
     running: int = 0
-    """Handed to an agent and not yet decided."""
+    """With a worker: one for each at most, though agents hold more."""
+    preparing: int = 0
+    """Nodes that are making the Python environment of the workers."""
     done: int = 0
     failed: int = 0
     empty: int = 0

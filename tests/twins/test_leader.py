@@ -24,6 +24,7 @@ from parallelrun_master import course as course_module
 from parallelrun_master.input_cuts import Known
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.reports.tries import TryReport
+from parallelrun_master.retry_log import RetryLog
 from parallelrun_master.table_cutting import TableCutter
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
@@ -61,6 +62,14 @@ def test_a_leader_that_does_not_read_what_was_decided_is_found(tmp_path: Path, m
     monkeypatch.setattr(decisions, "read_outcomes", always(()))
     with damage():
         ledger.test_the_next_leader_counts_the_same(tmp_path)
+
+
+def test_a_leader_that_does_not_read_which_tries_have_failed_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RetryLog, "earlier", always(()))
+    with damage():
+        ledger.test_the_next_leader_counts_the_same_errors_though_redis_tells_some_again(tmp_path)
 
 
 def test_a_leader_that_goes_on_reading_where_it_was_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

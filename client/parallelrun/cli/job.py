@@ -137,6 +137,8 @@ def logs(
     from parallelrun.cli.output import show_list
     from parallelrun.progress.text import clean
 
+    if tail is not None and not path:
+        raise typer.BadParameter("say of which log: parallelrun job logs ID PATH --tail N")
     with connect(url, token) as client:
         if not path:
             show_list(

@@ -15,6 +15,7 @@ from parallelrun.cli.output import say
 from parallelrun.cli.verdict import verdict
 from parallelrun.cli.watch import watch
 from parallelrun.client import Client
+from parallelrun.embedded import earlier_run
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.errors import ApiError, ClusterFailed, Conflict, InvalidInput
@@ -44,9 +45,15 @@ class LocalRun:
         processes: int | None,
         keep: bool,
         overwrite: bool,
+        resume_from: Path | None = None,
     ) -> None:
         folder = (folder or Path(spec.output or _default_folder(spec.name))).absolute()
         _check_apart(folder, spec)
+        self._earlier = None if resume_from is None else earlier_run.job_of(resume_from)
+        if self._earlier is not None:
+            if self._earlier.path.is_relative_to(folder):
+                raise InvalidInput.at("--output", f"{folder} is that of the earlier run", "name another folder")
+            spec = spec.model_copy(update={"resume_from": self._earlier.job_id})
         self._folder = RunFolder(
             folder,
             outputs=[path.name for path in _own_outputs(JobFolder(Path(), ""), _here(spec))],
@@ -87,6 +94,8 @@ class LocalRun:
     def _on_cluster(self) -> tuple[Job, KeyboardInterrupt | None]:
         """Run the job to its end; returns it, and the interrupt that made it end."""
         with self._display as display, self._cluster as cluster, cluster.client() as client:
+            if self._earlier is not None:
+                earlier_run.bring(self._earlier, cluster.layout.root)
             job = client.jobs.create(self._spec, upload_code=False)
             try:
                 return watch(client, job.id, display, on_disconnect=cluster.check), None
@@ -113,6 +122,8 @@ class LocalRun:
             say(_OF_THE_CODE.sub(lambda found: f"{found[0]}{self._spec.code}/", line))
         if keep:
             say(f"working data: {self._folder.working_data}")
+        if keep and job.state != "completed" and job.progress.done:
+            say(f"to run only what is not done, into another folder: --resume-from {self._folder.folder}")
         if job.state == "completed":
             self._hand_over_outputs(source)
         if logs:

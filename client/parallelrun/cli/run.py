@@ -24,6 +24,10 @@ def run_command(
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working data of a job that completed, too.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that is there already.")] = False,
+    resume_from: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),
+    ] = None,
 ) -> None:
     """Run a job on a cluster that is there for this job only, and put output and logs into DIR."""
     from parallelrun.cli.local_run import LocalRun
@@ -35,5 +39,13 @@ def run_command(
     with reading.told_of_the_document():
         check_paths(spec)
     say_notes(reading.notes)
-    run = LocalRun(spec, folder=output, nodes=nodes, processes=processes, keep=keep, overwrite=overwrite)
+    run = LocalRun(
+        spec,
+        folder=output,
+        nodes=nodes,
+        processes=processes,
+        keep=keep,
+        overwrite=overwrite,
+        resume_from=resume_from,
+    )
     raise typer.Exit(run.run())

@@ -74,7 +74,7 @@ class RunFolder:
         if self.logs.exists():
             shutil.rmtree(self.logs)
         if keep:
-            shutil.copytree(source, self.logs, copy_function=_link_or_copy, symlinks=True)
+            shutil.copytree(source, self.logs, copy_function=link_or_copy, symlinks=True)
         else:
             source.rename(self.logs)
         (self.logs / _MARK).touch()
@@ -101,7 +101,7 @@ class RunFolder:
     def _hand_over_file(self, source: Path, target: Path) -> None:
         beside = target.with_name(f".{target.name}.new")
         beside.unlink(missing_ok=True)
-        _link_or_copy(source, beside)
+        link_or_copy(source, beside)
         try:
             if self._overwrite:
                 beside.replace(target)
@@ -146,7 +146,8 @@ class RunFolder:
             )
 
 
-def _link_or_copy(source: str | Path, target: str | Path) -> None:
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Let a file have another name, or a copy where the file system has no links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:

@@ -45,6 +45,9 @@ def counts(progress: Progress) -> list[str]:
     """What has become of the mini-batches that are not simply done."""
     words = [f"{progress.running:,} running", f"{progress.failed:,} failed", f"{progress.retried:,} retried"]
     words += [f"{progress.lost:,} lost"] if progress.lost else []
+    if progress.preparing:
+        nodes = "1 node" if progress.preparing == 1 else f"{progress.preparing:,} nodes"
+        words.insert(0, f"building the environment on {nodes}")
     return [f"{progress.resumed:,} taken over", *words] if progress.resumed else words
 
 

@@ -130,7 +130,7 @@ class NodeJob:
             report_phases(self._redis, self.job_id, self._phases)
             self._phases = []
         if self._python.is_due(now):
-            report_preparing(self._redis, self.job_id)
+            report_preparing(self._redis, self.job_id, self._settings.node)
             self._python.told(now)
         turn = self.machine.next_turn(now)
         if turn is None:

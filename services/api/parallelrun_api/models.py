@@ -53,6 +53,9 @@ class Progress(_Answer):
     listing_done: bool = False
     published: int = 0
     running: int = 0
+    """With a worker: one for each at most, though agents hold more."""
+    preparing: int = 0
+    """Nodes that are making the Python environment of the workers."""
     done: int = 0
     failed: int = 0
     empty: int = 0

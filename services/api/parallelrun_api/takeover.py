@@ -33,7 +33,7 @@ def earlier_job(root: Path, spec: JobSpec) -> JobFolder:
         folder = job_folder(root, spec.resume_from)
         record = folder.record()
     except NotFound as error:
-        hint = "the id of an earlier job of this server, as `parallelrun job list` shows it"
+        hint = "the id of an earlier job of this server; `parallelrun run` goes on with --resume-from DIR"
         raise InvalidInput.at(_POINTER, f"there is no job {spec.resume_from!r} here", hint) from error
     if folder.result() is None:
         problem = Problem(

@@ -71,7 +71,8 @@ class Course:
 
     def looked(self, now: float, *, nodes: int, running: int, lost: int) -> None:
         """So many nodes are alive, so much is with them, and so many deliveries were lost since the last look."""
-        self._progress.running = running
+        progress = self._progress
+        progress.running = min(running, max(0, progress.scheduled - progress.decided))
         self._progress.lost += lost
         self.fail(self._stall.stalled(now, nodes=nodes, running=running))
         self.fail(over_threshold(self._spec, self._progress, self._errors))

@@ -55,7 +55,7 @@ class Finishing:
         term, ledger = self._term, self._term.ledger
         ledger.settle(time.monotonic(), at_once=True)
         status = term.registry.status(term.job_id)
-        ledger.progress.running = 0
+        ledger.progress.running = ledger.progress.preparing = 0
         closing = read_closing(term.folder.path)
         failpoints.reach("finish.before_result")
         result = JobResult(

@@ -5,6 +5,7 @@ An outcome exists once it is in the decision log. So the order is: append, sync,
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.store.leader_queue import LeaderQueue, News, Phase
 from parallelrun_master.reports.tries import TryReport
-from parallelrun_master.retry_log import PickedBefore, RetryLog, shortened
+from parallelrun_master.retry_log import RetryLog, shortened
 from parallelrun_master.verdict import Errors, Signature
 
 _SYNC_EVERY_S = 0.02
@@ -28,12 +29,15 @@ class Ledger:
     Args:
         tries: told of each try before Redis may forget it.
         errors: the failures that are counted.
+        generation: how often the user has let the job go on.
 
     Raises:
         FileExistsError: this term has a decision log already.
     """
 
-    def __init__(self, folder: Path, queue: LeaderQueue, term: int, tries: TryReport, errors: Errors) -> None:
+    def __init__(
+        self, folder: Path, queue: LeaderQueue, term: int, tries: TryReport, errors: Errors, *, generation: int = 0
+    ) -> None:
         self.progress = Progress()
         self.errors = errors
         self._tries = tries
@@ -42,7 +46,8 @@ class Ledger:
         self._forgettable = b""
         self._synced_at = 0.0
         self._told: dict[tuple[int, str], None] = {}  # the last tries that failed: Redis may tell of them again
-        self._picked_before = PickedBefore()
+        self._generation = generation
+        self._picked_before: Counter[int] = Counter()  # tries in earlier generations, of those that failed then
         self._retries = RetryLog(folder, term)
         for outcome in self._retries.earlier():
             self._tell(outcome)
@@ -55,7 +60,8 @@ class Ledger:
         """An earlier leader has entered this."""
         if outcome.failure is not None:
             self.errors.add(outcome)
-            self._picked_before.note(outcome)
+            if outcome.generation < self._generation and outcome.token:  # without a token it was given up, not tried
+                self._picked_before[outcome.mini_batch] += 1
         self.progress.retried += outcome.status == "retry"
 
     def _tell(self, outcome: Outcome) -> bool:
@@ -120,7 +126,7 @@ class Ledger:
         # A leader that takes over finds in the logs what its predecessor has not reported yet.
         told_again = self._tries.is_catching_up
         for outcome in (*failed_tries, *decisions) if told_again else (*retries, *accepted):
-            self._tries.add(outcome, picked_before=self._picked_before.count(outcome))
+            self._tries.add(outcome, picked_before=self._picked_before[outcome.mini_batch])
         self.progress.retried += len(retries)
         self._show_decided()
         return accepted, signatures

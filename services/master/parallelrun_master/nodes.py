@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 log = logger()
 
+_PREPARES_S = 30.0
+
 
 class NodeWatch:
     """Looks at the nodes a few times a second."""
@@ -27,6 +29,21 @@ class NodeWatch:
         self.alive = 0
         self.slots = 1
         """Workers that the job could have now; 1 at least, so that limits made of it make sense."""
+        self.workers = 0
+        """The same with those of nodes that take no more."""
+        self._preparing: dict[str, float] = {}
+
+    def prepares(self, node: str, now: float) -> None:
+        """A node is making the environment of the job's workers, and will say so again soon if that takes longer."""
+        self._preparing[node] = now + _PREPARES_S
+
+    def has_prepared(self, node: str) -> None:
+        """A worker of this node has begun."""
+        self._preparing.pop(node, None)
+
+    def preparing(self, now: float) -> int:
+        """How many nodes are making the environment of the job's workers."""
+        return sum(until > now for until in self._preparing.values())
 
     def look(self) -> int:
         """End what is lost; returns how many deliveries were lost with it.
@@ -39,6 +56,7 @@ class NodeWatch:
         self.alive = len(nodes)
         most = self._spec.max_concurrency_per_instance
         self.slots = max(1, sum(min(info.slots, most or info.slots) for info in ready))
+        self.workers = sum(min(info.slots, most or info.slots) for info in nodes)
         if self._spec.instance_count is not None:
             self._assign([info.node for info in ready], self._spec.instance_count)
         reaped = self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)

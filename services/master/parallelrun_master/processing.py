@@ -118,7 +118,11 @@ class Processing:
         for entry in news:
             if entry.preparing:
                 self._course.moved(now)
+                self._nodes.prepares(entry.preparing, now)
+            for phase in entry.phases:
+                self._nodes.has_prepared(phase.node)
             if entry.init_failure is not None:
+                self._nodes.has_prepared(entry.init_failure.node)
                 self._term.log.warning("init_failed", node=entry.init_failure.node, process=entry.init_failure.process)
                 self._course.init_failed(entry.init_failure, self._nodes.slots, now)
 
@@ -133,7 +137,9 @@ class Processing:
         progress = self._ledger.progress
         lost, leased = self._nodes.look(), self._term.queue.leased()
         self._publisher.window.leased = leased
-        self._course.looked(now, nodes=self._nodes.alive, running=leased, lost=lost)
+        # Look-ahead: agents hold more than their workers run.
+        self._course.looked(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
+        progress.preparing = self._nodes.preparing(now)
         progress.published = self._publisher.window.next_id
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
             self._give_out_again(self._speculation, now)
@@ -165,7 +171,7 @@ class Processing:
     def _end(self, end: End) -> None:
         if self._course.is_decided:
             progress = self._ledger.progress
-            progress.published, progress.running = progress.scheduled, 0
+            progress.published, progress.running, progress.preparing = progress.scheduled, 0, 0
             self._ledger.settle(time.monotonic(), at_once=True)
             self._term.show_progress()
             failpoints.reach("finish.all_decided")

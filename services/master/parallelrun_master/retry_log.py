@@ -61,20 +61,3 @@ def shortened(outcome: Outcome) -> Outcome:
     if failure is None:
         return outcome
     return msgspec.structs.replace(outcome, failure=Failure(failure.category, failure.message), detail="")
-
-
-class PickedBefore:
-    """How many tries a mini-batch has had in earlier generations. Of those that failed once, so it stays small."""
-
-    def __init__(self) -> None:
-        self._tries: dict[tuple[int, int], int] = {}
-
-    def note(self, outcome: Outcome) -> None:
-        """A try that failed."""
-        key = (outcome.mini_batch, outcome.generation)
-        self._tries[key] = max(outcome.tries, self._tries.get(key, 0))
-
-    def count(self, outcome: Outcome) -> int:
-        """Tries of this mini-batch before the generation of this one."""
-        earlier = range(outcome.generation)
-        return sum(self._tries.get((outcome.mini_batch, generation), 0) for generation in earlier)

@@ -71,9 +71,12 @@ class Term:
         """
         self._run_id = server_run_id(self.redis)
         self.reports = Reports(self.folder, self.spec, self.queue.term)
-        errors = Errors(self.reports.mask)
-        self.ledger = Ledger(self.folder.path, self.queue, self.queue.term, self.reports.tries, errors)
         self.reopening = self.folder.reopening()
+        generation = self.reopening.generation if self.reopening is not None else 0
+        errors = Errors(self.reports.mask)
+        self.ledger = Ledger(
+            self.folder.path, self.queue, self.queue.term, self.reports.tries, errors, generation=generation
+        )
         if self.reopening is not None:
             self.queue.generation = self.reopening.generation
             if self.reopening.retry_failed:
@@ -82,7 +85,8 @@ class Term:
         progress.retried, progress.lost = max(progress.retried, earlier.retried), earlier.lost
         progress.resumed = self._resumed.mini_batches if self._resumed else 0
         if (closing := read_closing(self.folder.path)) is not None:
-            progress.scheduled, progress.items_scheduled = closing.mini_batches, closing.items
+            progress.scheduled = closing.mini_batches
+            progress.items_scheduled = max(closing.items, progress.items_scheduled)  # of a table, what was read
             progress.published, progress.listing_done = earlier.published, True
         self.reports.say(f"Term {self.queue.term} begins.")
 

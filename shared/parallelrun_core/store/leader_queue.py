@@ -86,9 +86,9 @@ class News:
     init_failure: InitFailure | None = None
     phases: tuple[Phase, ...] = ()
     concatenated: Concatenated | None = None
-    preparing: bool = False
-    """A node is still making what the workers need. Other entries only wake the leader: a state that changed, a session
-    that left."""
+    preparing: str = ""
+    """A node that is still making what the workers need. Other entries only wake the leader: a state that changed, a
+    session that left."""
 
 
 _phases_decoder = msgspec.json.Decoder(list[Phase])
@@ -168,7 +168,7 @@ class LeaderQueue:
             return News(entry_id, phases=tuple(_phases_decoder.decode(phases)))
         if concatenated := fields.get(b"concatenated"):
             return News(entry_id, concatenated=msgspec.json.decode(concatenated, type=Concatenated))
-        return News(entry_id, preparing=b"preparing" in fields)
+        return News(entry_id, preparing=fields.get(b"preparing", b"").decode())
 
     def forget(self, up_to: bytes) -> None:
         """Drop the entries up to this one: they are in the decision log.
@@ -246,9 +246,9 @@ def report_init_failure(redis: Redis, job_id: str, failure: InitFailure) -> None
     redis.xadd(JobKeys(job_id).outcomes, {"init_failed": msgspec.json.encode(failure)})
 
 
-def report_preparing(redis: Redis, job_id: str) -> None:
+def report_preparing(redis: Redis, job_id: str, node: str) -> None:
     """An agent tells the leader that it is making the environment of the workers, and will need some time yet."""
-    redis.xadd(JobKeys(job_id).outcomes, {"preparing": b"1"})
+    redis.xadd(JobKeys(job_id).outcomes, {"preparing": node})
 
 
 def report_phases(redis: Redis, job_id: str, phases: list[Phase]) -> None:

@@ -31,6 +31,14 @@ def helper(path):
 def run(mini_batch):
     return [helper(path) for path in mini_batch]
 """,
+    "half.py": """
+from pathlib import Path
+
+def run(mini_batch):
+    if Path(mini_batch[0]).name >= "04":
+        raise ValueError("not mended yet")
+    return [f"first {Path(path).name}" for path in mini_batch]
+""",
     "slow.py": """
 import subprocess, time
 from pathlib import Path
@@ -133,6 +141,25 @@ def test_a_failure_is_told_with_the_users_own_traceback_and_keeps_everything(job
 
     assert run(job)[0] == 0  # what a failed run left is no hindrance
     assert not (job / "out" / ".parallelrun").exists()
+
+
+def test_a_run_goes_on_with_what_an_earlier_one_has_done(job: Path) -> None:
+    code, _, told = run(job, "--set", "entry_script=half.py", "--set", "mini_batch_error_threshold=2")
+    assert code == 3
+    assert any(line.endswith(f"--resume-from {job}/out") for line in told)
+    code, _, told = run(job, "--resume-from", "out")
+    assert code == 1, "one folder can't be both"
+    assert "name another folder" in "\n".join(told)
+    code, _, told = run(job, "--output", "new", "--resume-from", "out")
+    assert code == 0, told
+    rows = (job / "new" / "words.txt").read_text().splitlines()
+    assert [row.removeprefix("first ")[:6] for row in rows] == [f"{number:02}.txt" for number in range(10)]
+    taken_over = sum(row.startswith("first") for row in rows) // 2
+    assert f"5/5 mini-batches ({taken_over} taken over)" in "\n".join(told)
+    assert sorted(entry.name for entry in (job / "new").iterdir()) == ["logs", "words.txt"]
+    code, _, told = run(job, "--output", "newer", "--resume-from", "new")
+    assert code == 1
+    assert "holds no working data" in "\n".join(told)
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

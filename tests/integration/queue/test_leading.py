@@ -332,10 +332,10 @@ def test_news_come_in_order_and_from_where_the_reader_was(desk: Desk) -> None:
     failure = InitFailure("node", "process000", Failure("INIT_EXCEPTION", "no model", "Traceback"))
     report_init_failure(desk.redis, desk.job_id, failure)
     report_concatenated(desk.redis, desk.job_id, Concatenated("/out", 5, "abc"))
-    report_preparing(desk.redis, desk.job_id)
+    report_preparing(desk.redis, desk.job_id, "node")
     *news, preparing = desk.leader.news(b"0-0", block_ms=None)
     assert [[each.mini_batch for each in entry.outcomes] for entry in news] == [[0, 1], [], []]
-    assert [entry.preparing for entry in (*news, preparing)] == [False, False, False, True]
+    assert [entry.preparing for entry in (*news, preparing)] == ["", "", "", "node"]
     assert news[1].init_failure == failure
     assert news[2].concatenated == Concatenated("/out", 5, "abc")
     assert [entry.entry_id for entry in desk.leader.news(news[0].entry_id, block_ms=None)] == [

@@ -173,6 +173,11 @@ def test_a_job_that_completed_is_told_with_its_counts() -> None:
     ]
 
 
+def test_the_end_of_no_log_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["job", "logs", "job_1", "--tail", "3"]) == ExitCode.USAGE
+    assert "say of which log" in capsys.readouterr().err
+
+
 def test_what_is_not_as_it_should_be_in_a_job_that_completed_is_told_with_what_to_do() -> None:
     progress = Progress(scheduled=3, listing_done=True, done=1, failed=2)
     ended = job("completed", progress=progress, warnings=["\x1bodd"])

@@ -65,6 +65,20 @@ def test_all_that_is_known_is_said() -> None:
     )
 
 
+def test_while_nodes_make_an_environment_that_is_said() -> None:
+    progress = Progress(scheduled=8, listing_done=True, items_scheduled=8, preparing=2)
+    line = describe("processing", progress, items_per_s=None, left_s=None)
+    assert line == (
+        "processing: 0/8 mini-batches, building the environment on 2 nodes, 0 running, 0 failed, 0 retried; 0/8 items"
+    )
+
+
+def test_what_was_taken_over_is_said() -> None:
+    progress = Progress(scheduled=8, listing_done=True, done=5, resumed=5, items_scheduled=8, items_done=5)
+    line = describe("processing", progress, items_per_s=None, left_s=None)
+    assert line == "processing: 5/8 mini-batches, 5 taken over, 0 running, 0 failed, 0 retried; 5/8 items"
+
+
 def test_while_the_output_is_written_its_bytes_count() -> None:
     progress = Progress(scheduled=1, bytes_concatenated=1_500_000, bytes_to_concatenate=3_000_000)
 

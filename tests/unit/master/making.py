@@ -12,7 +12,7 @@ from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.verdict import Errors
 
 
-def ledger(folder: Path, queue: Any, term: int) -> Ledger:
+def ledger(folder: Path, queue: Any, term: int, *, generation: int = 0) -> Ledger:
     """The books of a term that begins."""
     logs, mask = folder / "logs", Mask({})
-    return Ledger(folder, queue, term, TryReport(logs, mask, Summaries(logs)), Errors(mask))
+    return Ledger(folder, queue, term, TryReport(logs, mask, Summaries(logs)), Errors(mask), generation=generation)

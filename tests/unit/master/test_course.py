@@ -265,6 +265,13 @@ def test_a_job_whose_workers_never_get_ready_fails_with_what_they_said() -> None
     assert "no model" in end.failure.first_cause
 
 
+def test_no_more_runs_than_is_left() -> None:
+    """Agents tell what they hold a moment later than what they have done."""
+    progress = Progress(scheduled=8, listing_done=True, done=3)
+    course(progress).looked(1.0, nodes=1, running=9, lost=0)
+    assert progress.running == 5
+
+
 def test_time_that_redis_was_away_is_no_stall() -> None:
     found = course(Progress(), first_task_creation_timeout=10)
     found.moved(9.0)

@@ -233,7 +233,7 @@ def test_the_overview_and_its_table(tmp_path: Path) -> None:
     said = [line.partition(" ")[2] for line in path.read_text().splitlines()]
     assert said == [
         "No mini-batch is processed yet, of 5 so far; 0 are with a worker.",
-        "Processed 5 of 10 mini-batches in 20 s; 2 running, 1 failed, 0 tries repeated; estimated remaining 20 s.",
+        "Processed 5 of 10 mini-batches in 20 s; 2 running, 1 failed, 0 tries repeated; estimated remaining 19 s.",
         "Concatenation has not begun yet.",
         "Concatenated 5 of 10 bytes.",
     ]
@@ -242,8 +242,18 @@ def test_the_overview_and_its_table(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert [list(row.values())[1:] for row in rows] == [
         ["N/A", "5", "0", "0", "1.0", "N/A"],
-        ["10", "10", "5", "1", "20.0", "20.0"],
+        ["10", "10", "5", "1", "20.0", "19.0"],
     ]
+
+
+def test_the_time_that_is_left_is_told_at_the_speed_of_this_turn(tmp_path: Path) -> None:
+    """After a retry by the user most has been decided long ago."""
+    overview = Overview(tmp_path)
+    for decided, elapsed_s in ((900, 0.0), (900, 5.0), (910, 20.0), (1000, 90.0)):
+        overview.progress(Progress(scheduled=1000, listing_done=True, done=decided), elapsed_s)
+    (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
+    left = [line.rpartition("estimated remaining ")[2] for line in path.read_text().splitlines()]
+    assert left == ["unknown.", "unknown.", "180 s.", "0 s."]
 
 
 def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: Path) -> None:

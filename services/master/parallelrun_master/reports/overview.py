@@ -21,6 +21,8 @@ class Overview:
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
+        self._began: tuple[float, int] | None = None
+        """When this leader's turn was first told of, and how much was decided then."""
         self._table = logs / "sys" / "metrics" / f"{datetime.now(UTC):%Y%m%d%H%M%S}" / "progress.csv"
 
     def say(self, text: str) -> None:
@@ -31,9 +33,7 @@ class Overview:
 
     def progress(self, progress: Progress, elapsed_s: float) -> None:
         """Say how far the processing is."""
-        left_s = None
-        if progress.listing_done and progress.decided:
-            left_s = elapsed_s * (progress.scheduled - progress.decided) / progress.decided
+        left_s = self._left_s(progress, elapsed_s)
         self._add_row(progress, elapsed_s, left_s)
         total = f"{progress.scheduled:,}" + ("" if progress.listing_done else " so far")
         if not progress.decided:
@@ -45,6 +45,14 @@ class Overview:
             f"{progress.running:,} running, {progress.failed:,} failed, "
             f"{progress.retried:,} tries repeated; estimated remaining {left}."
         )
+
+    def _left_s(self, progress: Progress, elapsed_s: float) -> float | None:
+        """At the speed of this turn: what was decided in an earlier one, or another job, took none of its time."""
+        began_s, before = self._began = self._began or (elapsed_s, progress.decided)
+        decided, left = progress.decided - before, progress.scheduled - progress.decided
+        if progress.listing_done and progress.decided and not left:
+            return 0.0
+        return (elapsed_s - began_s) * left / decided if progress.listing_done and decided > 0 else None
 
     def concatenation(self, progress: Progress) -> None:
         """Say how far the output is."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.jobfolder import JobResult
+from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.reports.files import replace_text
@@ -22,8 +23,7 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpe
         "",
         f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
         f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
-        f"Items: {progress.items_scheduled:,} in all, {progress.items_done:,} succeeded, "
-        f"{progress.items_failed:,} failed.",
+        f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {progress.items_failed:,} failed.",
         f"Rows: {progress.rows:,}.",
     ]
     if spec.resume_from:
@@ -48,6 +48,13 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpe
         lines += ["", "The commonest errors:", *(line for signature in common for line in _told(signature))]
     lines += ["", "readme.txt says what is in the other files."]
     replace_text(logs / "job_result.txt", "\n".join(lines) + "\n")
+
+
+def _items(progress: Progress) -> str:
+    items = progress.items_done + progress.items_failed
+    if progress.decided < progress.scheduled and progress.items_scheduled <= items:
+        return f"{items:,} so far (a table's rows are known when they have been read)"
+    return f"{progress.items_scheduled:,} in all"
 
 
 def _order(result: JobResult, spec: JobSpec) -> str:

@@ -1,0 +1,42 @@
+"""What a leader knows of the nodes that get ready for its job."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.registry import NodeInfo
+from parallelrun_master.nodes import NodeWatch
+
+
+def info(node: str, slots: int, state: str = "ready") -> NodeInfo:
+    return NodeInfo(node=node, session="", host="h", pid=1, slots=slots, busy=0, state=state, version="0", started=0.0)
+
+
+def watch(*nodes: tuple[NodeInfo, bool], **settings: Any) -> NodeWatch:
+    registry: Any = SimpleNamespace(nodes=lambda: list(nodes))
+    reaped = SimpleNamespace(sessions=0, returned=0, given_up=0)
+    queue: Any = SimpleNamespace(reap=lambda **_: reaped)
+    spec = JobSpec.parse({"entry_script": "main.py", "inputs": "/data", **settings})
+    return NodeWatch(registry, queue, spec, SimpleNamespace(lease_ms=8000))  # type: ignore[arg-type]
+
+
+def test_a_node_makes_an_environment_until_a_worker_begins_or_nothing_more_is_heard() -> None:
+    nodes = watch()
+    nodes.prepares("a", 0.0)
+    nodes.prepares("b", 1.0)
+    assert nodes.preparing(2.0) == 2
+    nodes.has_prepared("a")
+    nodes.has_prepared("c")
+    assert nodes.preparing(3.0) == 1
+    assert nodes.preparing(100.0) == 0
+
+
+def test_workers_are_those_of_all_nodes_and_slots_those_that_take_more() -> None:
+    nodes = watch((info("a", 4), True), (info("b", 2, "draining"), True), (info("c", 9), False))
+    nodes.look()
+    assert (nodes.alive, nodes.slots, nodes.workers) == (2, 4, 6)
+    few = watch((info("a", 4), True), (info("b", 4), True), max_concurrency_per_instance=1)
+    few.look()
+    assert (few.slots, few.workers) == (2, 2)
