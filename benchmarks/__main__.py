@@ -23,6 +23,7 @@ BENCHMARKS = {
     "noop": "what a mini-batch costs when run() does nothing",
     "one_by_one": "the same, one mini-batch in flight for each worker",
     "hashing": "real work on 64 KB files, beside other systems",
+    "running": "what a cluster costs each second, idle and beside work",
     "many": "very many mini-batches in one job",
     "concatenation": "segments into one output, beside `cat`",
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",

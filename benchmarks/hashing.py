@@ -76,7 +76,8 @@ def run_ours(jobs: Jobs, folder: Path, files: int) -> Figures:
     done = jobs.run(folder, rows=files, mini_batch_size=_EACH)
     first = min(outcome.started for outcome in read_decisions(done.folder.path))
     last = max(log.stat().st_mtime for log in done.folder.path.glob("decisions.*"))  # the last commit, made durable
-    return {"wall_s": last - first, "cpu_s": done.cpu_s, "job_s": done.wall_s}
+    parts = {f"{name}_cpu_s": seconds for name, seconds in done.cpu_by.items()}
+    return {"wall_s": last - first, "cpu_s": done.cpu_s, "job_s": done.wall_s, **parts}
 
 
 def run_other(name: str, folder: Path, files: int) -> Figures:
@@ -113,4 +114,6 @@ def main(size: Size) -> dict[str, object]:
         key = "" if name == "ParallelRun" else name.split(".")[-1].lower().replace(" ", "_") + "_"
         last[f"{key}wall_s"] = f"{found.spread(name, 'wall_s').median:.2f}"
         last |= found.ratio("single loop", name, "cpu_s").fields(f"{key}cpu_efficiency", 3)
+    for part in ("agent", "workers", "redis", "master", "api", "concatenator"):
+        last[f"{part}_cpu_s"] = f"{found.spread('ParallelRun', f'{part}_cpu_s').median:.2f}"
     return last

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from benchmarks.measure import cpu_seconds
+from benchmarks.measure import cpu_seconds, own_cpu_seconds
 from parallelrun.client import Client
 from parallelrun.embedded.cluster import Cluster
 from parallelrun_core.jobfolder import JobFolder, JobResult
+
+NODE = "node1"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Run:
     cpu_s: float
     """Of all processes and Redis, until the last worker is gone."""
     cpu_by: dict[str, float]
-    """The same by service; `node1` with its workers, `master` with the job's leader."""
+    """The same by service: `agent` and its `workers`, `master` with the job's leader."""
 
 
 class Jobs:
@@ -52,8 +54,12 @@ class Jobs:
         self._scratch.cleanup()
 
     def cpu_by(self) -> dict[str, float]:
-        """CPU seconds that each service has used so far, with all its children."""
-        return {name: cpu_seconds([pid]) for name, pid in self.cluster.pids().items()}
+        """CPU seconds that each service has used so far, with all its children; `workers` are those of the node."""
+        pids = self.cluster.pids()
+        used = {name: cpu_seconds([pid]) for name, pid in pids.items()}
+        used["agent"] = own_cpu_seconds(pids[NODE])
+        used["workers"] = max(0.0, used.pop(NODE) - used["agent"])
+        return used
 
     def start(self, data: Path, **spec: Any) -> str:
         """Submit a job; returns its id."""

@@ -104,6 +104,12 @@ def cpu_seconds(pids: Iterable[int]) -> float:
     return total
 
 
+def own_cpu_seconds(pid: int) -> float:
+    """CPU that this process has used, without its children."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
 def peak_mb(pid: int) -> float:
     """The most memory (RSS) that a process has had since it began, MB; 0 when it is gone."""
     try:

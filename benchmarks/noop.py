@@ -81,7 +81,7 @@ def compare(mini_batches: int, rounds: int, *, look_ahead: bool, others: bool) -
             last |= found.spread(name, "per_s").fields(f"{key}per_s", 0)
             if key:
                 last |= found.ratio("ParallelRun", name, "per_s").fields(f"ratio_to_{key[:-1]}")
-    for part in ("node1", "redis", "master", "api"):
+    for part in ("agent", "workers", "redis", "master", "api"):
         last[f"{part}_us"] = f"{found.spread('ParallelRun', f'{part}_us').median:.1f}"
     return last
 

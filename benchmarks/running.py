@@ -1,0 +1,90 @@
+"""What a cluster of one node costs each second when its workers leave the CPUs alone: idle, and while a job runs.
+
+run() sleeps for half a second, so whatever is used goes to what stands beside the work: the API, the leader, Redis and
+the agent's looks at its workers. In turn: no job at all; a job for which nobody waits; one for whose end a client
+waits; one for which it asks version by version; one whose events it follows. Percent of one CPU, by service.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from benchmarks import Size, data
+from benchmarks.jobs import Jobs
+from benchmarks.measure import Comparison, Figures
+from parallelrun.errors import JobCanceled
+
+_FILES = 2_000
+_SCRIPT = "import time\n\ndef run(mini_batch):\n    time.sleep(0.5)\n    return mini_batch\n"
+_SPINE = ("api", "master", "redis")
+_SETTLE_S = 2.0
+
+
+def _wait(jobs: Jobs, job: str) -> None:
+    with jobs.cluster.client() as client, suppress(JobCanceled):
+        client.jobs.wait(job)
+
+
+def _watch(jobs: Jobs, job: str) -> None:
+    with jobs.cluster.client() as client, suppress(JobCanceled):
+        client.jobs.wait(job, on_progress=lambda _: None)
+
+
+def _follow(jobs: Jobs, job: str) -> None:
+    with jobs.cluster.client() as client:
+        for _ in client.jobs.events(job):
+            pass
+
+
+@contextmanager
+def _running(jobs: Jobs, folder: Path, watch: Callable[[Jobs, str], None] | None) -> Iterator[None]:
+    job = jobs.start(folder, mini_batch_size=1)
+    watcher = threading.Thread(target=watch, args=(jobs, job)) if watch else None
+    if watcher:
+        watcher.start()
+    while not jobs.client.jobs.get(job).progress.running:
+        time.sleep(0.1)
+    yield
+    jobs.client.jobs.cancel(job)
+    if watcher:
+        watcher.join()
+
+
+def _measure(jobs: Jobs, seconds: float) -> Figures:
+    time.sleep(_SETTLE_S)  # what a job's beginning costs is another matter
+    before, began = jobs.cpu_by(), time.perf_counter()
+    time.sleep(seconds)
+    passed = time.perf_counter() - began
+    used = {name: 100 * (cpu_s - before[name]) / passed for name, cpu_s in jobs.cpu_by().items()}
+    return {"api_leader_redis": sum(used[name] for name in _SPINE), **used}
+
+
+def main(size: Size) -> dict[str, object]:
+    """Measure; returns what the last line says."""
+    rounds, seconds = {"tiny": (1, 0.5), "quick": (3, 8.0), "full": (3, 30.0)}[size]
+    folder = data.files(_FILES)
+    with Jobs(_SCRIPT) as jobs:
+
+        def job(watch: Callable[[Jobs, str], None] | None = None) -> Figures:
+            jobs.settle()
+            with _running(jobs, folder, watch):
+                return _measure(jobs, seconds)
+
+        systems: dict[str, Callable[[], Figures]] = {
+            "idle": lambda: _measure(jobs, seconds),
+            "job": job,
+            "job, waited for": lambda: job(_wait),
+            "job, watched": lambda: job(_watch),
+            "job, followed": lambda: job(_follow),
+        }
+        found = Comparison(systems).run(rounds)
+    print("percent of one CPU")
+    print(found.table())
+    last: dict[str, object] = {"rounds": rounds, "seconds": seconds}
+    for name in systems:
+        last |= found.spread(name, "api_leader_redis").fields(name.replace(", ", "_").replace(" ", "_") + "_percent", 1)
+    return last
