@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from parallelrun_core.spec import JobSpec
 
 _LONG_POLL_S: Final = 20.0
+_NO_VERSION: Final = 2**53 - 1
+"""Above every version of a job: who knows it already is told of the end only."""
 _PAGE: Final = 200
 _UPLOAD_TIMEOUT_S: Final = 300.0
 
@@ -200,14 +202,15 @@ class Jobs:
                 on_progress(job)
             if job.has_ended:
                 break
-            job = self._next_version(job, deadline)
+            job = self._wait_for(job, deadline, since=job.version if on_progress else _NO_VERSION)
         if raise_on_failure and job.state == "failed":
             raise JobFailed(job)
         if raise_on_failure and job.state == "canceled":
             raise JobCanceled(job)
         return job
 
-    def _next_version(self, job: Job, deadline: float | None) -> Job:
+    def _wait_for(self, job: Job, deadline: float | None, *, since: int) -> Job:
+        """The job when its version is above `since`, when it has ended, or after a while."""
         while True:
             left_s = _LONG_POLL_S if deadline is None else deadline - time.monotonic()
             if left_s <= 0:
@@ -217,11 +220,11 @@ class Jobs:
                 "GET",
                 job_path(job.id),
                 idempotent=True,
-                params={"wait": f"{wait_s:.3f}", "since": str(job.version)},
+                params={"wait": f"{wait_s:.3f}", "since": str(since)},
                 read_timeout_s=wait_s + 10,
             )
             newer = as_model(answer, Job)
-            if newer.version != job.version or newer.has_ended:
+            if newer.version != since or newer.has_ended:
                 return newer
 
 

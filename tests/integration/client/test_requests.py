@@ -231,6 +231,17 @@ def test_waiting_polls_long_and_tells_of_progress(api: FakeApi, client: Client) 
     assert [request.query.get("since") for request in api.requests] == [None, "3", "3", "4", "4"]
 
 
+def test_waiting_for_the_end_alone_is_not_answered_for_less(api: FakeApi, client: Client) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), Answer.of({**JOB, "version": 4}), Answer.of(COMPLETED))
+
+    assert client.jobs.wait("job_1").state == "completed"
+
+    first, *others = [request.query.get("since") for request in api.requests]
+    assert first is None
+    assert len(others) == 2
+    assert all(int(since or 0) > 10**12 for since in others), "no job ever has such a version"
+
+
 @pytest.mark.parametrize("state, kind", [("failed", JobFailed), ("canceled", JobCanceled)])
 def test_waiting_raises_for_a_job_without_a_result(
     api: FakeApi, client: Client, state: str, kind: type[JobFailed] | type[JobCanceled]
