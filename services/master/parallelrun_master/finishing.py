@@ -15,11 +15,12 @@ from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_f
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.leader_queue import Concatenated
 from parallelrun_core.store.registry import JobFailure
-from parallelrun_master.term import IDLE_MS, Term
+from parallelrun_master.term import Term
 
 _LEAVE_S = 45.0
 _AGAIN_S = 15.0
 _FIRST_PAUSE_S = 0.25
+_LOOK_MS = 100
 
 
 class Finishing:
@@ -126,7 +127,7 @@ class Finishing:
 
     def _read(self) -> Concatenated | None:
         """Wait for news. Nothing can be decided any more; what still comes is about workers and the output."""
-        news = self._term.ledger.read(block_ms=IDLE_MS)
+        news = self._term.ledger.read(block_ms=_LOOK_MS)
         if self._term.tick(time.monotonic()):
             self._term.queue.reap(max_lost=self._term.spec.lost_leases, max_lease_ms=self._term.settings.lease_ms)
         return next((entry.concatenated for entry in news if entry.concatenated is not None), None)

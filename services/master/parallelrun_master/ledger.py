@@ -19,7 +19,7 @@ from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
 from parallelrun_master.verdict import Errors, Signature
 
-_SYNC_EVERY_S = 0.02
+_SYNC_EVERY_S = 0.1
 _MOST_TOLD = 50_000
 
 

@@ -12,19 +12,19 @@ from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.leader_queue import News
+from parallelrun_core.store.leader_queue import MAX_NEWS, News
 from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.course import Course, End
 from parallelrun_master.inputs import changed_inputs
 from parallelrun_master.nodes import NodeWatch
+from parallelrun_master.pace import Pace
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import Publisher, Scheduler
 from parallelrun_master.speculation import Speculation
-from parallelrun_master.term import IDLE_MS, Term
+from parallelrun_master.term import Term
 from parallelrun_master.verdict import Signature
 
 _SLICE_S = 0.005
-_GATHER_S = 0.01
 
 
 class Processing:
@@ -38,6 +38,7 @@ class Processing:
         self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided)
         self._nodes = NodeWatch(term.registry, term.queue, term.spec, term.settings)
         self._course = Course(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
+        self._pace = Pace(term.ledger.progress, time.monotonic())
         self._speculation = Speculation() if term.spec.speculative_execution else None
 
     def run(self) -> None:
@@ -73,9 +74,12 @@ class Processing:
         """List a little, publish what there is room for, enter what came in; whether the job has left this state."""
         busy = self._schedule()
         published = self._publisher.step(self._scheduler.mini_batches)
-        news = self._ledger.read(block_ms=None if busy or published else IDLE_MS)
-        if news and not busy and not published:
-            time.sleep(_GATHER_S)  # whoever comes in this while shares one entry, one sync, one round trip
+        now = time.monotonic()
+        waits = not busy and not published
+        news = self._ledger.read(block_ms=self._term.ms_to_tick(now) if waits else None)
+        if waits and 0 < len(news) < MAX_NEWS:
+            # Whatever comes in this while shares one reading, one sync, one round trip.
+            time.sleep(self._pace.gather_s(sum(len(entry.outcomes) for entry in news), now))
         now = time.monotonic()
         self._enter(news, now)
         self._ledger.settle(now, at_once=not news)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from parallelrun_master.settings import MasterSettings
 
-IDLE_MS = 100
-_TICK_S = 0.2
+_TICK_S = 0.5
+_TICKS_PER_LEASE = 10
 _AWAY_S = 60.0
 
 
@@ -53,6 +53,7 @@ class Term:
         self.began = time.monotonic()
         self._token = secrets.token_hex(16)
         self._tick_at = 0.0
+        self._tick_s = min(_TICK_S, min(settings.leader_seconds, settings.lease_seconds) / _TICKS_PER_LEASE)
         self._run_id = ""
         self._shown = b""
 
@@ -103,9 +104,13 @@ class Term:
         """
         if now < self._tick_at:
             return False
-        self._tick_at = now + _TICK_S
+        self._tick_at = now + self._tick_s
         self.queue.renew(self._token, ttl_ms=self.settings.leader_ms)
         return True
+
+    def ms_to_tick(self, now: float) -> int:
+        """How long there is nothing to do, unless something comes in."""
+        return max(1, int(1000 * (self._tick_at - now)))
 
     def state(self) -> JobState | None:
         """The job's state, as Redis has it."""

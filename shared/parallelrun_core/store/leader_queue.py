@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MAX_MESSAGES = 1000
 """Messages in one publishing call: Lua can't unpack much more in one command."""
 
+MAX_NEWS = 200
+"""Entries of the outcome stream that are read at once."""
 
 PhaseName = Literal["INIT", "SHUTDOWN"]
 
@@ -152,7 +154,7 @@ class LeaderQueue:
             return Published(int(rest[0]), 0, 0)
         return Published(first + len(messages), int(rest[0]), int(rest[1]))
 
-    def news(self, after: bytes, *, block_ms: int | None, count: int = 200) -> list[News]:
+    def news(self, after: bytes, *, block_ms: int | None, count: int = MAX_NEWS) -> list[News]:
         """Entries of the outcome stream behind `after`; waits for the first when `block_ms` is given."""
         answer: Any = self._redis.xread({self._keys.outcomes: after}, count=count, block=block_ms)
         return [self._decode(entry_id, fields) for _, entries in answer or () for entry_id, fields in entries]

@@ -1,0 +1,35 @@
+"""How long to let news gather before they are entered. Pure arithmetic, no I/O.
+
+Each look at the news costs a round trip, a sync and another round trip, whether it brings one outcome or a thousand.
+While much is left to do nobody waits for a single outcome; when little is, the end of the job does.
+"""
+
+from __future__ import annotations
+
+from parallelrun_core.progress import Progress
+
+_LEAST_S = 0.01
+_MOST_S = 0.1
+_SHARE = 0.05
+"""Of the time that the rest of the job seems to take."""
+
+
+class Pace:
+    """How fast mini-batches are decided.
+
+    Args:
+        progress: of the job; kept up to date by others.
+    """
+
+    def __init__(self, progress: Progress, now: float) -> None:
+        self._progress = progress
+        self._began = now
+
+    def gather_s(self, arrived: int, now: float) -> float:
+        """How long to wait for more, when so many outcomes have come in that are not entered yet."""
+        decided = self._progress.decided + arrived
+        left = self._progress.scheduled - decided
+        if left <= 0 or not decided:
+            return 0.0
+        left_s = (now - self._began) * left / decided
+        return min(_MOST_S, max(_LEAST_S, _SHARE * left_s))
