@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import time
@@ -51,4 +52,4 @@ def new_session(node: str) -> str:
 
 def new_nonce() -> str:
     """64 random bits that make the tokens of one lease call unlike all others."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()

@@ -8,7 +8,7 @@ run out by then.
 from __future__ import annotations
 
 import os
-import selectors
+import select
 import signal
 import socket
 import time
@@ -36,8 +36,13 @@ log = logger()
 _RETRY_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 _ANSWER_S = 5.0
 _LEAST_ANSWER_S = 0.02
-_MAX_POLL_S = 0.1
-_BUSY_POLL_S = 0.02
+_LEAST_NAP_S = 0.005
+_CHECK_EVERY_S = 0.05
+_CHECKS_PER_LEASE = 40
+_LOOK_ANYWAY_S = 0.25
+"""How often a node looks for work that has no room for any: the job that it works for may have ended."""
+_DROWSY_AFTER_S = 5.0
+_DROWSY_LOOK_S = 0.2
 
 
 class Agent:
@@ -47,7 +52,8 @@ class Agent:
         self._settings = settings
         self._redis: Redis = connect(settings.redis_url, one_connection=True)
         self._registry = Registry(self._redis)
-        self._selector = selectors.DefaultSelector()
+        self._epoll = select.epoll()
+        self._callbacks: dict[int, Callable[[], object]] = {}
         self._watch = Watch(self._add, self._remove, gpus=GpuPool(find_gpus(settings.gpus)))
         self._jobs: dict[str, NodeJob] = {}
         self._id = new_session(settings.node)
@@ -58,6 +64,10 @@ class Agent:
         self._beat_at = 0.0
         self._told_state = ""
         self._look_at = 0.0
+        self._look_by = 0.0
+        self._check_s = min(_CHECK_EVERY_S, settings.poll_seconds, settings.lease_seconds / _CHECKS_PER_LEASE)
+        self._check_at = 0.0
+        self._had_work = time.monotonic()
         self._limit_s = 0.0
         self._wake, self._wake_end = os.pipe()
         os.set_blocking(self._wake, False)
@@ -66,10 +76,12 @@ class Agent:
         fresh_folder(settings.local_folder)
 
     def _add(self, fd: int, callback: Callable[[], object]) -> None:
-        self._selector.register(fd, selectors.EVENT_READ, callback)
+        self._epoll.register(fd, select.EPOLLIN)
+        self._callbacks[fd] = callback
 
     def _remove(self, fd: int) -> None:
-        self._selector.unregister(fd)
+        self._epoll.unregister(fd)
+        del self._callbacks[fd]
 
     def stop(self, *_: object) -> None:
         """Finish what runs, return the rest, leave. Safe to call from a signal handler."""
@@ -87,9 +99,10 @@ class Agent:
         end_leftovers(self._settings.local_folder)
         drain_by = float("inf")
         while True:
-            for key, _ in self._selector.select(self._pause()):
-                if key.fd in self._selector.get_map():  # an earlier callback may have closed it
-                    key.data()
+            self._nap()
+            for fd, _ in self._epoll.poll(self._pause()):
+                if (callback := self._callbacks.get(fd)) is not None:  # an earlier one may have closed it
+                    callback()
             now = time.monotonic()
             if self._draining and drain_by == float("inf"):
                 drain_by = now + self._settings.grace_seconds + 5
@@ -97,29 +110,43 @@ class Agent:
                 self._beat_at = 0.0
                 for job in self._jobs.values():
                     job.drain(self._settings.grace_seconds, now)
-            for job in self._jobs.values():
-                job.check_time(now)
+            if now >= self._check_at:
+                self._check_at = now + self._check_s
+                for job in self._jobs.values():
+                    job.check_time(now)
             if now >= self._retry_at:
                 self._talk(now)
             if self._draining and (not self._jobs or now > drain_by):
                 break
         self._leave()
 
+    def _nap(self) -> None:
+        """Let answers gather while all workers have enough to do: each waking costs as much as several answers."""
+        nap_s = min((job.machine.nap_s for job in self._jobs.values()), default=0.0)
+        if nap_s > _LEAST_NAP_S and not self._draining:
+            time.sleep(max(0.0, min(nap_s, self._check_at - time.monotonic())))
+
     def _pause(self) -> float:
         """How long to wait for an event, at most."""
-        busy = self._draining or any(job.workers for job in self._jobs.values())
-        pause = min(self._settings.poll_seconds, _BUSY_POLL_S if busy else _MAX_POLL_S)
-        report_by = min((job.machine.report_by for job in self._jobs.values()), default=float("inf"))
-        return max(0.0, min(pause, report_by - time.monotonic()))
+        if self._failures:
+            until = min(self._retry_at, self._check_at)
+        elif self._jobs or self._draining:
+            until = self._check_at
+            for job in self._jobs.values():
+                until = min(until, job.machine.report_by)
+        else:
+            until = min(self._look_at, self._beat_at)
+        return max(0.0, until - time.monotonic())
 
     def _talk(self, now: float) -> None:
         try:
             self._limit_wait()
             if self._failures:
                 self._come_back()
-            if now >= self._beat_at or self._state() != self._told_state:
-                self._beat()
-                self._told_state = self._state()
+            state = self._state()
+            if now >= self._beat_at or state != self._told_state:
+                self._beat(state)
+                self._told_state = state
                 self._beat_at = now + self._settings.lease_seconds / 4
             for job in list(self._jobs.values()):
                 if job.turn_due(now):
@@ -127,21 +154,36 @@ class Agent:
                     job.turn(time.monotonic())  # the calls before this one may have taken their time
                 if job.is_over:
                     self._forget(job)
-            if now >= self._look_at and not self._draining:
+            if now >= self._look_at and not self._draining and (now >= self._look_by or self._has_room()):
                 self._limit_wait()
                 self._look_for_work(now)
-                self._look_at = now + self._settings.poll_seconds
+                self._look_at, self._look_by = now + self._look_every_s(now), now + _LOOK_ANYWAY_S
         except CONNECTION_ERRORS as error:
             if not self._failures:
                 log.warning("redis_away", error=str(error))
             self._retry_at = now + _RETRY_S[min(self._failures, len(_RETRY_S) - 1)]
             self._failures += 1
 
+    def _has_room(self) -> bool:
+        """A worker more could be put to work here."""
+        busy = sum(not worker.ready or bool(worker.line) for job in self._jobs.values() for worker in job.workers)
+        return busy < self._settings.slots
+
+    def _look_every_s(self, now: float) -> float:
+        """How soon to look for work again: a node that has had none for a while is in no hurry."""
+        if self._jobs:
+            self._had_work = now
+        drowsy = now - self._had_work > _DROWSY_AFTER_S
+        return max(self._settings.poll_seconds, _DROWSY_LOOK_S) if drowsy else self._settings.poll_seconds
+
     def _limit_wait(self) -> None:
         """No call may outlast the trust in a lease: while it waits, nobody ends the workers whose time is up."""
         now = time.monotonic()
-        trusted_s = min((job.machine.trusted_s(now) for job in self._jobs.values() if job.workers), default=_ANSWER_S)
-        limit_s = max(_LEAST_ANSWER_S, min(trusted_s, _ANSWER_S))
+        limit_s = _ANSWER_S
+        for job in self._jobs.values():
+            if job.workers:
+                limit_s = min(limit_s, job.machine.trusted_s(now))
+        limit_s = max(_LEAST_ANSWER_S, limit_s)
         if limit_s != self._limit_s:
             limit_wait(self._redis, limit_s)
             self._limit_s = limit_s
@@ -150,12 +192,12 @@ class Agent:
         run_id = server_run_id(self._redis)
         for job in self._jobs.values():
             job.reassert()
-        self._beat()  # a server that can't write, for want of memory or disk, isn't back
+        self._beat(self._state())  # a server that can't write, for want of memory or disk, isn't back
         log.info("redis_back", run_id=run_id, failures=self._failures)
         self._failures = 0
         self._beat_at = 0.0
 
-    def _beat(self) -> None:
+    def _beat(self, state: str) -> None:
         settings = self._settings
         self._registry.beat(
             NodeInfo(
@@ -165,7 +207,7 @@ class Agent:
                 pid=os.getpid(),
                 slots=settings.slots,
                 busy=sum(len(job.workers) for job in self._jobs.values()),
-                state=self._state(),
+                state=state,
                 version=version("parallelrun"),
                 started=self._started,
                 jobs=sorted(self._jobs),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from parallelrun_core.telemetry import logger
 
 log = logger()
 
-_GATHER_S = 0.005
+_GATHER_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,7 @@ class Committer:
         self._waiting: deque[Candidate] = deque()
         self._closing: deque[int] = deque()
         self._stopped = False
+        self._is_wanted = False
         self._news = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="committer", daemon=True)
         self._thread.start()
@@ -61,6 +61,13 @@ class Committer:
         with self._news:
             self._waiting.append(candidate)
             if len(self._waiting) == 1:  # otherwise the thread knows already
+                self._news.notify()
+
+    def hurry(self) -> None:
+        """Somebody waits for what was added: gather no longer."""
+        if self._waiting and not self._is_wanted:
+            with self._news:
+                self._is_wanted = True
                 self._news.notify()
 
     def close_part(self, part_fd: int) -> None:
@@ -81,9 +88,9 @@ class Committer:
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._waiting or self._closing or self._stopped)
-            if not self._stopped:
-                time.sleep(_GATHER_S)  # nobody waits for this group yet, and the next results share its syncs
-            with self._news:
+                # Nobody waits for this group yet, and the next results share its syncs.
+                self._news.wait_for(lambda: self._is_wanted or self._stopped, _GATHER_S)
+                self._is_wanted = False
                 group, self._waiting = list(self._waiting), deque()
                 closing, self._closing = list(self._closing), deque()
             if group:
@@ -116,7 +123,7 @@ class Committer:
         """Those whose part file reaches as far as the worker says: the script may have closed or cut it."""
         if not failpoints.enabled("commit.check_rows"):
             return group
-        sizes = {each.part_fd: os.fstat(each.part_fd).st_size for each in group if each.outcome.length}
+        sizes = {fd: os.fstat(fd).st_size for fd in {each.part_fd for each in group if each.outcome.length}}
         good = []
         for each in group:
             outcome = each.outcome

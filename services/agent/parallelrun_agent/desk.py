@@ -14,7 +14,7 @@ from parallelrun_agent.worker import NEVER, Worker
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.agent_queue import Delivery, Reports
 
-_REPORT_WITHIN_S = 0.005
+_REPORT_WITHIN_S = 0.1
 
 
 class Desk:
@@ -34,7 +34,7 @@ class Desk:
         return len(self.held) - len(self.reports)
 
     def report_by(self, *, busy: bool) -> float:
-        """When what there is to report must be reported: soon, so that the turn which leases can carry it, too."""
+        """When what there is to report must be reported. Until then, a turn that leases anyway can carry it, too."""
         if not self.reports:
             return NEVER
         return self._reports_since + (_REPORT_WITHIN_S if busy else 0.0)

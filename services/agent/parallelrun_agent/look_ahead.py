@@ -6,13 +6,14 @@ within a blink. As soon as they are long, it gets one at a time, and every node 
 
 from __future__ import annotations
 
-HORIZON_S = 0.02
+HORIZON_S = 0.1
 """How much work may wait behind the one that runs."""
 MAX_DEPTH = 256
-SLOW_HEAD_S = 0.05
+SLOW_HEAD_S = 0.1
 """A head that runs longer than this has surprised us: what waits behind it is taken back."""
 
 _RISE, _FALL = 0.5, 0.1
+_FORGET = 0.02
 
 
 class LookAhead:
@@ -21,18 +22,18 @@ class LookAhead:
     def __init__(self, *, enabled: bool) -> None:
         self._enabled = enabled
         self._run_s: float | None = None
+        self.shortest_s = 0.0
+        """About the shortest of late."""
+        self.depth = 1
+        """How many a worker may have in hand, the running one included."""
 
     def observe(self, run_s: float) -> None:
         """Take note of one run(). Long ones are believed quickly, short ones slowly."""
         if self._run_s is None:
-            self._run_s = run_s
+            self._run_s = self.shortest_s = run_s
         else:
             weight = _RISE if run_s > self._run_s else _FALL
             self._run_s += weight * (run_s - self._run_s)
-
-    @property
-    def depth(self) -> int:
-        """How many a worker may have in hand, the running one included."""
-        if not self._enabled or self._run_s is None:
-            return 1
-        return max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))
+            self.shortest_s = min(run_s, self.shortest_s + _FORGET * (run_s - self.shortest_s))
+        if self._enabled:
+            self.depth = max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))

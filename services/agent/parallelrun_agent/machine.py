@@ -85,6 +85,17 @@ class JobMachine:
     def report_by(self) -> float:
         return self.desk.report_by(busy=self.staff.is_busy)
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing runs here and nothing is known to be there to run: what is not reported yet is waited for."""
+        return not (self._is_open and self.ready) and not self.desk.backlog and not self.staff.is_busy
+
+    @property
+    def nap_s(self) -> float:
+        """How long no worker will run dry: as long as half of the shortest line takes if each is among the quickest."""
+        lines = [len(worker.line) for worker in self.staff.able()]
+        return (min(lines) - 1) * self._look_ahead.shortest_s / 2 if lines else 0.0
+
     def look_again(self) -> None:
         """Take the next turn at once, to see whether the job has ended."""
         self._turn_by = 0.0
@@ -166,8 +177,9 @@ class JobMachine:
         """
         since_s = now - worker.line.head_since
         entry = worker.line.answered(mini_batch, now)
-        # Several answers may be heard at one moment: none took less time than the worker says.
-        elapsed_s = max(since_s, answer.run_s + entry.load_s)
+        elapsed_s = answer.run_s + entry.load_s
+        if not worker.line:  # otherwise it may have been at the next one for a while before it was heard
+            elapsed_s = max(since_s, elapsed_s)
         self._look_ahead.observe(answer.run_s + entry.load_s)
         self._conclude(entry, worker, answer, elapsed_s)
 

@@ -178,6 +178,8 @@ class NodeJob:
                     log.warning(command.why, job_id=self.job_id, session=self.session, held=command.held)
                     self._close_session()
                     self._open_session()
+        if self.machine.is_at_rest:
+            self._committer.hurry()
 
     def _deliver(self, worker: Worker, entry: InHand) -> None:
         try:

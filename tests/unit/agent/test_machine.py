@@ -544,11 +544,28 @@ def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> No
     assert turn.mode == "leave"
 
 
-def test_no_answer_has_taken_less_time_than_its_worker_says() -> None:
+def test_an_answer_has_taken_the_time_until_it_was_heard_or_what_its_worker_says_where_others_wait_behind() -> None:
     node, worker = at_work(1, 2)
-    node.answered(worker, 1, Answer(run_s=0.25), 100.5)
-    node.answered(worker, 2, Answer(run_s=0.25), 100.5)  # heard at the same moment
-    assert [command.outcome.elapsed_s for command in take(node, Commit)] == [0.5, 0.25]
+    node.answered(worker, 1, Answer(run_s=0.25), 100.5)  # the worker may have been at the next one for a while
+    node.answered(worker, 2, Answer(run_s=0.25), 101.0)
+    assert [command.outcome.elapsed_s for command in take(node, Commit)] == [0.25, 0.5]
+
+
+def test_no_answer_has_taken_less_time_than_its_worker_says() -> None:
+    node, worker = at_work(1)
+    node.answered(worker, 1, Answer(run_s=0.25), 100.0)
+    assert [command.outcome.elapsed_s for command in take(node, Commit)] == [0.25]
+
+
+def test_a_node_naps_only_while_every_worker_has_enough_to_do() -> None:
+    node, worker = at_work(1, 2, 3)
+    assert node.nap_s == pytest.approx(0.001)  # half of the time that what waits may take
+    node.answered(worker, 1, Answer(run_s=0.02), 100.02)
+    assert node.nap_s == pytest.approx(0.0006, rel=0.2)  # what waits may be as quick as any before
+    node.answered(worker, 2, Answer(run_s=0.02), 100.04)
+    assert node.nap_s == 0.0
+    node.answered(worker, 3, Answer(run_s=0.02), 100.06)
+    assert node.nap_s <= 0.0
 
 
 def test_the_head_alone_is_charged_for_a_death() -> None:
