@@ -23,6 +23,8 @@ class Speed:
         items = progress.items_done + progress.items_failed
         if self._samples and items < self._samples[-1][1]:
             self._samples.clear()  # a retry by the user: counting begins anew
+        if progress.resumed and progress.done <= progress.resumed:
+            self._samples.clear()  # what was taken over from another job took no time
         self._samples.append((now, items))
         # One sample from before the window stays: the window's first change is measured from there.
         while len(self._samples) > 2 and self._samples[1][0] < now - WINDOW_S:

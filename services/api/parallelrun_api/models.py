@@ -169,6 +169,7 @@ class MiniBatch(_Answer):
     id: int
     status: Literal["done", "failed", "running", "ready"]
     tries: int | None = None
+    """Since the job began, or was last reopened."""
     node: str | None = None
     process: str | None = None
     items: int | None = None

@@ -124,6 +124,16 @@ def test_a_job_that_stands_still_is_seen_to_slow_down() -> None:
     assert speed.items_per_s(100) == 1
 
 
+def test_what_was_taken_over_took_no_time() -> None:
+    speed = Speed()
+    speed.add(0, Progress())
+    for second in range(10, 21):
+        items = 900 + second - 10
+        speed.add(second, Progress(done=items, resumed=900, items_done=items, items_scheduled=1000, listing_done=True))
+    assert speed.items_per_s(20) == pytest.approx(1)
+    assert speed.left_s(20, Progress(items_done=910, items_scheduled=1000, listing_done=True)) == pytest.approx(90)
+
+
 def test_nothing_is_said_while_it_is_too_early() -> None:
     speed = Speed()
     assert speed.items_per_s(0) is None
