@@ -1,8 +1,8 @@
 """Takes over what a job that has ended has finished, for a new job that does the rest (reference §1.4, `resume_from`).
 
 Plan, decisions and rows come along: the manifest as it is, open or closed, so that mini-batches keep their ids; the
-decisions that are `done`; the part files that these name, as hard links where the file system has them. Nothing of the
-earlier job changes, and it may be deleted afterwards.
+decisions that are `done`; the part files that these name, and rows that were grouped by keys, as hard links where the
+file system has them. Nothing of the earlier job changes, and it may be deleted afterwards.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ def adopt(earlier: JobFolder, folder: Path) -> Resumed:
     for path in (earlier.path / PLANS, *earlier.path.glob("schema.*.json")):
         if path.exists():
             _copy(path, folder / path.name)
+    for groups in earlier.path.glob("shuffled.*"):
+        _take_groups(groups, folder / groups.name)
     sync_folder(folder / "parts")
     sync_folder(folder)
     return taken
@@ -84,6 +86,14 @@ def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resu
     return Resumed(job_id=earlier.job_id, mini_batches=decided.done, rows=decided.rows, bytes=parts.bytes)
 
 
+def _take_groups(source: Path, target: Path) -> None:
+    """Rows that were grouped by keys, whole as they are."""
+    target.mkdir()
+    for path in source.iterdir():
+        _link(path, target / path.name)
+    sync_folder(target)
+
+
 class _Parts:
     """The part files of the earlier job that have been taken so far, with their sizes."""
 
@@ -107,12 +117,7 @@ class _Parts:
     def _link(self, name: str, mini_batch: int) -> int:
         source, target = self._earlier.parts / name, self._target / name
         try:
-            try:
-                os.link(source, target)
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
-                _copy(source, target)
+            _link(source, target)
         except FileNotFoundError as error:
             raise self._gone(name, mini_batch) from error
         return target.stat().st_size
@@ -122,6 +127,15 @@ class _Parts:
             f"Job {self._earlier.job_id} can't be taken over: the rows of its mini-batch {mini_batch} are not in "
             f"parts/{name} any more."
         )
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _copy(source, target)
 
 
 def _copy(source: Path, target: Path) -> None:

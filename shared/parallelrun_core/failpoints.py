@@ -23,6 +23,8 @@ POINTS: Final = {
     "lead.acquired": "master",
     "schedule.before_sync": "master",
     "schedule.closed": "master",
+    "shuffle.before_rename": "master",
+    "shuffle.after_rename": "master",
     "publish.before": "master",
     "publish.after": "master",
     "turn.before": "agent",

@@ -17,8 +17,8 @@ from tests.cluster import Cluster
 pytestmark = pytest.mark.chaos
 
 ROOT = Path(__file__).parents[2]
-OF_FEW = "adopt.before_rename"
-"""A step of jobs with `resume_from` only."""
+OF_FEW = ("adopt.before_rename", "shuffle.before_rename", "shuffle.after_rename")
+"""Steps of jobs with `resume_from`, and of those whose rows are grouped by keys (tests/integration/test_shuffle.py)."""
 IN_THE_DISK_PATH = [name for name in POINTS if name.startswith("commit.") or name.endswith(".before_sync")]
 
 
@@ -69,7 +69,7 @@ def submit_over_http(cluster: Cluster, spec: dict[str, object]) -> str:
     return found[0]
 
 
-@pytest.mark.parametrize("point", [name for name in POINTS if name != OF_FEW])
+@pytest.mark.parametrize("point", [name for name in POINTS if name not in OF_FEW])
 def test_a_process_that_dies_at_this_step_costs_nothing(point: str, tmp_path: Path) -> None:
     run_with(point, "kill", tmp_path / "reached", api=POINTS[point] == "api")
 
@@ -81,7 +81,7 @@ def test_a_disk_that_fails_at_this_step_costs_nothing(point: str, tmp_path: Path
 
 def test_an_api_that_dies_while_a_job_takes_over_from_another_leaves_no_half_job(tmp_path: Path) -> None:
     reached = tmp_path / "reached"
-    with Cluster(slots=2, lease_s=0.8, leader_s=0.8, failpoints=f"{OF_FEW}=kill:{reached}", api=True) as cluster:
+    with Cluster(slots=2, lease_s=0.8, leader_s=0.8, failpoints=f"{OF_FEW[0]}=kill:{reached}", api=True) as cluster:
         marks = cluster.home / "marks"
         marks.mkdir()
         settings: dict[str, Any] = {

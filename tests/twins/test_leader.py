@@ -25,6 +25,7 @@ from parallelrun_master.input_cuts import Known
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog
+from parallelrun_master.shuffling import Shuffle
 from parallelrun_master.table_cutting import TableCutter
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
@@ -42,14 +43,28 @@ from tests.unit.master import test_course as course
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
 from tests.unit.master import test_reports as reports
+from tests.unit.master import test_shuffling as shuffles
 from tests.unit.tables import test_round_trips as round_trips
 
 if TYPE_CHECKING:
     from redis import Redis
 
 PIECES = TableCutter.pieces
+BEGIN_SHUFFLE = Shuffle.__init__
 
 # The leader
+
+
+def test_half_a_shuffle_that_is_taken_as_whole_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rename: the rows are grouped where they will be read."""
+
+    def in_place(self: Shuffle, *args: Any) -> None:
+        BEGIN_SHUFFLE(self, *args)
+        self._own = self._target
+
+    monkeypatch.setattr(Shuffle, "__init__", in_place)
+    with damage():
+        shuffles.test_only_a_whole_shuffle_counts(tmp_path, monkeypatch)
 
 
 def test_forgetting_before_the_sync_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from parallelrun_master import record_scan
+from parallelrun_worker.shuffle.chunks import Records
 from parallelrun_worker.tables import text
 from tests.twins.sabotage import always, damage
+from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_round_trips as round_trips
 
 
@@ -22,3 +24,13 @@ def test_quotes_that_are_only_counted_are_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(record_scan, "_are_in_place", always(True))
     with damage():
         round_trips.test_whatever_text_is_cut_the_same_rows_come_out()
+
+
+def test_keys_that_are_read_beside_nulls_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a second reading of the rows that have a value: whole numbers beside nulls are floats."""
+    whole = Records.frame
+    monkeypatch.setattr(
+        Records, "frame", lambda self, wanted=None: whole(self) if wanted is None else whole(self).iloc[wanted]
+    )
+    with damage():
+        grouping.test_each_row_is_once_in_the_group_of_its_keys()

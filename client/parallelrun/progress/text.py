@@ -31,7 +31,7 @@ def describe(state: str, progress: Progress, *, items_per_s: float | None, left_
     if state == "finalizing":
         return f"{state}: {_written(progress)}" if progress.bytes_to_concatenate else state
     if not progress.scheduled:
-        return state
+        return f"{state}: {_shuffled(progress)}" if progress.bytes_to_shuffle else state
     words = [f"{state}: {mini_batches(progress)} mini-batches", *counts(progress)]
     return ", ".join(words) + "; " + ", ".join(pace(progress, items_per_s=items_per_s, left_s=left_s))
 
@@ -69,6 +69,10 @@ def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None)
 
 def _written(progress: Progress) -> str:
     return f"{size(progress.bytes_concatenated)} of {size(progress.bytes_to_concatenate)} written"
+
+
+def _shuffled(progress: Progress) -> str:
+    return f"shuffling: {size(progress.bytes_shuffled)} of {size(progress.bytes_to_shuffle)}"
 
 
 def rate(per_s: float) -> str:

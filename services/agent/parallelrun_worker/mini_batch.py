@@ -119,6 +119,8 @@ class Loader:
             found.copies = self._copies if plan["is_copied"] else None
             found.partition_key_value = dict(zip(plan["keys"], described["keys"]))  # noqa: B905 - see rows/json_lines
         paths = described["paths"] or list(dict.fromkeys(piece[0] for piece in pieces))
+        if plan.get("is_shuffled"):
+            paths = [os.path.join(os.path.dirname(self._inputs), path) for path in paths]
         found.dataset = Dataset(plan["name"], paths)
         return found
 

@@ -66,6 +66,9 @@ class Progress(_Answer):
     """Tries that failed and were followed by another."""
     lost: int = 0
     """Deliveries that ended because their node was lost."""
+    bytes_shuffled: int = 0
+    """Of a table whose rows are grouped by keys before it is cut, and of how many."""
+    bytes_to_shuffle: int = 0
     items_scheduled: int = 0
     """So far; of a table, those that were read."""
     items_done: int = 0

@@ -15,6 +15,7 @@ from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_f
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.leader_queue import Concatenated
 from parallelrun_core.store.registry import JobFailure
+from parallelrun_master.shuffling import discard
 from parallelrun_master.term import Term
 
 _LEAVE_S = 45.0
@@ -91,6 +92,8 @@ class Finishing:
         self._show_end(result.state)
         for leftover in term.folder.output_file(term.spec).parent.glob(f".merging-{term.job_id}-*"):
             leftover.unlink(missing_ok=True)
+        if result.state is JobState.COMPLETED and not result.progress.failed:
+            discard(term.folder.path)
         term.registry.retire(term.job_id)
         term.log.info("job_ended", state=result.state)
 

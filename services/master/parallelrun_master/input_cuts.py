@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+
+import msgspec
 
 from parallelrun_core.manifest import read_manifest
 from parallelrun_core.message import (
@@ -26,9 +28,11 @@ from parallelrun_core.message import (
 from parallelrun_core.mltable.partition_format import match_compiled
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_master.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.listing import Chunk
 from parallelrun_master.name_bag import NameBag
+from parallelrun_master.shuffling import PIECE_BYTES, Shuffle, Told, read_groups, rows_of
 from parallelrun_master.sources import Sources, paths_in
 
 _SAMPLE_FILES = 32
@@ -67,23 +71,35 @@ class InputCuts:
 
     Args:
         begins: told of each input whose turn it is: its number, and whether it is a table.
+        term: of the leader.
+        told: told how far the grouping of rows by keys is.
 
     Raises:
         OSError: an input can't be read.
         InvalidInput: an input is not what the job spec or its MLTable file says.
+        ShuffleFailed: its rows can't be grouped here.
     """
 
     def __init__(
-        self, folder: Path, spec: JobSpec, known: Known, begins: Callable[[int, bool], object] = lambda *_: None
+        self,
+        folder: Path,
+        spec: JobSpec,
+        known: Known,
+        begins: Callable[[int, bool], object] = lambda *_: None,
+        *,
+        term: int = 0,
+        told: Told = lambda *_: None,
     ) -> None:
         self._folder = folder
+        self._term = term
+        self._told = told
         self._begins = begins
         self._spec = spec
         self._known = known
         self.is_sorted = True
         """Whether all that has been listed came by path."""
 
-    def __iter__(self) -> Iterator[Cut | None]:
+    def __iter__(self) -> Generator[Cut | None]:
         if self._spec.rank_mini_batch_count:
             yield from self._ranks()
             return
@@ -111,7 +127,9 @@ class InputCuts:
             yield Cut(encode_described(Described(-1), 1), 1)
 
     def _input(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
-        if plan.keys:
+        if plan.is_shuffled:
+            yield from self._shuffled(number, plan)
+        elif plan.keys:
             yield from self._keyed(number, plan, chunks)
         elif plan.is_table:
             yield from self._table(number, plan, chunks)
@@ -135,6 +153,21 @@ class InputCuts:
                 known[piece.path, piece.start] -= 1
             else:
                 yield Cut(encode_described(Described(number, [], [piece]), 0), 0)
+
+    def _shuffled(self, number: int, plan: InputPlan) -> Iterator[Cut | None]:
+        """A mini-batch for each group of rows, when they have been grouped."""
+        from parallelrun_master.table_cutting import TableCutter
+
+        # What can't be counted before it is read is taken and skipped by whoever reads.
+        counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
+        pieces = TableCutter(counted, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
+        shuffle = Shuffle(self._folder, number, plan, self._term, self._told)
+        yield from shuffle.run(pieces, lambda: paths_in(Sources(plan)))
+        path = rows_of(number).encode()
+        for start, end, keys in read_groups(self._folder, number):
+            if not self._known.pieces[path, start]:
+                piece = Piece(path, start, end, is_aligned=True)
+                yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
     def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut]:
         for values, groups in by_keys(chunks, values_of(plan)):

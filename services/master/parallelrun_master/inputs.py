@@ -27,7 +27,7 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
         if entry.term not in written:
             written[entry.term] = os.stat(file_of(folder, NAME, entry.term)).st_mtime
         for path in files_of(decode(entry.raw)):
-            change = _change(path, written[entry.term])
+            change = _change(os.path.join(os.fsencode(folder), path), written[entry.term])
             if change and len(changes) < _MOST:
                 changes.append(f"{os.fsdecode(path)} {change}")
             elif change:

@@ -20,6 +20,7 @@ from parallelrun_master.nodes import NodeWatch
 from parallelrun_master.pace import Pace
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import Publisher, Scheduler
+from parallelrun_master.shuffling import ShuffleFailed
 from parallelrun_master.speculation import Speculation
 from parallelrun_master.term import Term
 from parallelrun_master.verdict import Signature
@@ -34,7 +35,9 @@ class Processing:
         self._term = term
         self._ledger = term.ledger
         self._scheduling_log = SchedulingLog(term.reports.log, term.spec.data_paths(), socket.gethostname())
-        self._scheduler = Scheduler(term.folder.path, term.spec, term.queue.term, self._scheduling_log.enter)
+        self._scheduler = Scheduler(
+            term.folder.path, term.spec, term.queue.term, self._scheduling_log.enter, self._shuffled
+        )
         self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided)
         self._nodes = NodeWatch(term.registry, term.queue, term.spec, term.settings)
         self._course = Course(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
@@ -48,6 +51,12 @@ class Processing:
             Fenced: another turn has begun.
             OSError: the disk is full.
         """
+        try:
+            self._run()
+        finally:
+            self._scheduler.stop()
+
+    def _run(self) -> None:
         self._course.fail(self._changed_inputs())
         if self._scheduler.closing is None:
             self._scheduling_log.start()
@@ -64,6 +73,9 @@ class Processing:
                 self._course.moved(time.monotonic())  # nobody could make progress
             except InvalidInput as error:
                 self._course.fail(JobFailure(code="INVALID_INPUT", summary=f"The input is not valid: {error}"))
+            except ShuffleFailed as error:
+                hint = "the job can be resumed when that is mended"
+                self._course.fail(JobFailure(code="SHUFFLE_FAILED", summary=f"No groups: {error}.", hint=hint))
             except OSError as error:
                 if is_disk_trouble(error):
                     raise
@@ -107,6 +119,11 @@ class Processing:
         all_of_them = scheduler.closing is not None
         self._course.scheduled(scheduler.mini_batches, scheduler.items, all_of_them=all_of_them)
         return more
+
+    def _shuffled(self, done: int, total: int) -> None:
+        progress = self._ledger.progress
+        progress.bytes_shuffled, progress.bytes_to_shuffle = done, total
+        self._scheduling_log.shuffled(done, total, time.monotonic())
 
     def _enter(self, news: list[News], now: float) -> None:
         outcomes = [outcome for entry in news for outcome in entry.outcomes]

@@ -17,6 +17,7 @@ from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master.input_cuts import InputCuts, Known, known_in
+from parallelrun_master.shuffling import Told
 from parallelrun_master.window import Window
 
 _CALL_BYTES = 4 << 20
@@ -26,14 +27,19 @@ class Scheduler:
     """Lists the inputs and writes the manifest, a slice of time at a time.
 
     Args:
-        begins: see `InputCuts`.
+        begins, told: see `InputCuts`.
 
     Raises:
         FileExistsError: this term has a manifest already.
     """
 
     def __init__(
-        self, folder: Path, spec: JobSpec, term: int, begins: Callable[[int, bool], object] = lambda *_: None
+        self,
+        folder: Path,
+        spec: JobSpec,
+        term: int,
+        begins: Callable[[int, bool], object] = lambda *_: None,
+        told: Told = lambda *_: None,
     ) -> None:
         self.closing: Closing | None = read_closing(folder)
         self._writer: ManifestWriter | None = None
@@ -42,8 +48,8 @@ class Scheduler:
             self.closing = read_closing(folder)  # the leader before us may have got so far a moment ago
         if self.closing is None and self._writer is not None:
             known = known_in(folder) if self._writer.mini_batches else Known()
-            self._inputs = InputCuts(folder, spec, known, begins)
-            self._cuts = iter(self._inputs)
+            self._inputs = InputCuts(folder, spec, known, begins, term=term, told=told)
+            self._cuts = self._inputs.__iter__()
 
     @property
     def mini_batches(self) -> int:
@@ -60,6 +66,7 @@ class Scheduler:
         Raises:
             OSError: an input can't be read.
             InvalidInput: an input is not what the job spec or its MLTable file says.
+        ShuffleFailed: its rows can't be grouped here.
         """
         writer = self._writer
         if writer is None:
@@ -77,6 +84,11 @@ class Scheduler:
         self._writer = None
         failpoints.reach("schedule.closed")
         return False
+
+    def stop(self) -> None:
+        """Leave off: nothing that was begun goes on in the background."""
+        if self._writer is not None:
+            self._cuts.close()
 
 
 class Publisher:

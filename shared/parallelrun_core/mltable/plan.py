@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -29,6 +30,7 @@ Kind = Literal["files", "delimited", "json_lines", "parquet", "delta_lake"]
 _KINDS: Final[dict[str, Kind]] = dict(
     zip(READ_STEPS, ("delimited", "parquet", "json_lines", "delta_lake"), strict=True)
 )
+_FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
 _KEEPS_ROWS: Final = ("keep_columns", "drop_columns", "convert_column_types", "extract_columns_from_partition_format")
 
 
@@ -55,6 +57,8 @@ class InputPlan(msgspec.Struct, kw_only=True):
     """The partition format stands before the step that reads: its columns come first, with types of their own."""
     keys: list[str] = []
     """The job's partition_keys."""
+    is_shuffled: bool = False
+    """Not all keys are parts of the paths: the rows are grouped by them before anything is cut."""
     sample: list[str] = []
     """The first files: what the types of a text table are inferred from."""
 
@@ -184,6 +188,14 @@ def _check_keys(plan: InputPlan) -> None:
     invalid = [key for key in plan.keys if key not in offered]
     if not invalid:
         return
+    if plan.is_table:
+        missing = [name for name in _FOR_SHUFFLES if find_spec(name) is None]
+        if not missing:
+            plan.is_shuffled = True
+            return
+        hint = f"install {' and '.join(missing)} there: pip install 'parallelrun[tables]'"
+        message = f"to group rows by {', '.join(invalid)} takes libraries that are not installed where the services run"
+        raise InvalidInput.at("/partition_keys", message, hint)
     if plan.partition is None:
         hint = "keys are parts of the files' paths: add the step extract_columns_from_partition_format"
         message = f"input {plan.name!r} has no partition format, so there are no keys"

@@ -49,6 +49,9 @@ def earlier_job(root: Path, *, closed: bool = True) -> JobFolder:
     (folder.parts / "unused").write_bytes(ROWS)
     (folder.path / "inputs.json").write_text("[]")
     (folder.path / "schema.0.json").write_text("{}")
+    (folder.path / "shuffled.0").mkdir()
+    (folder.path / "shuffled.0" / "rows").write_bytes(ROWS)
+    (folder.path / "shuffling.1.1").mkdir()
     return folder
 
 
@@ -76,6 +79,8 @@ def test_what_is_done_is_taken_over_and_nothing_else(tmp_path: Path) -> None:
     assert read_closing(later.path) == read_closing(earlier.path)
     assert (later.path / "inputs.json").exists()
     assert (later.path / "schema.0.json").exists()
+    assert (later.path / "shuffled.0" / "rows").read_bytes() == ROWS
+    assert not (later.path / "shuffling.1.1").exists()
     resumed = later.record().resumed
     assert resumed is not None
     assert (resumed.job_id, resumed.mini_batches, resumed.rows, resumed.bytes) == ("job_earlier", 3, 3, 3 * len(ROWS))

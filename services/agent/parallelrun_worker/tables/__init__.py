@@ -10,6 +10,7 @@ by_arrow.py, by_pandas.py   those parsers, and what they may be given
 arrow_columns.py, fixed_dates.py   columns of Arrow's texts to columns of a type, all at once
 conversion.py  columns of text to columns of a type
 json_lines.py, parquet.py   the other formats
+splitting.py, grouped.py    rows that are grouped by keys: taken apart, and where they lie then
 steps.py       what is done to the rows behind the reading
 
 Standard library only when imported; pandas, numpy and pyarrow come from the user's environment, when they are first

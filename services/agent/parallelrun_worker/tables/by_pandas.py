@@ -126,11 +126,11 @@ def _checked(data: bytes, grammar: Grammar) -> tuple[bytes, str]:
             raise NotPlain
         data, mark = data.replace(mark, _SEPARATOR), _SEPARATOR
     if b'"' in data:
-        data = _quotes_checked(data, mark, multi_line=grammar.multi_line)
+        data = quotes_checked(data, mark, multi_line=grammar.multi_line)
     return data, mark.decode()
 
 
-def _quotes_checked(data: bytes, mark: bytes, *, multi_line: bool) -> bytes:
+def quotes_checked(data: bytes, mark: bytes, *, multi_line: bool) -> bytes:
     """The same bytes, with empty quoted fields marked, when every quote is where the grammar wants it.
 
     In such text each quote with an even number, counted from 0, opens a field or is the second of two that stand for

@@ -17,14 +17,23 @@ def read_objects(data: bytes, *, drop_invalid: bool) -> list[dict[str, Any]]:
     Raises:
         ValueError: a line is no JSON object, unless such lines are to be dropped.
     """
+    return [each for _, each in read_lines(data, drop_invalid=drop_invalid)]
+
+
+def read_lines(data: bytes, *, drop_invalid: bool) -> list[tuple[bytes, dict[str, Any]]]:
+    """The lines that are objects, each with its object.
+
+    Raises:
+        ValueError: as `read_objects`.
+    """
     lines = [line for line in data.split(b"\n") if line.strip()]
     try:
         found = json.loads(b"[" + b",".join(lines) + b"]") if lines else []
         if len(found) == len(lines) and all(type(each) is dict for each in found):
-            return list(found)
+            return list(zip(lines, found, strict=True))
     except ValueError:
         pass
-    return [each for line in lines if (each := _object(line, drop_invalid=drop_invalid)) is not None]
+    return [(line, each) for line in lines if (each := _object(line, drop_invalid=drop_invalid)) is not None]
 
 
 def _object(line: bytes, *, drop_invalid: bool) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def read_rows(path: str, start: int, end: int, columns: list[str] | None) -> Any:
-    """Rows `start` to `end` (-1: the last) of a file; all columns, or these.
+    """Rows `start` to `end` (-1: the last) of a file, as an Arrow table; all columns, or these.
 
     Raises:
         ImportError: there is no pyarrow.
@@ -32,8 +32,28 @@ def read_rows(path: str, start: int, end: int, columns: list[str] | None) -> Any
         schema = file.schema_arrow
         if columns is not None:
             schema = pa.schema([field for field in schema if field.name in columns])
-        table = pa.Table.from_batches(batches, schema=schema)
-    return to_frame(table)
+        return pa.Table.from_batches(batches, schema=schema)
+
+
+def write_stream(table: Any) -> bytes:
+    """Rows as an Arrow IPC stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def read_streams(data: bytes) -> Any:
+    """The rows of Arrow IPC streams that stand behind each other, as one Arrow table."""
+    import pyarrow as pa
+
+    tables = []
+    with pa.BufferReader(data) as source:
+        while source.tell() < len(data):
+            tables.append(pa.ipc.open_stream(source).read_all())
+    return pa.concat_tables(tables)
 
 
 def to_frame(table: Any) -> Any:

@@ -47,7 +47,7 @@ def _converted(frame: Any, conversions: list[dict[str, Any]]) -> Any:
 
 def _as_kind(column: Any, kind: dict[str, Any]) -> Any:
     if kind["kind"] == "string":
-        return as_objects(column).map(_text)
+        return as_objects(column).map(text_of)
     if kind["kind"] == "datetime":
         if column.dtype.kind == "M":
             return column
@@ -56,7 +56,7 @@ def _as_kind(column: Any, kind: dict[str, Any]) -> Any:
     elif kind["kind"] in ("int", "float") and column.dtype.kind == "b":
         return column.astype("int64" if kind["kind"] == "int" else "float64")
     if column.dtype.kind != "O" and kind["kind"] in ("bool", "datetime"):
-        column = as_objects(column).map(_text)
+        column = as_objects(column).map(text_of)
     return convert(column, kind)
 
 
@@ -70,13 +70,15 @@ def _dated(column: Any, date: str) -> Any:
     return column.astype(object).map(lambda value: f"{date} {value}" if isinstance(value, str) else None)
 
 
-def _text(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
     """A value as the reference writes it: 1.0 is 1, and times are in UTC."""
     if value is None or value != value:  # noqa: PLR0124 - what is not itself is NaN
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if hasattr(value, "isoformat"):
+    if hasattr(value, "tz_convert") and value.tzinfo is not None:
+        value = value.tz_convert(None)
+    if hasattr(value, "timestamp"):
         return f"{value.isoformat()}+00:00"
     return str(value)
 

@@ -1,16 +1,19 @@
 """One input that is a table: from the pieces of a mini-batch to its DataFrame."""
 
+import json
 import os
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from parallelrun_worker.tables import delimited, json_lines, parquet
+from parallelrun_worker.tables import delimited, grouped, json_lines, parquet
 from parallelrun_worker.tables.conversion import as_dates, convert
 from parallelrun_worker.tables.inference import Kind, infer_kind
 from parallelrun_worker.tables.records import Grammar, Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen, header_names, infer_schema
+from parallelrun_worker.tables.splitting import split_records
 from parallelrun_worker.tables.steps import apply_step, selected
 from parallelrun_worker.tables.text import encoding_of, header_bytes, owned_bytes, to_utf8
 
@@ -20,6 +23,7 @@ Piece = tuple[str, int, int, bool, int]
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_OBJECTS = 200
 _PATH = "Path"
+KEEP_ROWS = ("keep_columns", "drop_columns", "convert_column_types", "extract_columns_from_partition_format")
 
 
 class Table:
@@ -37,6 +41,7 @@ class Table:
         self._schema: Schema | None = None
         self._headers: dict[str, tuple[Record, int]] = {}
         self._key_kinds: dict[str, Kind] | None = None
+        self._sources: dict[str, list[grouped.Source]] = {}
         if plan["kind"] == "delimited":
             self._grammar = Grammar(self._read["delimiter"], multi_line=self._read["support_multi_line"])
         names = [step["step"] for step in plan["steps"]]
@@ -44,7 +49,8 @@ class Table:
         counted = [number for number, name in enumerate(names) if name in ("take", "skip")]
         self._is_whole = bool(drops) and bool(counted) and counted[-1] > drops[0]
         """A take or skip counts what only reading can tell, so all of the table is here."""
-        self._tail = counted[0] if self._is_whole else len(names)
+        self.tail = counted[0] if self._is_whole else len(names)
+        """From which of the steps on the rows of all pieces are needed."""
 
     def read(self, pieces: list[Piece]) -> Any:
         """The rows of these pieces, in order, with an index from 0.
@@ -54,47 +60,83 @@ class Table:
         """
         import pandas as pd
 
+        if self._plan.get("is_shuffled"):
+            frames = [frame for piece in pieces for frame in self._group(piece)]
+            return pd.concat([*_filled(frames)], ignore_index=True) if len(frames) > 1 else frames[0]
         frames = [self._piece(piece) for piece in pieces]
         frame = frames[0] if len(frames) == 1 else pd.concat([*_filled(frames)], ignore_index=True)
-        for step in self._plan["steps"][self._tail :]:
+        for step in self._plan["steps"][self.tail :]:
             if step["step"] != "extract_columns_from_partition_format":
                 frame = apply_step(frame, step, [0])
         return frame.reset_index(drop=True)
 
     def _piece(self, piece: Piece) -> Any:
-        path, start, *_ = piece
-        try:
+        path = piece[0]
+        with self.told(path):
             frame = self._rows(piece)
+        steps = self._plan["steps"]
+        frame = self.dressed(frame, path, steps[: self.tail], salt_of(piece))
+        if self._is_whole and any(step["step"].startswith("extract_") for step in steps[self.tail :]):
+            frame = self.with_keys(frame, path, in_front=False)
+        return frame
+
+    @contextmanager
+    def told(self, path: str) -> Iterator[None]:
+        """Whatever can't be read in here is told with the file that it is in."""
+        try:
+            yield
         except UnicodeDecodeError as error:
             wrong = error.object[error.start : error.start + 4].hex(" ")
             raise ValueError(f"{path}: the text is not {self._read['encoding']} ({wrong}); set its encoding") from error
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
+
+    def dressed(self, frame: Any, path: str, steps: list[dict[str, Any]], salt: list[int]) -> Any:
+        """Rows as they were read from a file, with the columns that come from its path, after these steps."""
         if self._plan["extracts_first"]:
-            frame = self._with_keys(frame, path, in_front=True)
+            frame = self.with_keys(frame, path, in_front=True)
         if self._read["include_path_column"]:
             frame.insert(0, _PATH, path)
             frame[_PATH] = frame[_PATH].astype(object)
-        salt = [zlib.crc32(os.fsencode(path)), start]
-        for step in self._plan["steps"][: self._tail]:
+        for step in steps:
             if step["step"] == "extract_columns_from_partition_format":
-                frame = self._with_keys(frame, path, in_front=False)
+                frame = self.with_keys(frame, path, in_front=False)
             elif step["step"] not in ("take", "skip"):  # the master has left out what they leave out
                 frame = apply_step(frame, step, salt)
-        if self._is_whole and any(step["step"].startswith("extract_") for step in self._plan["steps"][self._tail :]):
-            frame = self._with_keys(frame, path, in_front=False)
         return frame
+
+    def _group(self, piece: Piece) -> Iterator[Any]:
+        """The rows of a group, file by file; the shuffle has left out what the steps leave out."""
+        path, start, end, *_ = piece
+        folder = os.path.dirname(os.path.join(os.path.dirname(self._schema_path), path))
+        if folder not in self._sources:
+            with open(os.path.join(folder, grouped.SOURCES), encoding="utf-8") as file:
+                self._sources[folder] = json.load(file)
+        steps = [step for step in self._plan["steps"] if step["step"] in KEEP_ROWS]
+        for number, data in grouped.read_group(os.path.join(folder, grouped.ROWS), start, end):
+            source, header = self._sources[folder][number] if number >= 0 else ("", [])
+            if self._plan["kind"] in ("parquet", "delta_lake"):
+                frame = self.frame_of_arrow(parquet.read_streams(data), source)
+            else:
+                frame = self.frame_of_text(data, header)
+            yield self.dressed(frame, source, steps, []).reset_index(drop=True)
 
     def _rows(self, piece: Piece) -> Any:
         match self._plan["kind"]:
-            case "delimited":
-                return self._delimited(piece)
-            case "json_lines":
-                return self._json_lines(piece)
-            case "delta_lake":
-                return parquet.with_partitions(parquet.read_rows(*piece[:3], None), piece[0], self._plan)
+            case "delimited" | "json_lines":
+                return self.frame_of_text(*self.text(piece))
             case _:
-                return parquet.read_rows(*piece[:3], self._columns(piece[0]))
+                return self.frame_of_arrow(self.arrow(piece), piece[0])
+
+    def arrow(self, piece: Piece) -> Any:
+        """Rows of a Parquet file as they are in it, in the columns that are needed."""
+        columns = self._columns(piece[0]) if self._plan["kind"] == "parquet" else None
+        return parquet.read_rows(*piece[:3], columns)
+
+    def frame_of_arrow(self, table: Any, path: str) -> Any:
+        """Such rows as a DataFrame."""
+        frame = parquet.to_frame(table)
+        return parquet.with_partitions(frame, path, self._plan) if self._plan["kind"] == "delta_lake" else frame
 
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a Parquet file that the first steps leave; None: all."""
@@ -116,22 +158,32 @@ class Table:
 
     # Text
 
-    def _delimited(self, piece: Piece) -> Any:
+    def text(self, piece: Piece) -> tuple[bytes, Record]:
+        """The records that a piece owns, in UTF-8, and the header of its file."""
         path, start, end, is_aligned, _ = piece
-        schema = self._schema_of_text()
         with open(path, "rb") as file:
             encoding = encoding_of(file, self._read["encoding"])
-            header, behind = self._header(path, file)
-            start = max(start, behind)
-            data = owned_bytes(file, start, end, encoding, is_aligned=is_aligned)
-        if self._read["header"] == "all_files_different_headers":
-            schema = self._own(schema, header_names(header))
-        frame = delimited.read_delimited(
-            to_utf8(data, encoding), schema, self._grammar, empty_as_string=self._read["empty_as_string"]
-        )
-        if self._read["header"] != "all_files_different_headers":
-            return frame
-        return self._united(frame)
+            header, behind = self._header(path, file) if self._plan["kind"] == "delimited" else ([], 0)
+            data = owned_bytes(file, max(start, behind), end, encoding, is_aligned=is_aligned)
+        return to_utf8(data, encoding), header
+
+    def records(self, data: bytes) -> list[bytes]:
+        """The records of such text one by one, each fit to stand beside any other; what is dropped is not there."""
+        if self._plan["kind"] == "delimited":
+            return split_records(data, self._grammar)
+        lines = json_lines.read_lines(data, drop_invalid=self._read["invalid_lines"] == "drop")
+        return [line + b"\n" for line, _ in lines]
+
+    def frame_of_text(self, data: bytes, header: Record) -> Any:
+        """Such text as a DataFrame."""
+        schema = self._schema_of_text()
+        if self._plan["kind"] == "json_lines":
+            return json_lines.frame_of(self._objects(data), schema)
+        differs = self._read["header"] == "all_files_different_headers"
+        own = self._own(schema, header_names(header)) if differs else schema
+        empty_as_string = self._read["empty_as_string"]
+        frame = delimited.read_delimited(data, own, self._grammar, empty_as_string=empty_as_string)
+        return self._united(frame) if differs else frame
 
     def _own(self, schema: Schema, names: list[str]) -> Schema:
         return Schema(names, [schema.kind_of(name) for name in names])
@@ -224,21 +276,13 @@ class Table:
             found.append(record)
         return found
 
-    def _json_lines(self, piece: Piece) -> Any:
-        schema = self._schema_of_text()
-        return json_lines.frame_of(self._objects(piece), schema)
-
-    def _objects(self, piece: Piece) -> list[dict[str, Any]]:
-        path, start, end, is_aligned, _ = piece
-        with open(path, "rb") as file:
-            encoding = encoding_of(file, self._read["encoding"])
-            data = owned_bytes(file, start, end, encoding, is_aligned=is_aligned)
-        return json_lines.read_objects(to_utf8(data, encoding), drop_invalid=self._read["invalid_lines"] == "drop")
+    def _objects(self, data: bytes) -> list[dict[str, Any]]:
+        return json_lines.read_objects(data, drop_invalid=self._read["invalid_lines"] == "drop")
 
     def _first_objects(self) -> Iterator[dict[str, Any]]:
         wanted = _SAMPLE_OBJECTS
         for path in self._plan["sample"]:
-            found = self._objects((path, 0, _SAMPLE_BYTES, False, -1))[:wanted]
+            found = self._objects(self.text((path, 0, _SAMPLE_BYTES, False, -1))[0])[:wanted]
             yield from found
             wanted -= len(found)
             if wanted <= 0:
@@ -246,10 +290,10 @@ class Table:
 
     # Keys in paths
 
-    def _with_keys(self, frame: Any, path: str, *, in_front: bool) -> Any:
+    def with_keys(self, frame: Any, path: str, *, in_front: bool) -> Any:
         """The frame with the columns that the path's parts become."""
         partition = self._plan["partition"]
-        values = self._key_values(path)
+        values = self.key_values(path)
         if values is None and in_front:
             raise ValueError("the path doesn't fit the partition format")
         shown = in_front or self._read["include_path_column"] or bool(self._plan["keys"])
@@ -259,16 +303,16 @@ class Table:
             if name in frame.columns:
                 raise ValueError(f"the partition format names the column {name!r}, which the data have as well")
             value = values[name] if values is not None and shown else None
-            columns[name] = self._key_column(name, value, len(frame), in_front=in_front)
+            columns[name] = self._key_column(name, value, frame.index, in_front=in_front)
         order = [*columns, *frame.columns] if in_front else [*frame.columns, *columns]
         return type(frame)(
             {name: columns[name] if name in columns else frame[name] for name in order}, index=frame.index
         )
 
-    def _key_column(self, name: str, value: str | None, rows: int, *, in_front: bool) -> Any:
+    def _key_column(self, name: str, value: str | None, index: Any, *, in_front: bool) -> Any:
         import pandas as pd
 
-        column = pd.Series([value] * rows, dtype=object)
+        column = pd.Series([value] * len(index), index=index, dtype=object)
         if name == self._plan["partition"]["date"]:
             return as_dates(column, {"formats": [self._plan["partition"]["date_format"]]})
         return convert(column, self._kinds_of_keys()[name]) if in_front else column
@@ -276,7 +320,7 @@ class Table:
     def _kinds_of_keys(self) -> dict[str, Kind]:
         """What the parts of the paths are, where the format stands before the step that reads (reference §4.4)."""
         if self._key_kinds is None:
-            found = [values for path in self._plan["sample"] if (values := self._key_values(path)) is not None]
+            found = [values for path in self._plan["sample"] if (values := self.key_values(path)) is not None]
             names = self._plan["partition"]["names"]
             self._key_kinds = {name: infer_kind([values[name] for values in found]) for name in names}
         return self._key_kinds
@@ -285,14 +329,16 @@ class Table:
         """The values of the partition keys: texts, but numbers where the format stands before the step that reads."""
         found: dict[str, Any] = {}
         for name, value in zip(self._plan["keys"], values, strict=False):
-            if value is None or not self._plan["extracts_first"] or name == self._plan["partition"]["date"]:
+            partition = self._plan["partition"] if self._plan["extracts_first"] else {"names": [], "date": ""}
+            if value is None or name not in partition["names"] or name == partition["date"]:
                 found[name] = value
             else:
                 kind = self._kinds_of_keys()[name]["kind"]
                 found[name] = int(value) if kind == "int" else value
         return found
 
-    def _key_values(self, path: str) -> dict[str, str] | None:
+    def key_values(self, path: str) -> dict[str, str] | None:
+        """The parts of a path that have names; None when it doesn't fit the partition format."""
         partition = self._plan["partition"]
         root = self._plan["root"].rstrip("/") + "/"
         below = path[len(root) :] if path.startswith(root) else path
@@ -300,6 +346,11 @@ class Table:
         if found is None and partition["starts_above"]:
             found = re.search(partition["pattern"], path, re.DOTALL)
         return dict(zip(partition["names"], found.groups(), strict=True)) if found else None
+
+
+def salt_of(piece: Piece) -> list[int]:
+    """What tells a piece from others, for random numbers."""
+    return [zlib.crc32(os.fsencode(piece[0])), piece[1]]
 
 
 def _filled(frames: list[Any]) -> Iterator[Any]:

@@ -24,6 +24,7 @@ class SchedulingLog:
         self._saved = -1
         self._due = float("inf")
         self._has_first = False
+        self._shuffling_due = 0.0
 
     def start(self) -> None:
         """Scheduling begins, or goes on after another leader's."""
@@ -38,6 +39,12 @@ class SchedulingLog:
             self._log.info(f"Input folders {self._inputs}, from index {index}.")
         self._input = index
         self._log.info(f"Scheduling tasks for input {index}: {self._inputs[index]}.")
+
+    def shuffled(self, done: int, total: int, now: float) -> None:
+        """So many bytes of the input's rows have been grouped by their keys."""
+        if done >= total or now >= self._shuffling_due:
+            self._shuffling_due = now + _CHECKPOINT_EVERY_S
+            self._log.info(f"Shuffling input {self._input} by its partition keys: {done:,} of {total:,} bytes.")
 
     def look(self, mini_batches: int, items: int, now: float, *, finished: bool) -> None:
         """A part of the scheduling is done, and what it has made is durable."""

@@ -1,0 +1,103 @@
+"""`python -P -m parallelrun_worker.shuffle CONFIG`: how a leader has a table's rows grouped.
+
+CONFIG: path of a JSON file `{plan, schema, pieces, folder}`: the input's record in `inputs.json`, where its columns are
+frozen, what is to be read, and the folder to write in. The process ends when its standard input does: nobody waits for
+it any more. It says how far it is on standard output, in lines of JSON: `{"read": pieces}`, `{"written": share}`, and
+last `{"groups": count}` when all of it is durable, or `{"failed": "input" or "disk", "message": …}`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from parallelrun_worker.tables import grouped
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
+
+def main() -> int:
+    """Group, and tell how it went."""
+    threading.Thread(target=_end_with_the_leader, daemon=True).start()
+    with open(sys.argv[1], encoding="utf-8") as file:
+        config = json.load(file)
+    try:
+        _tell(groups=group(config))
+    except OSError as error:
+        _tell(failed="disk" if error.errno in _DISK else "input", message=str(error))
+        return 1
+    except (ImportError, ValueError) as error:
+        _tell(failed="input", message=str(error))
+        return 1
+    return 0
+
+
+def _end_with_the_leader() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def _tell(**fields: object) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+def group(config: dict[str, Any]) -> int:
+    """Write all files of the folder, durably; returns the number of groups.
+
+    Raises:
+        OSError, ValueError, ImportError: the table can't be read, or the disk is full.
+    """
+    from parallelrun_worker.shuffle.chunks import ChunkReader
+    from parallelrun_worker.shuffle.keys import texts_of
+    from parallelrun_worker.shuffle.sorting import Keyed, sort
+
+    folder, keys = config["folder"], config["plan"]["keys"]
+    reader = ChunkReader(config["plan"], config["schema"])
+    read = 0
+
+    def chunks() -> Iterator[Keyed]:
+        nonlocal read
+        for number, piece in enumerate(config["pieces"], start=1):
+            chunk = reader.read(tuple(piece))
+            read += len(chunk.keys)
+            yield chunk
+            _tell(read=number)
+
+    groups = written = 0
+    last: bytes | None = None
+    with _new(folder, grouped.ROWS) as rows, _new(folder, grouped.GROUPS) as index:
+        writer = grouped.GroupWriter(rows, index)
+        for batch in sort(chunks(), os.path.join(folder, "spilled")):
+            for key, source, record in zip(*batch, strict=True):
+                if key != last:
+                    writer.begin(texts_of(key, len(keys)))
+                    last, groups = key, groups + 1
+                writer.add(source, record)
+            written += len(batch.keys)
+            _tell(written=min(1.0, written / max(read, 1)))
+        writer.finish()
+        _sync(rows)
+        _sync(index)
+    with _new(folder, grouped.SOURCES) as sources:
+        sources.write(json.dumps(reader.sources).encode())
+        _sync(sources)
+    return groups
+
+
+def _new(folder: str, name: str) -> BinaryIO:
+    return open(os.path.join(folder, name), "xb")
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Sorts more records than fit into memory, with DuckDB: what is too much goes to files in a folder.
+
+DuckDB holds some thousand records at once, however large they are, so large ones are sorted in parts.
+"""
+
+import errno
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+MEMORY = "256MB"
+"""What the sorting may take; the interpreter, its libraries and one piece of the table come on top."""
+_BATCH_ROWS = 2048
+_PART_BYTES = 1 << 15
+
+
+class Keyed(NamedTuple):
+    """Records, or parts of them, with the keys that they are sorted by."""
+
+    keys: list[bytes]
+    sources: list[int]
+    records: list[bytes]
+
+
+def sort(chunks: Iterable[Keyed], folder: str) -> Iterator[Keyed]:
+    """The same by key, and in the order in which they came where that is the same.
+
+    Raises:
+        OSError: the disk is full.
+        Exception: what `chunks` raised.
+    """
+    import duckdb
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [("key", pa.binary()), ("ordinal", pa.int64()), ("source", pa.int32()), ("record", pa.large_binary())]
+    )
+
+    raised: list[Exception] = []
+
+    def batches() -> Iterator[Any]:
+        try:
+            yield from encoded()
+        except Exception as error:
+            raised.append(error)  # DuckDB would make a text of it
+            raise
+
+    def encoded() -> Iterator[Any]:
+        ordinal = 0
+        for chunk in map(_in_parts, chunks):
+            last = ordinal + len(chunk.keys)
+            yield pa.record_batch(
+                [
+                    pa.array(chunk.keys, pa.binary()),
+                    pa.array(range(ordinal, last), pa.int64()),
+                    pa.array(chunk.sources, pa.int32()),
+                    pa.array(chunk.records, pa.large_binary()),
+                ],
+                schema=schema,
+            )
+            ordinal = last
+
+    config: dict[str, Any] = {
+        "memory_limit": MEMORY, "temp_directory": folder, "threads": 1,
+        "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+    }  # fmt: skip
+    with duckdb.connect(config=config) as connection:
+        connection.register("records", pa.RecordBatchReader.from_batches(schema, batches()))
+        try:
+            query = connection.sql("SELECT key, source, record FROM records ORDER BY key, ordinal")
+            for batch in query.to_arrow_reader(_BATCH_ROWS):
+                yield Keyed(*(column.to_pylist() for column in batch.columns))
+        except (duckdb.Error, pa.ArrowException) as error:
+            if raised:
+                raise raised[0] from None
+            raise OSError(errno.ENOSPC, f"the rows could not be sorted in {folder}: {error}") from error
+
+
+def _in_parts(chunk: Keyed) -> Keyed:
+    if all(len(record) <= _PART_BYTES for record in chunk.records):
+        return chunk
+    parts = [
+        (key, source, record[at : at + _PART_BYTES])
+        for key, source, record in zip(*chunk, strict=True)
+        for at in range(0, len(record), _PART_BYTES)
+    ]
+    return Keyed(*map(list, zip(*parts, strict=True)))

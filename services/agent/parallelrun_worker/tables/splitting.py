@@ -1,0 +1,44 @@
+"""Delimited text, record by record, for rows that are to stand in another order."""
+
+from parallelrun_worker.tables.by_pandas import quotes_checked
+from parallelrun_worker.tables.records import Grammar, NotPlain, Record
+
+
+def split_records(data: bytes, grammar: Grammar) -> list[bytes]:
+    """The records in `data`, UTF-8, each with a newline behind it, so that they may stand in any order.
+
+    Where a quote may reach into what follows, the record is written anew, with all its fields in quotes.
+
+    Raises:
+        UnicodeDecodeError: it isn't UTF-8.
+    """
+    lines = data.split(b"\n")
+    if grammar.multi_line and b'"' in data:
+        mark = grammar.delimiter.encode()
+        try:
+            if len(mark) > 1:
+                raise NotPlain
+            quotes_checked(data, mark, multi_line=True)
+        except NotPlain:
+            return [_quoted(record, grammar.delimiter) for record in grammar.records(data.decode())]
+        lines = _whole(lines)
+    return [line + b"\n" for line in lines if line and line != b"\r"]
+
+
+def _whole(lines: list[bytes]) -> list[bytes]:
+    """Lines that belong to one record, in one; every quote is where it belongs."""
+    found: list[bytes] = []
+    begun: list[bytes] = []
+    is_open = False
+    for line in lines:
+        begun.append(line)
+        is_open ^= bool(line.count(b'"') % 2)
+        if not is_open:
+            found.append(b"\n".join(begun))
+            begun = []
+    return found
+
+
+def _quoted(record: Record, delimiter: str) -> bytes:
+    fields = ["" if field is None else '"' + field.replace('"', '""') + '"' for field in record]
+    return delimiter.join(fields).encode() + b"\n"

@@ -1,0 +1,211 @@
+"""Has the rows of a table grouped by keys that do not stand in its paths, before it is cut: once, whole or not at all.
+
+A child process reads and sorts (`parallelrun_worker.shuffle`), into a folder that is this leader's own, while the
+leader goes round as ever. What is whole and durable gets its final name by one rename: the first leader to get so far
+has made the groups of this job, whoever leads it later. A leader that dies takes its child along, and the next one
+begins anew.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from parallelrun_core import failpoints
+from parallelrun_core.errors import Fenced, InvalidInput
+from parallelrun_core.message import Piece
+from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.recordlog import sync_folder
+
+PIECE_BYTES: Final = 8 << 20
+"""What is read at once; the memory that the reading takes is a multiple of it."""
+_DISK_FACTOR: Final = 2.25
+_PARQUET_FACTOR: Final = 4.0
+"""Bytes that it takes for each byte of the table, at least: what is spilled while it is sorted, and what comes out."""
+_WAIT_S: Final = 0.05
+_TAIL_BYTES: Final = 2000
+
+Told = Callable[[int, int], object]
+"""Hears how many bytes of how many have been grouped."""
+
+
+class ShuffleFailed(Exception):
+    """The rows could not be grouped, for a reason that is not in them."""
+
+
+class Group(NamedTuple):
+    """All rows of one combination of values."""
+
+    start: int
+    end: int
+    keys: list[str | None]
+
+
+def rows_of(number: int) -> str:
+    """The file of the grouped rows of an input, relative to the job's folder: another job may take it over."""
+    return f"shuffled.{number}/rows"
+
+
+def read_groups(folder: Path, number: int) -> Iterator[Group]:
+    """The groups of an input that has been shuffled, in order."""
+    with (folder / rows_of(number)).with_name("groups.jsonl").open("rb") as lines:
+        for line in lines:
+            yield Group(*json.loads(line))
+
+
+class Shuffle:
+    """Groups the rows of one input.
+
+    Args:
+        folder: of the job.
+        number: of the input.
+        term: of the leader, who writes in a folder of its own.
+    """
+
+    def __init__(self, folder: Path, number: int, plan: InputPlan, term: int, told: Told) -> None:
+        self._folder = folder
+        self._number = number
+        self._plan = plan
+        self._target = (folder / rows_of(number)).parent
+        self._own = folder / f"shuffling.{number}.{term}"
+        self._told = told
+
+    def run(self, pieces: Iterable[Piece | None], paths: Callable[[], Iterable[bytes]]) -> Iterator[None]:
+        """Do it, unless an earlier leader has; yields while there is nothing to do but wait.
+
+        Args:
+            pieces: what to read.
+            paths: the files that they are of.
+
+        Raises:
+            InvalidInput: the table is not what its settings say, or has no such columns.
+            ShuffleFailed: there is no room for it, or the process that does it was ended.
+            OSError: the disk is full.
+            Fenced: a later leader does it.
+        """
+        if self._target.exists():
+            return
+        total = sum(os.stat(path).st_size for path in paths())
+        self._check_room(total)
+        self._make_folder()
+        try:
+            found = []
+            for piece in pieces:
+                if piece is None:
+                    yield
+                else:
+                    found.append([os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]])
+            yield from self._child(found, total)
+            failpoints.reach("shuffle.before_rename")
+            self._publish()
+            failpoints.reach("shuffle.after_rename")
+        except (OSError, InvalidInput, ShuffleFailed) as error:
+            if not self._own.exists():
+                raise Fenced("a later leader has begun to group the rows anew") from error
+            raise
+        finally:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+    def _check_room(self, total: int) -> None:
+        is_text = self._plan.kind in ("delimited", "json_lines")
+        needed = total * (_DISK_FACTOR if is_text else _PARQUET_FACTOR)
+        free = shutil.disk_usage(self._folder).free
+        if free < needed:
+            raise ShuffleFailed(
+                f"to group {_mb(total)} of rows by their keys takes at least {_mb(needed)} "
+                f"in the folder of the job, and there are {_mb(free)} free"
+            )
+
+    def _make_folder(self) -> None:
+        for left in self._folder.glob(f"shuffling.{self._number}.*"):
+            if int(left.suffix[1:]) <= int(self._own.suffix[1:]):
+                # In one step: a leader that was only paused, and misses it, knows by that what has happened.
+                removed = left.rename(self._own.with_name(f"removed.{left.name}"))
+                shutil.rmtree(removed, ignore_errors=True)
+        (self._own / "spilled").mkdir(parents=True)
+
+    def _child(self, pieces: list[list[Any]], total: int) -> Iterator[None]:
+        config = self._own / "config.json"
+        schema = self._folder / f"schema.{self._number}.json"
+        plan = json.loads(msgspec.json.encode(self._plan))
+        fields = {"plan": plan, "schema": str(schema), "pieces": pieces, "folder": str(self._own)}
+        config.write_text(json.dumps(fields), encoding="utf-8")
+        errors = self._own / "stderr"
+        with errors.open("wb") as stderr:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "parallelrun_worker.shuffle", str(config)],
+                stdin=subprocess.PIPE,  # its end tells the child that nobody waits any more
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                cwd=self._own,
+            )
+        try:
+            yield from self._follow(child, len(pieces), total)
+            if child.wait() != 0:
+                said = errors.read_text(errors="replace")[-_TAIL_BYTES:].strip().rpartition("\n")[2]
+                raise ShuffleFailed(f"the process that groups the rows ended with {child.returncode}: {said}")
+        finally:
+            child.kill()
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    def _follow(self, child: subprocess.Popen[bytes], pieces: int, total: int) -> Iterator[None]:
+        """Until the child has said its last word: reading counts half, writing the other half."""
+        assert child.stdout is not None  # noqa: S101 - for the type checker
+        said = b""
+        while True:
+            ready, _, _ = select.select([child.stdout], [], [], _WAIT_S)
+            if ready:
+                heard = os.read(child.stdout.fileno(), 1 << 16)
+                if not heard:
+                    return
+                *lines, said = (said + heard).split(b"\n")
+                for line in lines:
+                    self._hear(json.loads(line), pieces, total)
+            yield
+
+    def _hear(self, word: dict[str, Any], pieces: int, total: int) -> None:
+        if "failed" in word and word["failed"] == "disk":
+            raise OSError(errno.ENOSPC, word["message"])
+        if "failed" in word:
+            raise InvalidInput(word["message"])
+        if "read" in word:
+            self._told(total * word["read"] // (2 * max(pieces, 1)), total)
+        elif "written" in word:
+            self._told(int(total * (1 + word["written"]) / 2), total)
+
+    def _publish(self) -> None:
+        """What is whole and durable is from now on what this job's groups are."""
+        for name in ("config.json", "stderr"):
+            (self._own / name).unlink()
+        shutil.rmtree(self._own / "spilled", ignore_errors=True)
+        sync_folder(self._own)
+        try:
+            self._own.rename(self._target)
+        except OSError:
+            if not self._target.exists():  # an earlier leader, of whom nobody knew that it lives, was faster
+                raise
+        sync_folder(self._folder)
+
+
+def discard(folder: Path) -> None:
+    """Remove all groups of a job that needs them no more."""
+    for pattern in ("shuffled.*", "shuffling.*", "removed.shuffling.*"):
+        for found in folder.glob(pattern):
+            shutil.rmtree(found, ignore_errors=True)
+
+
+def _mb(count: float) -> str:
+    return f"{count / 1e6:,.1f} MB"

@@ -1,0 +1,65 @@
+"""A table on disk, grouped by keys as a leader has it done, and read by a worker group by group."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from parallelrun_core.mltable.plan import plan_input
+from parallelrun_core.spec.fields import Input, MiniBatchSize
+from parallelrun_master.shuffling import read_groups, rows_of
+from parallelrun_master.sources import Sources, paths_in
+from parallelrun_master.table_cutting import TableCutter
+from parallelrun_worker.shuffle.__main__ import group
+from parallelrun_worker.tables.table import Table
+
+
+class Grouped:
+    """An input of a job, grouped and read.
+
+    Args:
+        size: of the pieces in which it is read to be grouped.
+    """
+
+    def __init__(self, folder: Path, steps: Sequence[Any], keys: Sequence[str], size: int = 1 << 20) -> None:
+        plan = plan_input("data", Input(path=str(folder), transformations=tuple(steps)), list(keys))
+        assert plan.is_shuffled
+        files = list(paths_in(Sources(plan)))
+        plan.sample = [os.fsdecode(file) for file in files]
+        counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
+        pieces = TableCutter(counted, MiniBatchSize.parse(size)).pieces(files)
+        job = Path(tempfile.mkdtemp())
+        target = (job / rows_of(0)).parent
+        (target / "spilled").mkdir(parents=True)
+        fields = json.loads(msgspec.json.encode(plan))
+        self.count = group(
+            {
+                "plan": fields,
+                "schema": str(job / "schema.0.json"),
+                "folder": str(target),
+                "pieces": [
+                    [os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]]
+                    for piece in pieces
+                    if piece is not None
+                ],
+            }
+        )
+        self.table = Table(fields, str(job / "schema.0.json"))
+        self.rows = (target / "rows").read_bytes()
+        self.groups = [
+            (tuple(keys), self.table.read([(str(target / "rows"), start, end, True, -1)]))
+            for start, end, keys in read_groups(job, 0)
+        ]
+
+    @property
+    def frames(self) -> dict[tuple[str | None, ...], pd.DataFrame]:
+        """The groups by their keys."""
+        assert len({keys for keys, _ in self.groups}) == len(self.groups)
+        return dict(self.groups)
