@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pandas as pd
 import pytest
 
@@ -28,7 +29,6 @@ def rows(folder: Path, **options: Any) -> list[tuple[Any, ...]]:
 
 
 def test_a_version_is_read_with_its_partition_columns(tmp_path: Path) -> None:
-    deltalake = pytest.importorskip("deltalake")
     frame = pd.DataFrame({"n": [1, 2, 3], "year": [2020, 2021, 2021], "k": ["a b", "a b", "c/d"]})
     deltalake.write_deltalake(str(tmp_path), frame, partition_by=["year", "k"])
     deltalake.write_deltalake(str(tmp_path), frame.assign(n=9), mode="append")
