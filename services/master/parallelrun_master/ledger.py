@@ -117,6 +117,8 @@ class Ledger:
         accepted = self._log.add(decisions)
         noted = []
         for outcome in (*retries, *accepted):
+            if outcome.failure is None:
+                continue
             found = self.errors.add(outcome)
             if found is not None:
                 signatures.append(found)
@@ -126,7 +128,7 @@ class Ledger:
         # A leader that takes over finds in the logs what its predecessor has not reported yet.
         told_again = self._tries.is_catching_up
         for outcome in (*failed_tries, *decisions) if told_again else (*retries, *accepted):
-            self._tries.add(outcome, picked_before=self._picked_before[outcome.mini_batch])
+            self._tries.add(outcome, picked_before=self._picked_before.get(outcome.mini_batch, 0))
         self.progress.retried += len(retries)
         self._show_decided()
         return accepted, signatures
