@@ -58,6 +58,25 @@ def letters(out: Path) -> None:
     ],
 )
 def test_a_job_file_of_azure_runs_as_it_is(file: str, check: Callable[[Path], None], tmp_path: Path) -> None:
+    run(file, tmp_path)
+    check(tmp_path / "out")
+
+
+def test_partition_keys_need_no_folders_for_them(tmp_path: Path) -> None:
+    """The same sales in one file, which Azure would have to be given in folders."""
+    lines = [
+        f"{week},{path.parts[-3]},{path.parts[-2]}\n"
+        for path in sorted((EXAMPLES / "juice" / "sales").rglob("weeks.csv"))
+        for week in path.read_text().splitlines()[1:]
+    ]
+    (tmp_path / "sales").mkdir()
+    (tmp_path / "sales" / "all.csv").write_text("week,price,sold,store,brand\n" + "".join(sorted(lines)))
+    (tmp_path / "sales" / "MLTable").write_text("paths:\n- file: ./all.csv\ntransformations:\n- read_delimited\n")
+    run("juice/pipeline.yml", tmp_path, "--set", f"jobs.fit.inputs.sales.path={tmp_path / 'sales'}")
+    juice(tmp_path / "out")
+
+
+def run(file: str, folder: Path, *options: str) -> None:
     command = [
         sys.executable,
         "-P",
@@ -66,8 +85,8 @@ def test_a_job_file_of_azure_runs_as_it_is(file: str, check: Callable[[Path], No
         "run",
         str(EXAMPLES / file),
         "--output",
-        str(tmp_path / "out"),
+        str(folder / "out"),
+        *options,
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, text=True, timeout=100)
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
-    check(tmp_path / "out")

@@ -12,6 +12,7 @@ import pytest
 from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
+from tests.integration.test_reopen import reopen
 
 pytestmark = pytest.mark.integration
 
@@ -196,3 +197,63 @@ def test_downloaded_files_are_copies_with_their_names_that_go_when_run_is_over(c
     inputs: dict[str, object] = {"data": {"path": str(cluster.home / "far"), "mode": "download"}}
     result = completed(cluster, cluster.submit(script, inputs=inputs, mini_batch_size=2))
     assert cluster.output(result) == [f"{number}.txt {number}" for number in range(6)]
+
+
+STUBBORN = ECHO + textwrap.dedent("""
+    import os, time
+    echo = run
+    def run(mini_batch, context):
+        number = context.minibatch_index
+        if number == 3 and os.path.exists(os.environ["BROKEN"]):
+            raise ValueError("not today")
+        while number > 8 and os.path.exists(os.environ["WAITS"]):
+            time.sleep(0.02)
+        return echo(mini_batch, context)
+""")
+
+
+def test_a_table_that_was_broken_off_goes_on_by_resume_and_by_retry(cluster: Cluster) -> None:
+    path = as_csv(cluster.home / "reopened" / "a.csv")
+    marks = {name: cluster.home / f"mark-{name}" for name in ("BROKEN", "WAITS")}
+    for mark in marks.values():
+        mark.touch()
+    inputs: dict[str, object] = {"data": {"path": str(path.parent), "transformations": MULTI_LINE}}
+    variables = {name: str(mark) for name, mark in marks.items()}
+    settings = {"mini_batch_size": "rows:200", "run_max_try": 1, "environment_variables": variables}
+    job = cluster.submit(STUBBORN, inputs=inputs, **settings)
+    cluster.until(lambda: cluster.registry.status(job).progress.decided >= 9, "all are decided that don't wait")
+    cluster.registry.move(job, JobState.CANCELED)
+    assert cluster.result(job).state is JobState.CANCELED
+    marks["WAITS"].unlink()
+    reopen(cluster, job, retry_failed=False)
+    resumed = completed(cluster, job)
+    assert (resumed.progress.done, resumed.progress.failed) == (14, 1)
+    marks["BROKEN"].unlink()
+    reopen(cluster, job, retry_failed=True)
+    result = completed(cluster, job)
+    assert cluster.output(result) == expected()
+    assert (result.progress.done, result.progress.items_done) == (15, ROWS)
+
+
+def test_a_straggler_of_a_table_is_overtaken_by_its_twin(cluster: Cluster) -> None:
+    script = ECHO + textwrap.dedent("""
+        import os, time
+        echo = run
+        def run(mini_batch, context):
+            if context.minibatch_index == 100:
+                try:
+                    os.close(os.open(os.environ["SLOW"], os.O_CREAT | os.O_EXCL))
+                    time.sleep(300)
+                except FileExistsError:
+                    pass
+            return echo(mini_batch, context)
+    """)
+    path = as_csv(cluster.home / "straggler" / "a.csv")
+    inputs: dict[str, object] = {"data": {"path": str(path.parent), "transformations": MULTI_LINE}}
+    slow = {"SLOW": str(cluster.home / "slow-table")}
+    settings = {"mini_batch_size": "rows:20", "speculative_execution": True, "run_invocation_timeout": 600}
+    job = cluster.submit(script, inputs=inputs, environment_variables=slow, **settings)
+    result = cluster.result(job, timeout_s=100)
+    assert result.state is JobState.COMPLETED, result.failure
+    assert cluster.output(result) == expected()
+    assert (result.progress.retried, result.progress.scheduled) == (0, 150)
