@@ -72,7 +72,8 @@ def sort(chunks: Iterable[Keyed], folder: str) -> Iterator[Keyed]:
         except (duckdb.Error, pa.ArrowException) as error:
             if raised:
                 raise raised[0] from None
-            raise OSError(errno.ENOSPC, f"the rows could not be sorted in {folder}: {error}") from error
+            reason = str(error).partition("\n")[0]
+            raise OSError(errno.ENOSPC, f"the rows can't be sorted in {folder}: {reason}") from error
 
 
 def _in_parts(chunk: Keyed) -> Keyed:
