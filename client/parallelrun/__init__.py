@@ -1,8 +1,8 @@
 """ParallelRun from Python and from the command line: submit, follow and fetch parallel jobs.
 
-`Client` speaks to an API that is somewhere; `Cluster` starts everything on this machine. `ParallelRunStep` and
-`parallel_run_function` describe jobs in the words of Azure ML. Names are loaded
-when they are first used, so importing this package costs next to nothing.
+`run` runs one job on this machine, `Client` speaks to an API that is somewhere, and `Cluster` starts one here.
+`ParallelRunStep` and `parallel_run_function` describe jobs in the words of Azure ML. Names are loaded when they are
+first used, so importing this package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from parallelrun.builders.v2 import RunFunction, parallel_run_function
     from parallelrun.client import Client
     from parallelrun.embedded.cluster import Cluster
+    from parallelrun.embedded.local_run import Finished
     from parallelrun.errors import (
         ApiError,
         ClusterFailed,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         Unauthorized,
         Unavailable,
     )
+    from parallelrun.local import run
     from parallelrun.models import Event, Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
     from parallelrun.transport import RetryPolicy
 
@@ -44,6 +46,7 @@ __all__ = [
     "Environment",
     "Event",
     "Failure",
+    "Finished",
     "Input",
     "InvalidInput",
     "InvalidRequest",
@@ -68,6 +71,7 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "parallel_run_function",
+    "run",
 ]
 
 _ELSEWHERE = {
@@ -76,6 +80,7 @@ _ELSEWHERE = {
     "Environment": "builders.parts",
     "Event": "models",
     "Failure": "models",
+    "Finished": "embedded.local_run",
     "Input": "builders.parts",
     "Job": "models",
     "MiniBatch": "models",
@@ -90,6 +95,7 @@ _ELSEWHERE = {
     "RetryPolicy": "transport",
     "RunFunction": "builders.v2",
     "parallel_run_function": "builders.v2",
+    "run": "local",
 }
 
 

@@ -260,7 +260,7 @@ def download(
 def _follow(client: Client, job: Job) -> ExitCode:
     from parallelrun.cli.output import say
     from parallelrun.cli.verdict import verdict
-    from parallelrun.cli.watch import watch_on_stderr
+    from parallelrun.progress.watch import watch_on_stderr
 
     try:
         ended = watch_on_stderr(client, job)

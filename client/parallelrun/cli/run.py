@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from parallelrun.cli.exit_codes import ExitCode, of_state
+from parallelrun.cli.interrupts import Terminated
+
+if TYPE_CHECKING:
+    from parallelrun.embedded.local_run import Finished, LocalRun
+
+_OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
+"""Begins a line of a traceback about a file below the code."""
 
 
 def run_command(
@@ -30,8 +41,9 @@ def run_command(
     ] = None,
 ) -> None:
     """Run a job on a cluster that is there for this job only, and put output and logs into DIR."""
-    from parallelrun.cli.local_run import LocalRun
     from parallelrun.cli.output import say_notes
+    from parallelrun.embedded.local_run import LocalRun
+    from parallelrun.progress.display import display_on
     from parallelrun.spec_file import check_paths, read_job_file
 
     reading = read_job_file(job_file, assignments or ())
@@ -47,5 +59,39 @@ def run_command(
         keep=keep,
         overwrite=overwrite,
         resume_from=resume_from,
+        display=display_on(sys.stderr, title=spec.name),
+        on_end=lambda done: _tell(done, code=spec.code),
     )
-    raise typer.Exit(run.run())
+    done = run.run()
+    _print_places(done)
+    raise typer.Exit(_exit_code(done, run))
+
+
+def _tell(done: Finished, *, code: str) -> None:
+    """Say how it has ended."""
+    from parallelrun.cli.output import say
+    from parallelrun.cli.verdict import verdict
+
+    for line in verdict(done.job, log_hint=lambda log: f"{done.logs}/{log}"):
+        # A terminal or an editor opens what is named in full.
+        say(_OF_THE_CODE.sub(lambda found: f"{found[0]}{code}/", line))
+    if done.working_data:
+        say(f"working data: {done.working_data}")
+        if done.job.state != "completed" and done.job.progress.done:
+            say(f"to run only what is not done, into another folder: --resume-from {done.working_data.parent}")
+
+
+def _print_places(done: Finished) -> None:
+    """The lines on stdout: where everything is."""
+    if done.output:
+        print(f"output: {done.output}")
+    for name, path in done.outputs.items():
+        print(f"output {name}: {path}")
+    if done.logs:
+        print(f"logs: {done.logs}")
+
+
+def _exit_code(done: Finished, run: LocalRun) -> ExitCode:
+    if run.interrupt is not None:
+        return ExitCode.TERMINATED if isinstance(run.interrupt, Terminated) else ExitCode.INTERRUPTED
+    return of_state(done.job.state)

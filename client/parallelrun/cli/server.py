@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +10,12 @@ if TYPE_CHECKING:
     from parallelrun.client import Client
 
 Url = Annotated[str, typer.Option("--url", help="The API, as in http://127.0.0.1:8080.", envvar="PARALLELRUN_URL")]
-Token = Annotated[str, typer.Option("--token", help="Its token; better in PARALLELRUN_TOKEN.", show_default=False)]
+Token = Annotated[
+    str,
+    typer.Option(
+        "--token", help="Its token; better in PARALLELRUN_TOKEN. What `up` has started needs none.", show_default=False
+    ),
+]
 
 
 def connect(url: str, token: str) -> Client:
@@ -21,14 +25,5 @@ def connect(url: str, token: str) -> Client:
         ConnectionFailed: there is neither.
     """
     from parallelrun.client import Client
-    from parallelrun.errors import ConnectionFailed
 
-    token = token or os.environ.get("PARALLELRUN_TOKEN", "")
-    if url:
-        return Client(url, token)
-    from parallelrun.embedded.detached import running
-
-    found = running()
-    if found is None:
-        raise ConnectionFailed("Which server? Give --url, set PARALLELRUN_URL, or start one with `parallelrun up`.")
-    return Client(found.url, found.token)
+    return Client(url, token)

@@ -22,6 +22,21 @@ class Display(Protocol):
     def __exit__(self, *exc: object) -> None: ...
 
 
+class Silent:
+    """Shows nothing."""
+
+    def update(self, state: str, progress: Progress) -> None:
+        """Nothing is shown."""
+
+    def note(self, text: str) -> None:
+        """Nothing is said."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
 def display_on(stream: TextIO, *, title: str) -> Display:
     """A live display when the stream is a terminal, plain lines otherwise."""
     if stream.isatty() and os.environ.get("TERM") != "dumb":

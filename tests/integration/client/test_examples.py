@@ -1,5 +1,7 @@
 """The examples are what users try first, so they have to work as they are."""
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -7,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun import Cluster
+
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
 ]
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
 
 
 @pytest.fixture
@@ -52,3 +57,29 @@ def test_words_are_counted(examples: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "words.txt").read_text().splitlines() == [
         "bucket.txt: 19 words", "fox.txt: 13 words", "heron.txt: 16 words", "proverb.txt: 7 words",
     ]  # fmt: skip
+
+
+def test_what_the_readme_shows_of_python_works(tmp_path: Path) -> None:
+    blocks = re.findall(r"```(python|yaml)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    script, run_one, use_a_client = (text for kind, text in blocks if kind == "python")
+    (job,) = (text for kind, text in blocks if kind == "yaml")
+    shutil.copytree(EXAMPLES / "word_count" / "data", tmp_path / "data")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "count_words.py").write_text(script)
+    (tmp_path / "job.yml").write_text(job)
+
+    def do(python: str, **environment: str) -> str:
+        command = [sys.executable, "-P", "-c", python]
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, check=False, text=True, timeout=90, env=os.environ | environment
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    words = ["bucket.txt: 19 words", "fox.txt: 13 words", "heron.txt: 16 words", "proverb.txt: 7 words"]
+    for _ in range(2):
+        assert do(run_one).splitlines() == [*words, f" logs: {tmp_path}/out/logs"]
+    with Cluster(tmp_path / "cluster", processes=1) as cluster:
+        said = do(use_a_client, PARALLELRUN_URL=cluster.url, PARALLELRUN_TOKEN=cluster.token).splitlines()
+    assert said[-2:] == ["completed 1 of 1", "fetched/words.txt"]
+    assert (tmp_path / "fetched" / "words.txt").read_text().splitlines() == words

@@ -1,36 +1,50 @@
-"""The life of one `parallelrun run`: cluster up, job in, progress, cluster down, results in their place."""
+"""The life of one run on this machine: cluster up, job in, progress, cluster down, results in their place."""
 
 from __future__ import annotations
 
-import re
-import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from parallelrun.cli.exit_codes import ExitCode, of_state
-from parallelrun.cli.interrupts import Terminated
-from parallelrun.cli.output import say
-from parallelrun.cli.verdict import verdict
-from parallelrun.cli.watch import watch
-from parallelrun.client import Client
 from parallelrun.embedded import earlier_run
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.errors import ApiError, ClusterFailed, Conflict, InvalidInput
-from parallelrun.models import Job
-from parallelrun.progress.display import Display, display_on
+from parallelrun.progress.display import Display
+from parallelrun.progress.watch import watch
 from parallelrun_core.jobfolder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 
+if TYPE_CHECKING:
+    from parallelrun.client import Client
+    from parallelrun.models import Job
+
 _CANCEL_S: Final = 30.0
-_OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
-"""Begins a line of a traceback about a file below the code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A job that has ended, and where what it made is now."""
+
+    job: Job
+    logs: Path | None = None
+    """The folder of its logs."""
+    output: Path | None = None
+    """The file with its rows, when there are any."""
+    outputs: Mapping[str, Path] = field(default_factory=dict)
+    """What the script itself has written, by the names of the outputs."""
+    working_data: Path | None = None
+    """What the cluster had, where that is kept: of a job that failed, or when it was asked for."""
 
 
 class LocalRun:
     """Runs one job on an embedded cluster below the folder that gets its results.
+
+    Args:
+        on_end: told of the job when it has ended and its logs are in their place, before its outputs are.
 
     Raises:
         InvalidInput: the folder can't be used. Nothing has been started then.
@@ -45,6 +59,8 @@ class LocalRun:
         processes: int | None,
         keep: bool,
         overwrite: bool,
+        display: Display,
+        on_end: Callable[[Finished], None] = lambda _: None,
         resume_from: Path | None = None,
     ) -> None:
         folder = (folder or Path(spec.output or _default_folder(spec.name))).absolute()
@@ -61,23 +77,25 @@ class LocalRun:
         )
         self._spec = _for_this_machine(spec, nodes, processes)
         self._keep = keep
-        self._display = display_on(sys.stderr, title=spec.name)
+        self._display = display
+        self._on_end = on_end
+        self.interrupt: KeyboardInterrupt | None = None
+        """What made the job end, if somebody interrupted it."""
         self._cluster = Cluster(
             self._folder.home,
             nodes=nodes,
             processes=processes or spec.max_concurrency_per_instance,
-            jobs=1,
             may_forget=True,  # its only job has its truth in its folder
             on_note=self._display.note,
         )
 
-    def run(self) -> ExitCode:
-        """Do all of it; returns the exit code of the command."""
+    def run(self) -> Finished:
+        """Do all of it."""
         keep = True  # unless everything is where it belongs
         try:
-            job, interrupt = self._on_cluster()
+            job = self._on_cluster()
             wanted = self._keep or job.state == "failed"
-            self._hand_over(job, keep=wanted)
+            done = self._hand_over(job, keep=wanted)
             keep = wanted
         except (KeyboardInterrupt, ApiError):
             keep = self._keep  # there is no job whose data anybody could want
@@ -87,21 +105,20 @@ class LocalRun:
             raise
         finally:
             self._folder.close(keep=keep)
-        if interrupt is not None:
-            return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
-        return of_state(job.state)
+        return done
 
-    def _on_cluster(self) -> tuple[Job, KeyboardInterrupt | None]:
-        """Run the job to its end; returns it, and the interrupt that made it end."""
+    def _on_cluster(self) -> Job:
+        """Run the job to its end."""
         with self._display as display, self._cluster as cluster, cluster.client() as client:
             if self._earlier is not None:
                 earlier_run.bring(self._earlier, cluster.layout.root)
             job = client.jobs.create(self._spec, upload_code=False)
             try:
-                return watch(client, job.id, display, on_disconnect=cluster.check), None
+                return watch(client, job.id, display, on_disconnect=cluster.check)
             except KeyboardInterrupt as interrupt:
+                self.interrupt = interrupt
                 try:
-                    return self._cancel(client, job, display), interrupt
+                    return self._cancel(client, job, display)
                 except KeyboardInterrupt:
                     cluster.kill()
                     raise
@@ -112,24 +129,16 @@ class LocalRun:
             client.jobs.cancel(job.id)
         return client.jobs.wait(job.id, timeout_s=_CANCEL_S, raise_on_failure=False)
 
-    def _hand_over(self, job: Job, *, keep: bool) -> None:
-        """Put output and logs in their place, and tell. The cluster has stopped: nobody writes there any more."""
+    def _hand_over(self, job: Job, *, keep: bool) -> Finished:
+        """Put output and logs in their place. The cluster has stopped: nobody writes there any more."""
         source: JobFolder = job_folder(self._cluster.layout.root, job.id)
         logs = self._folder.hand_over_logs(source.logs, keep=keep)
         self._cluster.forget(job.id)
-        for line in verdict(job, log_hint=lambda log: str(self._folder.logs / log)):
-            # A terminal or an editor opens what is named in full.
-            say(_OF_THE_CODE.sub(lambda found: f"{found[0]}{self._spec.code}/", line))
-        if keep:
-            say(f"working data: {self._folder.working_data}")
-        if keep and job.state != "completed" and job.progress.done:
-            say(f"to run only what is not done, into another folder: --resume-from {self._folder.folder}")
-        if job.state == "completed":
-            self._hand_over_outputs(source)
-        if logs:
-            print(f"logs: {logs}")
+        done = Finished(job=job, logs=logs, working_data=self._folder.working_data if keep else None)
+        self._on_end(done)
+        return self._hand_over_outputs(source, done) if job.state == "completed" else done
 
-    def _hand_over_outputs(self, source: JobFolder) -> None:
+    def _hand_over_outputs(self, source: JobFolder, done: Finished) -> Finished:
         """Put what the job has made in its place; what has a path of its own is there already."""
         spec = self._spec
         # Everything in it: scripts also write files that no output is named for (`EntryScript().output_dir`).
@@ -139,13 +148,13 @@ class LocalRun:
         def place(path: Path) -> Path:
             return next((new / path.relative_to(old) for old, new in moved.items() if path.is_relative_to(old)), path)
 
-        if spec.writes_rows:
-            output = source.output_file(spec)
-            self._folder.correct_log("job_result.txt", output, place(output))
-            print(f"output: {place(output)}")
-        for name, path in source.output_paths(spec).items():
-            if name != spec.append_row_to:
-                print(f"output {name}: {place(Path(path))}")
+        named = source.output_paths(spec).items()
+        outputs = {name: place(Path(path)) for name, path in named if name != spec.append_row_to}
+        if not spec.writes_rows:
+            return replace(done, outputs=outputs)
+        output = source.output_file(spec)
+        self._folder.correct_log("job_result.txt", output, place(output))
+        return replace(done, output=place(output), outputs=outputs)
 
 
 def _own_outputs(folder: JobFolder, spec: JobSpec) -> list[Path]:

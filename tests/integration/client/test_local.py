@@ -1,0 +1,39 @@
+"""`parallelrun.run`: a whole job from Python, where errors are raised."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import parallelrun
+from parallelrun import InvalidInput, JobFailed
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux"),
+]
+
+
+def test_a_job_that_fails_is_an_error_with_its_cause_and_its_logs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.py").write_text("def run(mini_batch):\n    raise ValueError('no good')\n")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").touch()
+    job = {"code": str(tmp_path / "src"), "entry_script": "main.py", "inputs": str(tmp_path / "data")}
+    with pytest.raises(InvalidInput, match="no file 'mian):
+        parallelrun.run({**job, "entry_script": "mian.py"}, output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+    with pytest.raises(JobFailed) as caught:
+        parallelrun.run(job, output=tmp_path / "out", processes=1, progress=False)
+
+    assert caught.value.__notes__ == [f"logs: {tmp_path}/out/logs"]
+    failure = caught.value.job.failure
+    assert failure is not None
+    assert failure.first_cause == "RUN_EXCEPTION: ValueError: no good"
+    assert 'File "main.py", line 2, in run' in failure.traceback
+    assert (tmp_path / "out" / "logs" / "job_result.txt").exists()
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,42 @@
+"""Which server a client speaks to when none, or only a part of what names it, is given."""
+
+from pathlib import Path
+
+import pytest
+
+from parallelrun import Client, ConnectionFailed
+from parallelrun.embedded import detached
+from parallelrun.embedded.detached import Detached
+
+HERE = Detached(url="http://127.0.0.1:1", token="of-here", pid=1, home="/h", started="today")
+
+
+@pytest.mark.parametrize(
+    "given, environment, used",
+    [
+        (("http://a:1", "t"), {"PARALLELRUN_URL": "http://b:2", "PARALLELRUN_TOKEN": "u"}, ("http://a:1", "Bearer t")),
+        (("http://a:1",), {"PARALLELRUN_TOKEN": "u"}, ("http://a:1", "Bearer u")),
+        ((), {"PARALLELRUN_URL": "http://b:2", "PARALLELRUN_TOKEN": "u"}, ("http://b:2", "Bearer u")),
+        ((), {"PARALLELRUN_URL": "http://b:2"}, ("http://b:2", None)),
+        ((), {}, ("http://127.0.0.1:1", "Bearer of-here")),
+        ((), {"PARALLELRUN_TOKEN": "of-another-server"}, ("http://127.0.0.1:1", "Bearer of-here")),
+        (("", "mine"), {}, ("http://127.0.0.1:1", "Bearer mine")),
+    ],
+)
+def test_what_is_given_wins_then_the_environment_then_the_cluster_in_the_background(
+    monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], environment: dict[str, str], used: tuple[str, str | None]
+) -> None:
+    for name in ("PARALLELRUN_URL", "PARALLELRUN_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(detached, "running", lambda: HERE)
+    with Client(*given) as client:
+        assert (client.url, client._transport._http.headers.get("Authorization")) == used
+
+
+def test_without_any_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PARALLELRUN_URL", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(ConnectionFailed, match="set PARALLELRUN_URL, or start one with `parallelrun up`"):
+        Client()
