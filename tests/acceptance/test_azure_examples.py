@@ -38,6 +38,7 @@ def juice(out: Path) -> None:
         (store, brand, 4) for store in ("east", "north", "south") for brand in ("amber", "dew")
     ]
     assert all(model["slope"] < 0 for model in models)
+    assert "Items: 24 in all, 24 succeeded, 0 failed." in (out / "logs" / "job_result.txt").read_text()
 
 
 def letters(out: Path) -> None:

@@ -46,7 +46,7 @@ MISTAKES = {
     "unknown field": Wrong(
         pointer="/mini_batch_sise", says="did you mean 'mini_batch_size'", changes={"mini_batch_sise": 5}
     ),
-    "wrong type": Wrong(pointer="/mini_batch_size", says="integer.*'many'", changes={"mini_batch_size": "many"}),
+    "wrong type": Wrong(pointer="/mini_batch_size", says="whole number.*'many'", changes={"mini_batch_size": "many"}),
     "output below a file": Wrong(
         pointer="/output", says="entry.py.* is not a folder", changes={"output": "src/entry.py/out"}
     ),

@@ -28,11 +28,11 @@ STEP = "/jobs/score"
 REFUSED_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
     *(("jobs.score.mini_batch_size", value, f"{STEP}/mini_batch_size", "text") for value in (10, 1.5, None)),
     *(
-        ("jobs.score.mini_batch_size", value, f"{STEP}/mini_batch_size", "integer")
+        ("jobs.score.mini_batch_size", value, f"{STEP}/mini_batch_size", "whole number")
         for value in ("1.5kb", "10 kb", "abc", "-1", "1tb", "1kbkb")
     ),
     ("jobs.score.partition_keys", "store", f"{STEP}/partition_keys", "list"),
-    ("jobs.score.partition_keys", [1, 2], f"{STEP}/partition_keys/0", "string"),
+    ("jobs.score.partition_keys", [1, 2], f"{STEP}/partition_keys/0", "text"),
     ("jobs.score.task.type", DELETE, f"{STEP}/task/type", "required"),
     ("jobs.score.task.type", "command", f"{STEP}/task/type", "run_function"),
     ("jobs.score.task.environment", DELETE, f"{STEP}/task/environment", "required"),
@@ -41,12 +41,12 @@ REFUSED_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
     ("jobs.score.no_such_field", 1, f"{STEP}/no_such_field", "unknown field"),
     ("jobs.score.append_row_to", "${{outputs.scores}}", f"{STEP}/append_row_to", "below task"),
     ("jobs.score.resources", {"instance_counts": 1}, f"{STEP}/resources/instance_counts", "instance_count"),
-    ("jobs.score.retry_settings", {"max_retries": "two"}, f"{STEP}/retry_settings/max_retries", "integer"),
+    ("jobs.score.retry_settings", {"max_retries": "two"}, f"{STEP}/retry_settings/max_retries", "whole number"),
     *(
         ("jobs.score.logging_level", value, f"{STEP}/logging_level", "in capitals")
         for value in ("info", "WARN", "ERROR")
     ),
-    ("jobs.score.environment_variables", {"A": 1}, f"{STEP}/environment_variables/A", "string"),
+    ("jobs.score.environment_variables", {"A": 1}, f"{STEP}/environment_variables/A", "text"),
     ("jobs.score.inputs.model.mode", "eval_mount", f"{STEP}/inputs/model/mode", "mltable"),
     ("jobs.score.inputs.model.mode", "rw_mount", f"{STEP}/inputs/model/mode", "ro_mount"),
     ("jobs.score.inputs.model.type", "folder", f"{STEP}/inputs/model/type", "uri_folder"),
@@ -79,21 +79,27 @@ LET_THROUGH_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
     ("jobs.score.retry_settings", {"max_retries": -1}, f"{STEP}/retry_settings/max_retries", "or equal to 0"),
     *(
         ("jobs.score.retry_settings", {"timeout": value}, f"{STEP}/retry_settings/timeout", why)
-        for value, why in ((0, "greater than 0"), (-5, "greater than 0"), (300_000, "less than"), (1.5, "integer"))
+        for value, why in ((0, "greater than 0"), (-5, "greater than 0"), (300_000, "less than"), (1.5, "whole number"))
     ),
     *(
         ("jobs.score.max_concurrency_per_instance", value, f"{STEP}/max_concurrency_per_instance", why)
-        for value, why in ((0, "or equal to 1"), (-1, "or equal to 1"), ("2", "integer"))
+        for value, why in ((0, "or equal to 1"), (-1, "or equal to 1"), ("2", "whole number"))
     ),
     *(
         (f"jobs.score.{name}", value, f"{STEP}/{name}", why)
         for name in ("error_threshold", "mini_batch_error_threshold")
-        for value, why in ((-2, "or equal to -1"), (1.5, "integer"))
+        for value, why in ((-2, "or equal to -1"), (1.5, "whole number"))
     ),
-    ("inputs.raw.path", "./nowhere", f"{STEP}/inputs/files/path", "no file or folder"),
+    ("inputs.raw.path", "./nowhere", "/inputs/raw/path", "no file or folder"),
+    ("jobs.score.inputs.model.path", "./nowhere", f"{STEP}/inputs/model/path", "no file or folder"),
+    ("jobs.score.inputs.files", {"path": "${{parent.inputs.no}}"}, f"{STEP}/inputs/files/path", "no input 'no'"),
+    ("mini_batch_size", "5", "/mini_batch_size", "it is a field of the step: jobs.score.mini_batch_size"),
+    ("timeout", 5, "/timeout", "it is a field of the step: jobs.score.retry_settings.timeout"),
+    ("jobs.scores.mini_batch_size", "5", "/jobs/scores", "the step is called 'score'"),
+    ("settngs", {}, "/settngs", "did you mean 'settings'?"),
     ("jobs.score.max_concurrency_per_instance", "${{parent.inputs.word}}", f"{STEP}/max_concurrency_per_instance",
-     "integer"),
-    ("jobs.score.mini_batch_size", "${{parent.inputs.word}}", f"{STEP}/mini_batch_size", "integer"),
+     "whole number"),
+    ("jobs.score.mini_batch_size", "${{parent.inputs.word}}", f"{STEP}/mini_batch_size", "whole number"),
     ("jobs.score.resources", {"instance_count": "${{parent.inputs.raw}}"}, f"{STEP}/resources/instance_count",
      "not bound to a value"),
 ]  # fmt: skip
@@ -207,8 +213,8 @@ CONFIG_FIELD = "/parallel_run_config"
         ("parallel_run_config.output_action", "append", f"{CONFIG_FIELD}/output_action", "append_row"),
         ("parallel_run_config.node_count", 0, f"{CONFIG_FIELD}/node_count", "or equal to 1"),
         ("parallel_run_config.process_count_per_node", 0, f"{CONFIG_FIELD}/process_count_per_node", "or equal to 1"),
-        ("parallel_run_config.mini_batch_size", "1.5kb", f"{CONFIG_FIELD}/mini_batch_size", "integer"),
-        ("parallel_run_config.mini_batch_size", "1 kb", f"{CONFIG_FIELD}/mini_batch_size", "integer"),
+        ("parallel_run_config.mini_batch_size", "1.5kb", f"{CONFIG_FIELD}/mini_batch_size", "whole number"),
+        ("parallel_run_config.mini_batch_size", "1 kb", f"{CONFIG_FIELD}/mini_batch_size", "whole number"),
         ("parallel_run_config.logging_level", "ERROR", f"{CONFIG_FIELD}/logging_level", "WARNING"),
         ("parallel_run_config.run_invocation_timeout", 0, f"{CONFIG_FIELD}/run_invocation_timeout", "greater than 0"),
         ("parallel_run_config.run_max_try", 0, f"{CONFIG_FIELD}/run_max_try", "or equal to 1"),
@@ -230,7 +236,8 @@ CONFIG_FIELD = "/parallel_run_config"
         ("inputs", [{"path": "./data", "type": "mltable", "mode": "download"}], "/inputs/input_0/mode", "direct"),
         ("side_inputs", {"m": {"path": "./data", "type": "mltable"}}, "/side_inputs/m/type", "folder or a file"),
         ("inputs", ["azureml:data:1"], "/inputs/0/path", "download the data"),
-        ("inputs", ["./nowhere"], "/inputs/input_0/path", "no file or folder"),
+        ("inputs", ["./nowhere"], "/inputs/0/path", "no file or folder"),
+        ("side_inputs", {"m": "./nowhere"}, "/side_inputs/m/path", "no file or folder"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_v1_document_is_told(folder: Path, path: str, value: object, pointer: str, why: str) -> None:

@@ -9,7 +9,6 @@ from typing import Final
 
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.errors import (
-    ApiError,
     ClusterFailed,
     ConnectionFailed,
     InvalidInput,
@@ -79,8 +78,4 @@ def exit_code_of(error: Exception) -> ExitCode:
 
 
 def _headline(error: ParallelRunError) -> str:
-    if not error.problems:
-        return error.message
-    if isinstance(error, ApiError):
-        return error.title
-    return "this can't be run:" if isinstance(error, InvalidInput) else error.message
+    return "this can't be done:" if error.problems else error.message

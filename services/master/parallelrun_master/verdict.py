@@ -17,7 +17,7 @@ ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _MAX_SAMPLES = 3
 _MAX_SIGNATURES = 1000
 _COMMONEST = 5
-_SHORT_RETURNS = (
+SHORT_RETURNS = (
     "run() returned fewer rows than it was given items: compare Total and Succeeded in "
     "logs/sys/job_report/processed_mini-batches.csv"
 )
@@ -124,7 +124,7 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFail
         summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
     if not summary:
         return None
-    hint = _SHORT_RETURNS if errors.first is None else ""
+    hint = SHORT_RETURNS if errors.first is None else ""
     return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary, hint=hint), errors)
 
 

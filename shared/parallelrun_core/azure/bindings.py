@@ -42,6 +42,8 @@ class Pipe:
     inputs: Mapping[str, Fields | None] = field(default_factory=dict)
     """None stands for one that is optional and not given."""
     outputs: Mapping[str, Fields] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    """Where the path of an input of the step is, when the pipeline has it: by the place of the step's."""
 
 
 def is_expression(value: object) -> bool:
@@ -157,7 +159,11 @@ def _input(value: Any, declared: GivenInput | None, pipe: Pipe, place: Place) ->
 def _bound_or_local(value: Any, kind: str | None, *, is_path: bool, pipe: Pipe, place: Place) -> Fields | None:
     """What a value stands for: another input, a literal, or a path."""
     if is_expression(value):
-        bound: Fields | None = parent_value(value, "inputs", pipe.inputs, place.pointer, pipe.findings)
+        where = place.at("path") if is_path else place.pointer
+        bound: Fields | None = parent_value(value, "inputs", pipe.inputs, where, pipe.findings)
+        if bound is not None:
+            name = str(whole_expression(value)).removeprefix("parent.inputs.")
+            pipe.origins[place.pointer] = f"/inputs/{same_name(name, pipe.inputs)}"
         return bound
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.spec.document import problem_of
+from parallelrun_core.spec.complaints import problem_of
 from parallelrun_core.spec.fields import is_elsewhere
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -56,7 +56,7 @@ class Findings:
         """A part of a document as its model, or None when something in it is wrong.
 
         Args:
-            hints: what to do, by the field that is wrong.
+            hints: what to do, by the field that is wrong, or that isn't known here.
         """
         try:
             return model.model_validate(document)
@@ -64,7 +64,9 @@ class Findings:
             for details in error.errors():
                 problem = problem_of(model, details)
                 name = problem.pointer.rpartition("/")[2]
-                self.wrong(pointer + problem.pointer, problem.message, problem.hint or hints.get(name, ""))
+                hint = hints.get(name, "")
+                hint = hint or problem.hint if details["type"] == "extra_forbidden" else problem.hint or hint
+                self.wrong(pointer + problem.pointer, problem.message, hint)
             return None
 
     def take(self, error: InvalidInput, places: Mapping[str, str], default: str = "") -> None:

@@ -24,7 +24,7 @@ from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Place, as_mapping
 from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.document import at
+from parallelrun_core.spec.complaints import at
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, local_path
 
 CONFIG: Final = "parallel_run_config"
@@ -203,8 +203,8 @@ def _put_step(step: StepDocument, place: Place, draft: Draft, findings: Findings
         message = f"{step.name!r} is no name of a step: 3 to 32 small letters, digits and '-', from a letter to no '-'"
         findings.wrong(place.at("name"), message)
     draft.put("name", step.name, place.at("name"))
-    data = _inputs(step.inputs, "input", place.below("inputs"), findings)
-    side = _inputs(step.side_inputs, "side_input", place.below("side_inputs"), findings)
+    data = _inputs(step.inputs, "input", place.below("inputs"), draft, findings)
+    side = _inputs(step.side_inputs, "side_input", place.below("side_inputs"), draft, findings)
     if len({given["type"] == "mltable" for given in data.values()}) > 1:
         findings.wrong(place.at("inputs"), "all inputs are files, or all are tables")
     for name, given in data.items():
@@ -216,8 +216,6 @@ def _put_step(step: StepDocument, place: Place, draft: Draft, findings: Findings
         if name in data:
             findings.wrong(place.at("side_inputs", name), f"there is an input {name!r} already")
     draft.put("inputs", {**data, **side}, place.at("inputs"))
-    for name in side:
-        draft.places[f"inputs/{name}"] = place.at("side_inputs", name)
     draft.put("input_data", list(data), place.at("inputs"))
     if step.output is not None:
         draft.put("output", place.absolute(step.output), place.at("output"))
@@ -226,8 +224,8 @@ def _put_step(step: StepDocument, place: Place, draft: Draft, findings: Findings
         findings.note(place.at("allow_reuse"), "the result of an earlier job is never taken in place of this one")
 
 
-def _inputs(value: Any, prefix: str, place: Place, findings: Findings) -> dict[str, dict[str, Any]]:
-    """Inputs by name; those without one get a number."""
+def _inputs(value: Any, prefix: str, place: Place, draft: Draft, findings: Findings) -> dict[str, dict[str, Any]]:
+    """Inputs by name; those without one get a number. The draft is told of their places."""
     if isinstance(value, str):
         value = [value]
     pairs: list[tuple[str, str | int, Any]]
@@ -248,6 +246,7 @@ def _inputs(value: Any, prefix: str, place: Place, findings: Findings) -> dict[s
             continue
         if name in found:
             findings.wrong(where.pointer, f"there is an input {name!r} already")
+        draft.places[f"inputs/{name}"] = where.pointer
         default = "direct" if data.type == "mltable" else "ro_mount"
         mode = "ro_mount" if data.mode == "mount" else data.mode or default
         found[name] = {"path": path, "type": data.type, "mode": mode}

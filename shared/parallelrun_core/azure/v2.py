@@ -65,7 +65,7 @@ def read_v2(document: Mapping[str, Any], place: Place, findings: Findings) -> Dr
 
 
 def _read_pipeline(document: Mapping[str, Any], place: Place, findings: Findings) -> Draft:
-    pipeline = findings.validate(Pipeline, document, place.pointer) or Pipeline()
+    pipeline = findings.validate(Pipeline, document, place.pointer, _fields_of_a_step(document)) or Pipeline()
     settings = findings.validate(Settings, document.get("settings") or {}, place.at("settings")) or Settings()
     if pipeline.component is not None:
         findings.wrong(place.at("component"), "a pipeline component can't be run", "put its steps below jobs")
@@ -88,10 +88,26 @@ def _read_pipeline(document: Mapping[str, Any], place: Place, findings: Findings
     return reader.draft
 
 
+def _fields_of_a_step(document: Mapping[str, Any]) -> dict[str, str]:
+    """What to do about a field that a pipeline doesn't have, and its step has."""
+    jobs = document.get("jobs")
+    step = next((str(name) for name, step in jobs.items() if step), "NAME") if isinstance(jobs, dict) else "NAME"
+    parts = {"retry_settings.": RetrySettings, "resources.": Resources, "task.": Task, "": Step}
+    places = {name: f"jobs.{step}.{part}{name}" for part, model in parts.items() for name in model.model_fields}
+    return {name: f"it is a field of the step: {place}" for name, place in places.items()}
+
+
 def _only_step(document: Mapping[str, Any], place: Place, findings: Findings) -> tuple[str, Mapping[str, Any]]:
     """The name of the one step that there is, and the step."""
     jobs = as_mapping(document.get("jobs"), place.at("jobs"), findings)
     steps = {name: step for name, step in jobs.items() if step is not None}
+    unmeant = [name for name, step in steps.items() if isinstance(step, dict) and not {"type", "component"} & set(step)]
+    if unmeant and len(steps) == len(unmeant) + 1:  # what --set makes of a name that isn't there
+        (only,) = set(steps) - set(unmeant)
+        for name in unmeant:
+            hint = f"the step is called {only!r}"
+            findings.wrong(place.at("jobs", name), "this step has neither type nor component", hint)
+        findings.check()
     if len(steps) != 1:
         what = f"{len(steps)} steps ({', '.join(map(str, steps))})" if steps else "no step"
         hint = "leave the others out, as in --set jobs.NAME=null, and give the inputs the paths of what those make"
@@ -158,11 +174,16 @@ class _StepReader:
             declared = as_mapping(component.get("inputs"), where.at("inputs"), self.findings)
             inputs = bindings.declarations(declared, where.below("inputs"), self.findings)
             outputs = as_mapping(component.get("outputs"), where.at("outputs"), self.findings)
-        given = as_mapping(raw.get("inputs"), place.at("inputs"), self.findings)
-        self._inputs = bindings.step_inputs(given, inputs, self.pipe, place.below("inputs"))
+        given_inputs = as_mapping(raw.get("inputs"), place.at("inputs"), self.findings)
+        self._inputs = bindings.step_inputs(given_inputs, inputs, self.pipe, place.below("inputs"))
         given = as_mapping(raw.get("outputs"), place.at("outputs"), self.findings)
         self._outputs = bindings.step_outputs(given, outputs, self.pipe, place.below("outputs"))
         self.draft.put("inputs", self._inputs, place.at("inputs"))
+        for name in self._inputs:
+            key = same_name(name, given_inputs) or name
+            self.draft.places[f"inputs/{name}"] = self.pipe.origins.get(
+                place.at("inputs", key), place.at("inputs", key)
+            )
         self.draft.put("outputs", self._outputs, place.at("outputs"))
         component = self._checked(Component, component, where)
         step = self._checked(Step, raw, place)

@@ -1,21 +1,16 @@
-"""From YAML or JSON to plain data, changes to them from a command line, and wrong fields as problems."""
+"""From YAML or JSON to plain data, and changes to them from a command line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 import yaml
-from pydantic import BaseModel
-from pydantic_core import PydanticCustomError
 
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import InvalidInput
 
 _MAX_DOCUMENT_BYTES: Final = 1 << 20
+_MAX_SHOWN: Final = 200
 _BESIDE_A_PATH: Final = ("path", "type", "mode")
-_TAGGED: Final = "inputs"
-"""The field whose entries are one of two models: pydantic names the one that it chose in the place of an error."""
 
 
 def load_document(text: str | bytes) -> object:
@@ -28,8 +23,19 @@ def load_document(text: str | bytes) -> object:
         raise InvalidInput("The job spec is larger than 1 MiB.")
     try:
         return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark, why = error.problem_mark, ", ".join(filter(None, (error.context, error.problem)))
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        found = text.splitlines()[mark.line : mark.line + 1] if mark else []
+        shown = f"the line is {_shown(found[0])}" if found else ""
+        raise InvalidInput.at("", f"not readable as YAML or JSON: {where}{why}", shown) from error
     except Exception as error:  # PyYAML lets through whatever its constructors run into
-        raise InvalidInput.at("", f"not readable as YAML or JSON: {error}") from error
+        raise InvalidInput.at("", f"not readable as YAML or JSON: {' '.join(str(error).split())}") from error
+
+
+def _shown(line: str | bytes) -> str:
+    text = line.decode(errors="replace") if isinstance(line, bytes) else line
+    return repr(text.strip()[:_MAX_SHOWN])
 
 
 def set_field(document: object, assignment: str) -> None:
@@ -85,42 +91,3 @@ def _put(document: object, name: str, value: object, path: str) -> None:
             document.append(value)
         case _:
             raise InvalidInput.at("--set", f"{path!r}: {name!r} can't be set here")
-
-
-def at(field: str, message: str) -> PydanticCustomError:
-    """What a check of the whole job has against one of its fields."""
-    return PydanticCustomError("job", "{message}", {"message": message, "field": field})
-
-
-def problem_of(model: type[BaseModel], details: Any) -> Problem:
-    """One of pydantic's errors as users see it."""
-    field = details.get("ctx", {}).get("field", "")
-    location = [str(part) for part in details["loc"] or (field.split("/") if field else ())]
-    where = location[:2] + location[3:] if location[:1] == [_TAGGED] else location
-    pointer = "/".join(["", *where]) if where else ""
-    if details["type"] == "extra_forbidden":
-        close = get_close_matches(where[-1], _known(model, location), n=1)
-        return Problem(pointer=pointer, message="unknown field", hint=f"did you mean {close[0]!r}?" if close else "")
-    if details["type"] == "missing":
-        return Problem(pointer=pointer, message="this field is required")
-    message = str(details["msg"]).removeprefix("Value error, ")
-    given = details.get("input")
-    if isinstance(given, str | int | float | bool) and where and where[0] != "environment_variables":
-        message += f", not {given!r}"
-    return Problem(pointer=pointer, message=message[0].lower() + message[1:])
-
-
-def _known(model: type[BaseModel], location: list[str]) -> Iterable[str]:
-    """The fields that there are where an unknown one was found."""
-    from parallelrun_core.spec.fields import Environment, Input, Literal, Output
-
-    match location:
-        case ["inputs", _, "literal", *_]:
-            return list(Literal.model_fields)
-        case ["inputs", _, _, *_]:
-            return list(Input.model_fields)
-        case ["outputs", _, _, *_]:
-            return list(Output.model_fields)
-        case ["environment", _, *_]:
-            return list(Environment.model_fields)
-    return list(model.model_fields)

@@ -20,7 +20,10 @@ _ELSEWHERE: Final = re.compile(r"(azureml|git\+\w+|https?|wasbs?|abfss?|adl|s3|g
 _SIZE: Final = re.compile(r"(?P<rows>rows:)?(?P<number>[0-9]+)(?P<suffix>kb|mb|gb)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _MAX_SIZE: Final = 1 << 40
-_SIZE_FORMS: Final = "should be a valid integer, or a text such as '1mb' or 'rows:500'"
+_SIZE_FORMS: Final = "a whole number is needed, or a text such as '1mb' or 'rows:500'"
+_LOOSE_SIZE: Final = re.compile(
+    r"\s*(\d+)(\.\d+)?\s*(rows?|files?|bytes?|b|[kmg](?:i?b|(?:ilo|ega|iga)bytes?)?)\s*", re.I
+)
 
 
 class Strict(BaseModel):
@@ -217,6 +220,18 @@ class MiniBatchSize:
         if number > _MAX_SIZE:
             raise ValueError(f"should be less than or equal to {_MAX_SIZE}")
         return cls(number, "rows" if found["rows"] else "plain")
+
+
+def size_meant(text: str) -> str:
+    """A mini-batch size that somebody may have meant by a text that is none, such as `10 kilobytes`; or nothing."""
+    found = _LOOSE_SIZE.fullmatch(text)
+    if found is None:
+        return ""
+    unit = found[3][0].lower()
+    if found[2]:
+        number = int(float(found[1] + found[2]) * 1024)
+        return {"m": f"{number}kb", "g": f"{number}mb"}.get(unit, "")
+    return f"rows:{found[1]}" if unit == "r" else f"{found[1]}{unit}b" if unit in "kmg" else found[1]
 
 
 def _mini_batch_size(value: Any) -> int | str | None:

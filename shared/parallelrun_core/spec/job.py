@@ -16,7 +16,8 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import arguments
 from parallelrun_core.spec.arguments import same_name
-from parallelrun_core.spec.document import at, load_document, problem_of
+from parallelrun_core.spec.complaints import at, problem_of
+from parallelrun_core.spec.document import load_document
 from parallelrun_core.spec.fields import (
     NAME,
     AnyInput,

@@ -197,7 +197,7 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
     "an output that is a file": (output_is_a_file, "/output", "is not a folder"),
     "an unwritable output": (changed(output="/proc/parallelrun"), "/output", "can't be written"),
     "an unknown field": (changed(mini_batch_sise=3), "/mini_batch_sise", "unknown field"),
-    "a wrong type": (changed(mini_batch_size="many"), "/mini_batch_size", "valid integer"),
+    "a wrong type": (changed(mini_batch_size="many"), "/mini_batch_size", "a whole number"),
     "half a character": (changed(**{"x\ud800": 1}), "", "string"),
 }
 

@@ -23,7 +23,7 @@ def test_a_job_that_fails_is_an_error_with_its_cause_and_its_logs(
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.txt").touch()
     job = {"code": str(tmp_path / "src"), "entry_script": "main.py", "inputs": str(tmp_path / "data")}
-    with pytest.raises(InvalidInput, match="no file 'mian):
+    with pytest.raises(InvalidInput, match="there is no file 'mian"):
         parallelrun.run({**job, "entry_script": "mian.py"}, output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -65,8 +65,8 @@ def test_a_wrong_job_file_is_reported_whole_before_anything_starts(
     assert main(["run", str(tmp_path / "job.yml"), "--output", str(tmp_path / "out")]) == ExitCode.INVALID_SPEC
 
     assert capsys.readouterr().err.splitlines() == [
-        "error: this can't be run:",
-        "  /run_max_try: input should be greater than or equal to 1, not 0",
+        "error: this can't be done:",
+        "  /run_max_try: should be greater than or equal to 1, not 0",
         "  /mini_batch_sise: unknown field",
         "    hint: did you mean 'mini_batch_size'?",
     ]

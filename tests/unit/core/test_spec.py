@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec, load_document, set_field
+from parallelrun_core.spec.fields import MiniBatchSize, size_meant
 
 GOOD: dict[str, Any] = {"entry_script": "score.py", "inputs": "/in"}
 
@@ -40,45 +42,51 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
     "field, value, why",
     [
         ("entry_script", "", "at least 1"),
-        ("entry_script", None, "string"),
-        ("entry_script", 7, "string"),
+        ("entry_script", None, "a text is needed"),
+        ("entry_script", 7, "a text is needed, not 7"),
         ("inputs", {}, "at least 1"),
-        ("inputs", [], "dictionary"),
+        ("inputs", [], "a mapping is needed"),
         ("inputs", {"a b": "/x"}, "not an input name"),
         ("inputs", {"1a": "/x"}, "not an input name"),
         ("inputs", {"": "/x"}, "not an input name"),
         ("mini_batch_size", 0, "greater than or equal to 1"),
         ("mini_batch_size", -1, "greater than or equal to 1"),
-        ("mini_batch_size", 1.5, "integer"),
-        ("mini_batch_size", True, "integer"),
+        ("mini_batch_size", 1.5, "a whole number is needed, or a text such as"),
+        ("mini_batch_size", True, "a whole number is needed, or a text such as"),
         ("mini_batch_size", "0", "greater than or equal to 1"),
-        ("mini_batch_size", "-1", "integer"),
-        ("mini_batch_size", "1.5kb", "integer"),
-        ("mini_batch_size", "10 kb", "integer"),
-        ("mini_batch_size", "1tb", "integer"),
-        ("mini_batch_size", "1kbkb", "integer"),
-        ("mini_batch_size", "rows:1kb", "integer"),
+        ("mini_batch_size", "-1", "a whole number is needed, or a text such as"),
+        ("mini_batch_size", "1.5kb", "not '1.5kb'"),
+        ("mini_batch_size", "10 kb", "did you mean '10kb'?"),
+        ("mini_batch_size", "1tb", "a whole number is needed, or a text such as"),
+        ("mini_batch_size", "1kbkb", "a whole number is needed, or a text such as"),
+        ("mini_batch_size", "rows:1kb", "a whole number is needed, or a text such as"),
         ("mini_batch_size", "rows:0", "greater than or equal to 1"),
         ("mini_batch_size", "9" * 30, "less than or equal"),
-        ("mini_batch_size", "many", "integer"),
+        ("mini_batch_size", "many", "a whole number is needed, or a text such as"),
         ("mini_batch_size", 10**15, "less than or equal"),
         ("run_max_try", 0, "greater than or equal to 1"),
+        ("run_max_try", "many", "a whole number is needed, not 'many'"),
+        ("run_max_try", 1.5, "a whole number is needed, not 1.5"),
+        ("run_invocation_timeout", "1 minute", "a number is needed"),
+        ("look_ahead", "maybe", "true or false is needed"),
+        ("tags", ["a"], "a mapping is needed"),
+        ("environment", "x", "a mapping is needed"),
         ("run_invocation_timeout", 0, "greater than 0"),
         ("run_invocation_timeout", -5, "greater than 0"),
-        ("run_invocation_timeout", float("nan"), "input"),
+        ("run_invocation_timeout", float("nan"), "not nan"),
         ("run_invocation_timeout", float("inf"), "less than"),
         ("error_threshold", -2, "greater than or equal to -1"),
         ("mini_batch_error_threshold", -2, "greater than or equal to -1"),
         ("allowed_failed_percent", 101, "less than or equal to 100"),
         ("allowed_failed_percent", -0.1, "greater than or equal to 0"),
-        ("allowed_failed_percent", float("nan"), "input"),
+        ("allowed_failed_percent", float("nan"), "not nan"),
         ("output_action", "append", "append_row"),
         ("logging_level", "LOUD", "DEBUG"),
         ("instance_count", 0, "greater than or equal to 1"),
-        ("name", "", "pattern"),
-        ("name", "-x", "pattern"),
-        ("name", "job\n", "pattern"),
-        ("name", "a/b", "pattern"),
+        ("name", "", "begins with a letter or digit"),
+        ("name", "-x", "1 to 128"),
+        ("name", "job\n", "1 to 128"),
+        ("name", "a/b", "1 to 128"),
         ("append_row_file_name", "../x", "plain file name"),
         ("append_row_file_name", "a/b", "plain file name"),
         ("append_row_file_name", "..", "plain file name"),
@@ -101,7 +109,7 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("code", "azureml:some_code:1", "can't be read here"),
         ("program_arguments", "${{outputs.nothing}}", "not among outputs"),
         ("program_arguments", "${{parent.inputs.x}}", "neither"),
-        ("partition_keys", "store", "tuple"),
+        ("partition_keys", "store", "a list is needed, not 'store'"),
         ("partition_keys", ["a", "a"], "twice"),
         ("partition_keys", [""], "empty"),
         ("inputs", {"a": "/a", "A": "/b"}, "twice"),
@@ -122,6 +130,37 @@ def test_a_bad_value_is_told_with_its_place_and_reason(field: str, value: object
     found = problems({**GOOD, field: value})
     assert list(found) == [f"/{field}"]
     assert why.lower() in found[f"/{field}"].lower()
+    assert not re.search(
+        r"\b(valid|tuple|dictionary|string|integer|boolean|instance|parse|input should)\b", found[f"/{field}"]
+    )
+
+
+@pytest.mark.parametrize(
+    "text, meant",
+    [
+        ("10 kilobytes", "10kb"), ("10 KB", "10kb"), ("5 MiB", "5mb"), ("2g", "2gb"), ("1.5mb", "1536kb"),
+        ("0.5 GB", "512mb"), ("500 rows", "rows:500"), ("20 files", "20"), ("1024 bytes", "1024"),
+        ("1.5kb", ""), ("many", ""), ("10 apples", ""), ("-5kb", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_size_that_somebody_may_have_meant_is_suggested(text: str, meant: str) -> None:
+    assert size_meant(text) == meant
+    assert MiniBatchSize.parse(meant or None) is not None
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        (b"a: b: c\n", "line 1, column 5: mapping values are not allowed here (the line is 'a: b: c')"),
+        ("x: 1\ny: [a\n z: 2\n", "line 3, column 3: while parsing a flow sequence, expected ',' or ']', but got ':'"),
+        (b"a: \x00", "special characters are not allowed"),
+    ],
+)
+def test_what_is_no_yaml_is_told_with_its_line(text: str | bytes, told: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        load_document(text)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("path", ["", "x" * 5000, "/a\0b", 7, None])

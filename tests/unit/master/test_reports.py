@@ -305,3 +305,17 @@ def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) 
     by_key = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "partition_keys": ["year", "shop"]})
     write_job_result(tmp_path, msgspec.structs.replace(completed, order="sorted"), errors, by_key)
     assert "Order of the mini-batches: sorted by year, shop." in (tmp_path / "job_result.txt").read_text()
+
+
+def test_items_that_failed_without_an_error_are_explained(tmp_path: Path) -> None:
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in"})
+    ended = JobResult(
+        job_id="job_1", state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress(items_failed=3)
+    )
+    write_job_result(tmp_path, ended, Errors(), spec)
+    assert "Warning: run() returned fewer rows than it was given items" in (tmp_path / "job_result.txt").read_text()
+    write_job_result(
+        tmp_path, msgspec.structs.replace(ended, state=JobState.CANCELED, progress=Progress()), Errors(), spec
+    )
+    assert (tmp_path / "job_result.txt").read_text().startswith("Job job_1 was canceled.\n")
+    assert "Warning" not in (tmp_path / "job_result.txt").read_text()

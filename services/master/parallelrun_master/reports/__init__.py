@@ -10,7 +10,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import EVERY_S, Overview
 from parallelrun_master.reports.readme import README
-from parallelrun_master.reports.result import write_job_result, write_user_errors
+from parallelrun_master.reports.result import ENDED, write_job_result, write_user_errors
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.verdict import Errors
@@ -74,7 +74,7 @@ class Reports:
         write_job_result(self._folder.logs, result, errors, self._spec)
         if result.started is not None:  # the last line of what was told now and then
             self.overview.progress(result.progress, result.ended - result.started)
-        self.say(f"The job has {result.state}.")
+        self.say(f"The job {ENDED[result.state]}.")
 
     def close(self) -> None:
         """The leader's turn is over."""

@@ -3,7 +3,7 @@
 README = """What is where in this folder. Times are UTC. A line of the engine's logs is
 time|LEVEL|process id|thread|message.
 
-Open these in this order:
+Open these in this order; a file is there once there is something in it:
 
 job_result.txt                            how the job ended, and why: first cause, commonest errors, what to open next
 job_error.txt                             why the job failed, in short; only if it did

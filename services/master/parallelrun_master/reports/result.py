@@ -7,19 +7,24 @@ from pathlib import Path
 from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.reports.files import replace_text
-from parallelrun_master.verdict import Errors, Signature
+from parallelrun_master.verdict import SHORT_RETURNS, Errors, Signature
 
 _MOST_KINDS = 100
 _COMMONEST = 5
+ENDED: dict[JobState, str] = {
+    JobState.COMPLETED: "has completed", JobState.FAILED: "has failed", JobState.CANCELED: "was canceled",
+}  # fmt: skip
+"""What has become of a job, in words."""
 
 
 def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpec) -> None:
     """logs/job_result.txt, the file to open first; and logs/job_error.txt, when there is an error."""
     progress = result.progress
     lines = [
-        f"Job {result.job_id} {result.state}.",
+        f"Job {result.job_id} {ENDED[result.state]}.",
         "",
         f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
         f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
@@ -37,10 +42,12 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpe
     if result.output:
         lines.append(f"Output: {result.output}, {result.output_bytes:,} bytes, sha256 {result.output_sha256}.")
     lines += [f"Warning: {warning}" for warning in result.warnings]
+    if progress.items_failed and errors.first is None and result.failure is None:
+        lines.append(f"Warning: {SHORT_RETURNS}.")
     if result.failure is not None:
         why = _why(result.failure)
         lines += ["", *why]
-        replace_text(logs / "job_error.txt", "\n".join([f"Job {result.job_id} {result.state}.", *why]) + "\n")
+        replace_text(logs / "job_error.txt", "\n".join([lines[0], *why]) + "\n")
     else:
         (logs / "job_error.txt").unlink(missing_ok=True)  # of an earlier end, before the job went on
     common = errors.most_common(_COMMONEST)
