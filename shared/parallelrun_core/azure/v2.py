@@ -11,6 +11,7 @@ from parallelrun_core.azure import bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Place, as_mapping, quoted
+from parallelrun_core.azure.part import Part
 from parallelrun_core.azure.v2_models import (
     Component,
     Identity,
@@ -92,7 +93,12 @@ def _fields_of_a_step(document: Mapping[str, Any]) -> dict[str, str]:
     """What to do about a field that a pipeline doesn't have, and its step has."""
     jobs = document.get("jobs")
     step = next((str(name) for name, step in jobs.items() if step), "NAME") if isinstance(jobs, dict) else "NAME"
-    parts = {"retry_settings.": RetrySettings, "resources.": Resources, "task.": Task, "": Step}
+    parts: dict[str, type[Part]] = {
+        "retry_settings.": RetrySettings,
+        "resources.": Resources,
+        "task.": Task,
+        "": Step,
+    }
     places = {name: f"jobs.{step}.{part}{name}" for part, model in parts.items() for name in model.model_fields}
     return {name: f"it is a field of the step: {place}" for name, place in places.items()}
 
