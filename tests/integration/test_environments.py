@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_agent.environment_cache import InUse
 from tests.cluster import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("environments")]
@@ -93,9 +94,9 @@ def broken_off(folder: Path) -> Path:
     return folder
 
 
-def make(folder: Path, python: str = sys.executable) -> str:
+def make(folder: Path, python: str = sys.executable, *, kept: int = 9) -> str:
     """Have an environment made; returns what was told."""
-    request = {"folder": str(folder), "python": python, "requirements": [], "worker": "/nowhere/worker"}
+    request = {"folder": str(folder), "python": python, "requirements": [], "worker": "/nowhere/worker", "kept": kept}
     command = [sys.executable, "-m", "parallelrun_agent.environment_build"]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -126,3 +127,14 @@ def test_one_that_is_taken_for_whole_too_early_is_found(tmp_path: Path) -> None:
     make(folder)
     assert (folder / "lib" / "rubbish").exists()
     assert not (folder / "bin" / "python").exists()
+
+
+@pytest.mark.usefixtures("environment")
+def test_one_more_than_are_kept_removes_the_one_that_was_used_longest_ago(tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "environments"
+    make(folder / "a")
+    assert "Removed" not in make(folder / "b", kept=2)
+    InUse(folder / "a").close()
+    assert "Removed b: it was used longest ago, and 2 are kept." in make(folder / "c", kept=2)
+    assert not (folder / "b").exists()
+    assert (folder / "a" / "bin" / "python").exists()

@@ -1,7 +1,7 @@
 """`python -m parallelrun_agent.environment_build`: makes one environment, as a process of its own.
 
-The request comes on stdin: a JSON object with `folder`, `python`, `requirements` and `worker`. What is done is told on
-stdout, whose last line says what went wrong. Of several that make the same environment at the same time, also on
+The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, and how many environments
+are to be `kept` when this one is made. What is done is told on stdout, whose last line says what went wrong. Of several that make the same environment at the same time, also on
 behalf of several agents, one makes it and the others wait: the lock goes with its process. Whoever finds an environment
 that isn't whole begins anew.
 """
@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_agent.environment_cache import prune
 from parallelrun_agent.environments import READY
 
 _FROM_PIP: Final = {
@@ -47,6 +48,8 @@ def main() -> int:
             if (folder / READY).exists():
                 return 0
             _make(folder, request)
+            for name in prune(folder.parent, request["kept"]):
+                print(f"Removed {name}: it was used longest ago, and {request['kept']} are kept.", flush=True)
     except Unmade as error:
         print(f"error: {error}", flush=True)
         return 1

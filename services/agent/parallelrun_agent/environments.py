@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_agent.environment_cache import InUse
 from parallelrun_core.outcome import Failure
 from parallelrun_core.telemetry import logger
 
@@ -69,12 +70,20 @@ class JobPython:
 
     Args:
         cache: the node's folder for environments, which outlives jobs and agents.
+        kept: how many environments may be left there when one more was made.
         log_file: where its making is told.
         changed: called when it is ready, or can't be made.
     """
 
     def __init__(
-        self, environment: Environment, *, cache: Path, log_file: Path, watch: Watch, changed: Callable[[], None]
+        self,
+        environment: Environment,
+        *,
+        cache: Path,
+        kept: int,
+        log_file: Path,
+        watch: Watch,
+        changed: Callable[[], None],
     ) -> None:
         self.executable = sys.executable
         self.failure: Failure | None = None
@@ -83,11 +92,14 @@ class JobPython:
         self._changed = changed
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._kept = kept
+        self._use: InUse | None = None
         self._tell_at = 0.0
         if environment.is_own:
             recipe = Recipe.of(environment)
             self._folder = recipe.folder(cache)
             self.executable = str(self._folder / "bin" / "python")
+            self._use = InUse(self._folder)
             if not (self._folder / READY).exists():
                 self._build(recipe)
 
@@ -115,10 +127,12 @@ class JobPython:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._bury(self._process)
+        if self._use is not None:
+            self._use.close()
 
     def _build(self, recipe: Recipe) -> None:
         self._log_file.parent.mkdir(parents=True, exist_ok=True)
-        request = json.dumps({"folder": str(self._folder), **vars(recipe)})
+        request = json.dumps({"folder": str(self._folder), "kept": self._kept, **vars(recipe)})
         command = [sys.executable, "-P", "-m", "parallelrun_agent.environment_build"]
         with self._log_file.open("ab") as file, tempfile.TemporaryFile() as given:
             given.write(request.encode())

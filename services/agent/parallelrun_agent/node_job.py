@@ -64,6 +64,7 @@ class NodeJob:
         self._python = JobPython(
             spec.environment,
             cache=settings.cache_folder,
+            kept=settings.environments_kept,
             log_file=folder.logs / "sys" / "node" / settings.node / "environment.txt",
             watch=watch,
             changed=self._on_python,

@@ -30,6 +30,8 @@ class AgentSettings(ServiceSettings):
     """Local folder for the workers' working folders; emptied at start."""
     cache_dir: Path | None = None
     """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
+    environments_kept: int = Field(default=20, ge=1)
+    """How many environments of jobs are kept there: those used longest ago are removed first, none that is in use."""
     sync: bool = True
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
     grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
