@@ -1,9 +1,9 @@
 """`python -m parallelrun_agent.environment_build`: makes one environment, as a process of its own.
 
 The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, and how many environments
-are to be `kept` when this one is made. What is done is told on stdout, whose last line says what went wrong. Of several that make the same environment at the same time, also on
-behalf of several agents, one makes it and the others wait: the lock goes with its process. Whoever finds an environment
-that isn't whole begins anew.
+are to be `kept` when this one is made. What is done is told on stdout, whose last line says what went wrong. Of several
+that make the same environment at the same time, also on behalf of several agents, one makes it and the others wait: the
+lock goes with its process. Whoever finds an environment that isn't whole begins anew.
 """
 
 from __future__ import annotations

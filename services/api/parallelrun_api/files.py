@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -36,17 +37,24 @@ class Place:
     """From there to the folder; any part of it may be a job's work."""
     only: str = ""
     """The one file in it that is served; empty: all."""
+    name: str = ""
+    """Its paths are below this one."""
 
     def list(self) -> FileList:
         """The regular files in it, by path; none when it isn't there."""
         found: list[FileEntry] = []
         truncated = False
-        for entry in _Walk(self).files():
+        for entry in self.files():
             if len(found) == MAX_FILES:
                 truncated = True
                 break
             found.append(entry)
         return FileList(items=sorted(found, key=lambda entry: entry.path), truncated=truncated)
+
+    def files(self) -> Iterator[FileEntry]:
+        """The regular files in it."""
+        for entry in _Walk(self).files():
+            yield entry.model_copy(update={"path": f"{self.name}/{entry.path}"}) if self.name else entry
 
     def open(self, path: str) -> int:
         """Open a regular file in it; returns the file descriptor.
@@ -56,6 +64,10 @@ class Place:
             NotFound: there is no such file, or it isn't a regular one.
         """
         parts = relative_parts(path)
+        if self.name:
+            if parts[0] != self.name or len(parts) == 1:
+                raise NotFound(f"There is no file {path[:200]!r}.")
+            parts = parts[1:]
         if self.only and parts != (self.only,):
             raise NotFound(f"There is no file {path[:200]!r}.")
         try:
@@ -66,6 +78,35 @@ class Place:
             os.close(fd)
             raise NotFound(f"{path[:200]!r} is not a file.")
         return fd
+
+
+@dataclass(frozen=True)
+class Places:
+    """Several places as one; of those that have a file of the same path, the first one's is served."""
+
+    places: tuple[Place, ...]
+
+    def list(self) -> FileList:
+        """The regular files in all of them, by path."""
+        found: dict[str, FileEntry] = {}
+        for place in self.places:
+            for entry in place.files():
+                if len(found) == MAX_FILES and entry.path not in found:
+                    return FileList(items=[found[path] for path in sorted(found)], truncated=True)
+                found.setdefault(entry.path, entry)
+        return FileList(items=[found[path] for path in sorted(found)], truncated=False)
+
+    def open(self, path: str) -> int:
+        """Open a regular file in one of them; returns the file descriptor.
+
+        Raises:
+            UnsafePath: the path leaves the folders.
+            NotFound: there is no such file, or it isn't a regular one.
+        """
+        for place in self.places[:-1]:
+            with suppress(NotFound):
+                return place.open(path)
+        return self.places[-1].open(path)
 
 
 class _Walk:

@@ -259,3 +259,49 @@ class TestNamedOutputFolder:
         job_id = api.post("/v1/jobs", json=spec).json()["id"]
 
         assert api.get(f"/v1/jobs/{job_id}/outputs").status_code == 404
+
+    def test_outputs_with_a_path_of_their_own_are_below_their_names(self, api: httpx.Client, site: Site) -> None:
+        where, file = site.folder / "models", site.folder / "else" / "report.csv"
+        outputs = {
+            "models": {"path": str(where)},
+            "report": {"type": "uri_file", "path": str(file)},
+            "here": {},
+        }
+        job_id = api.post("/v1/jobs", json=site.spec(outputs=outputs)).json()["id"]
+        (where / "deep").mkdir(parents=True)
+        (where / "deep" / "a.bin").write_bytes(b"model")
+        (where / "link").symlink_to("/etc/passwd")
+        file.parent.mkdir(parents=True)
+        file.write_text("a,b\n")
+        (file.parent / "private.csv").write_text("secret")
+
+        found = api.get(f"/v1/jobs/{job_id}/outputs").json()["items"]
+
+        assert [(entry["path"], entry["bytes"]) for entry in found] == [
+            ("models/deep/a.bin", 5),
+            ("report/report.csv", 4),
+        ]
+        got = {entry["path"]: api.get(f"/v1/jobs/{job_id}/outputs/{entry['path']}").content for entry in found}
+        assert got == {"models/deep/a.bin": b"model", "report/report.csv": b"a,b\n"}
+        for path in ("models/link", "report/private.csv", "models", "report", "deep/a.bin", "here/x", "models/../x"):
+            assert api.get(f"/v1/jobs/{job_id}/outputs/{quote(path, safe='')}").status_code in (404, 422), path
+
+    def test_named_outputs_in_a_folder_that_the_job_named(self, api: httpx.Client, site: Site) -> None:
+        out = site.folder / "out"
+        outputs = {"models": {}, "report": {"type": "uri_file", "file_name": "r.csv"}}
+        job_id = api.post("/v1/jobs", json=site.spec(output=str(out), outputs=outputs)).json()["id"]
+        (out / "models").mkdir(parents=True)
+        for path in ("models/a", "r.csv", "private", "parallel_run_step.txt"):
+            (out / path).touch()
+        found = api.get(f"/v1/jobs/{job_id}/outputs").json()["items"]
+        assert [entry["path"] for entry in found] == ["models/a", "parallel_run_step.txt", "r.csv"]
+
+    def test_an_output_that_became_a_link_to_our_own_files_is_not_shown(
+        self, api: httpx.Client, site: Site, root: Path
+    ) -> None:
+        where = site.folder / "models"
+        job_id = api.post("/v1/jobs", json=site.spec(outputs={"models": {"path": str(where)}})).json()["id"]
+        for target in (root, root / "jobs", root.parent):
+            where.symlink_to(target)
+            assert api.get(f"/v1/jobs/{job_id}/outputs").json()["items"] == []
+            where.unlink()

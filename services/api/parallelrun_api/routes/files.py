@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Response
 from parallelrun_api.answers import json_answer
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.downloads import BYTES, TEXT, Wanted, download
-from parallelrun_api.files import Place
+from parallelrun_api.files import Place, Places
 from parallelrun_api.models import FileList
 from parallelrun_api.routes.docs import FilePath, JobId, content, problems
 from parallelrun_core import telemetry
@@ -55,7 +55,11 @@ def read_log(
 
 @router.get("/jobs/{job_id}/outputs", summary="List outputs", response_model=FileList, responses=problems(404))
 def list_outputs(job_id: JobId, context: Ctx) -> Response:
-    """The output files of a job, by path; of an output folder that the job named, only its own file."""
+    """The output files of a job, by path.
+
+    Of a folder that the job named for its output, only its own files; those of an output that has a path of its own
+    are below the name of that output.
+    """
     return json_answer(_outputs(context, job_id).list())
 
 
@@ -86,15 +90,33 @@ def _logs(context: Context, job_id: str) -> Place:
     return Place(anchor=folder.path.parent, beneath=f"{job_id}/logs")
 
 
-def _outputs(context: Context, job_id: str) -> Place:
+def _outputs(context: Context, job_id: str) -> Places:
     folder = context.jobs.folder(job_id)
     spec = folder.record().job_spec()
+    places = []
+    for name, given in spec.outputs.items():
+        if not (given.path or spec.output):
+            continue  # it is in the job's own folder
+        shown = name if given.path or given.type == "uri_folder" else ""
+        places.append(_named(context, given.type, Path(folder.output_paths(spec)[name]), shown))
     if not spec.output:
-        return Place(anchor=folder.path.parent, beneath=f"{job_id}/outputs")
+        places.append(Place(anchor=folder.path.parent, beneath=f"{job_id}/outputs"))
+    elif spec.writes_rows and not spec.append_row_to:
+        places.append(_named(context, "uri_file", folder.output_file(spec)))
+    found = tuple(place for place in places if place is not None)
+    if not found:
+        raise NotFound(f"Job {job_id} has no output file.")
+    return Places(found)
+
+
+def _named(context: Context, kind: str, path: Path, name: str = "") -> Place | None:
+    """A file or folder that a job has named; None when it leads to where jobs have nothing to do."""
     # The job may have put a link there since it was submitted, so it is resolved and checked anew; a link that comes
     # after that is met when the path is walked from the top.
-    file = folder.output_file(spec)
-    real = file.parent.resolve()
-    if not spec.writes_rows or not within(real, context.settings.roots):
-        raise NotFound(f"Job {job_id} has no output file.")
-    return Place(anchor=Path("/"), beneath=str(real).lstrip("/"), only=file.name)
+    real = (path.parent if kind == "uri_file" else path).resolve()
+    only = path.name if kind == "uri_file" else ""
+    root = context.settings.root.resolve()
+    is_ours = within(real, [root / "jobs", root / "code"]) or (not only and root.is_relative_to(real))
+    if is_ours or not within(real, context.settings.roots):
+        return None
+    return Place(anchor=Path("/"), beneath=str(real).lstrip("/"), only=only, name=name)
