@@ -56,6 +56,8 @@ class Agent:
         self._callbacks: dict[int, Callable[[], object]] = {}
         self._watch = Watch(self._add, self._remove, gpus=GpuPool(find_gpus(settings.gpus)))
         self._jobs: dict[str, NodeJob] = {}
+        self._unfit: dict[str, str] = {}
+        """Jobs that can't be joined as things stand, and why: said once, not at every look."""
         self._id = new_session(settings.node)
         self._started = time.time()
         self._draining = False
@@ -223,7 +225,9 @@ class Agent:
     def _look_for_work(self, now: float) -> None:
         """Give free slots to the oldest job that has something ready."""
         free = self._settings.slots - sum(len(job.workers) for job in self._jobs.values())
-        for job_id, state, ready in self._registry.peek():
+        found = self._registry.peek()
+        self._unfit = {job_id: why for job_id, _, _ in found if (why := self._unfit.get(job_id))}
+        for job_id, state, ready in found:
             job = self._jobs.get(job_id)
             if job is not None:
                 if state is JobState.PROCESSING:
@@ -246,14 +250,19 @@ class Agent:
         try:
             job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._watch)
         except NotFound:
-            log.warning("job_folder_missing", job_id=job_id, root=str(self._settings.root))
+            self._leave_alone(job_id, "job_folder_missing", root=str(self._settings.root))
             return None
         except NewerSchema as error:
-            log.error("job_too_new", job_id=job_id, reason=str(error))
+            self._leave_alone(job_id, "job_too_new", reason=str(error))
             return None
         self._jobs[job_id] = job
         job.turn(now)
         return job
+
+    def _leave_alone(self, job_id: str, why: str, **more: str) -> None:
+        if self._unfit.get(job_id) != why:
+            self._unfit[job_id] = why
+            log.warning(why, job_id=job_id, **more)
 
     def _make_room(self, for_job: NodeJob, now: float) -> bool:
         """End an idle worker of another job; its slot is free a moment later."""
