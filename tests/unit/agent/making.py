@@ -1,0 +1,22 @@
+"""A machine for tests, and what it is made with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parallelrun_agent.machine import JobMachine
+from parallelrun_agent.outcomes import Recorder
+from parallelrun_core.spec import JobSpec
+
+LEASE_S = 8.0
+RUN_S = 5
+MAX_TRY = 2
+SLOTS = 3
+UNCHARGED = ("drained", "disk_full", "distrusted")
+"""Reasons for ending a worker that cost nobody a try."""
+
+
+def machine(**fields: Any) -> JobMachine:
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "run_invocation_timeout": RUN_S, **fields})
+    recorder = Recorder("node", generation=0, run_max_try=MAX_TRY)
+    return JobMachine(spec, recorder, limit=SLOTS, lease_s=LEASE_S, shutdown_s=2.0)

@@ -1,0 +1,451 @@
+"""What a node decides for one job, in whole histories: no delivery is forgotten, charged for nothing, or told twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from parallelrun_agent.commands import (
+    Abandon,
+    Commit,
+    Deliver,
+    End,
+    Kill,
+    TakeBack,
+    TellInitFailure,
+    TellStacks,
+)
+from parallelrun_agent.machine import NextTurn
+from parallelrun_agent.outcomes import Answer, Exit
+from parallelrun_agent.worker import Worker
+from parallelrun_core.outcome import Failure, Outcome, encode
+from parallelrun_core.states import JobState
+from parallelrun_core.store.agent_queue import Delivery, Turn
+from tests.unit.agent.making import LEASE_S, MAX_TRY, RUN_S, SLOTS, UNCHARGED, machine
+
+MINI_BATCHES = 15
+FAILURE = Failure("RUN_EXCEPTION", "m")
+
+
+class Process:
+    """A worker's process: it reads one delivery at a time, and answers it or dies."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.unread: list[int] = []
+        self.runs: int | None = None
+        self.dead = False
+        self.killed = False
+        self.told_to_end = False
+
+    def read(self) -> bool:
+        """Begin the next one, if nothing runs."""
+        if self.runs is not None or not self.unread or self.dead:
+            return False
+        self.runs = self.unread.pop(0)
+        return True
+
+
+class NodeHistory(RuleBasedStateMachine):
+    """One node, its workers, its disk and the queue, all but the machine made up."""
+
+    @initialize(look_ahead=st.booleans())
+    def begin(self, look_ahead: bool) -> None:
+        self.machine = machine(look_ahead=look_ahead)
+        self.now = 100.0
+        self.state = JobState.PROCESSING
+        self.sessions = 1
+        # The queue
+        self.queue_session = False
+        self.lease_until = 0.0
+        self.redis_is_away = False
+        self.waiting = list(range(MINI_BATCHES))
+        self.leases: dict[int, str] = {}
+        self.tries: Counter[int] = Counter()
+        self.decided: dict[int, str] = {}
+        # Each delivery: the tries begun under it, and what was reported of it
+        self.deliveries: dict[str, Delivery] = {}
+        self.begun: Counter[str] = Counter()
+        self.head_since: dict[str, float] = {}
+        self.reported: dict[str, str] = {}
+        self.lost: set[str] = set()
+        # The node
+        self.processes: dict[Worker, Process] = {}
+        self.started = 0
+        self.committing: list[Outcome] = []
+        self.draining = False
+        self.turn(0.0, 1)
+        for _ in range(2):
+            self.a_worker_starts()
+            self.init_ends(0, 1)
+        self.turn(0.0, 1)
+
+    # What the machine asks for
+
+    def obey(self) -> None:
+        while self.machine.commands:
+            command = self.machine.commands.popleft()
+            match command:
+                case Deliver(worker, entry):
+                    process = self.processes[worker]
+                    assert worker.ready
+                    assert not self.draining, "it takes something on while it is to stop"
+                    assert entry.delivery.token in self.machine.desk.held
+                    suspects = [each for each in worker.line._waiting if each.delivery.is_suspect]
+                    assert not suspects or len(worker.line) == 1, "a suspect has company"
+                    process.unread.append(entry.delivery.mini_batch)
+                    self.note_head(worker)
+                case Commit(outcome, worker):
+                    self.check_charge(outcome, worker)
+                    self.committing.append(outcome)
+                case TakeBack(worker):
+                    process = self.processes[worker]
+                    taken, process.unread = process.unread, []
+                    self.machine.taken_back(worker, taken, self.now)
+                case End(worker):
+                    assert not worker.line
+                    assert not self.processes[worker].told_to_end
+                    self.processes[worker].told_to_end = True
+                case TellStacks(worker, _):
+                    assert worker.kill_reason
+                case Kill(worker):
+                    process = self.processes[worker]
+                    assert not process.killed, "it was killed before"
+                    process.killed = process.dead = True
+                case TellInitFailure():
+                    pass
+                case Abandon():
+                    self.sessions += 1
+                    self.queue_session = False
+                    self.lost |= {token for token in self.deliveries if token not in self.reported}
+                    self.processes.clear()
+                    self.committing.clear()
+
+    def has_left(self) -> bool:
+        return self.machine.left
+
+    def note_head(self, worker: Worker) -> None:
+        if worker.line:
+            self.head_since.setdefault(worker.line._waiting[0].delivery.token, self.now)
+
+    def check_charge(self, outcome: Outcome, worker: Worker | None) -> None:
+        """A failed try is one that was begun, and that we have not ended for reasons of our own."""
+        assert self.begun[outcome.token] == 1, "something was charged that was not begun"
+        assert outcome.tries == self.deliveries[outcome.token].tries + 1 <= MAX_TRY
+        if outcome.failure is not None and worker is not None and outcome.failure.category == "SIGNAL":
+            assert worker.kill_reason not in (*UNCHARGED, "ended")
+        if outcome.failure is not None and outcome.failure.category == "RUN_TIMEOUT":
+            assert self.now - self.head_since[outcome.token] > RUN_S, "another one had taken the time"
+
+    # Time and the queue
+
+    @rule(seconds=st.sampled_from([0.001, 0.03, 0.06, 0.5, 1.9]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        self.machine.check_time(self.now)
+        assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
+        self.obey()
+        if not self.redis_is_away and self.machine.turn_due(self.now):
+            self.turn(0.0, 1)
+
+    @rule(really=st.integers(0, 4))
+    def redis_goes_or_comes(self, really: int) -> None:
+        self.redis_is_away = really == 0
+
+    @rule(fails=st.booleans())
+    def all_goes_on(self, fails: bool) -> None:
+        """Everybody runs something and answers, the disk takes it, and the queue hears of it."""
+        for number in range(SLOTS):
+            self.answers(number, 1, fails, True)
+        self.a_group_is_committed("kept", 1000)
+        self.turn(0.0, 1)
+
+    @rule(delay=st.sampled_from([0.0, 0.0, 0.1, 4.0]), is_lost=st.integers(0, 19))
+    def turn(self, delay: float, is_lost: int) -> None:
+        """One call of the queue; its answer may be late, or never come."""
+        if self.has_left() or self.machine.state is None:
+            return
+        self.machine.ready = len(self.waiting)
+        turn = self.machine.next_turn(self.now)
+        if turn is None:
+            assert self.has_left()
+            return
+        sent_at = self.now
+        answer = self.answer(turn)
+        self.now += delay
+        if is_lost == 0 and not answer.deliveries:
+            return  # whoever repeats the turn is refused what was accepted
+        self.machine.answered_turn(turn, answer, sent_at=sent_at, now=self.now)
+        self.obey()
+        if answer.lost:
+            assert not self.machine.desk.held
+
+    def answer(self, turn: NextTurn) -> Turn:
+        if turn.mode != "join" and not self.queue_session:
+            return Turn(self.state, lost=True)
+        self.queue_session = True
+        self.lease_until = self.now + LEASE_S
+        refused = 0
+        for kind, reports in (("decided", turn.reports.decided), ("retry", turn.reports.retries)):
+            for mini_batch, token, _ in reports:
+                refused += not self.take(mini_batch, token, kind)
+        for mini_batch, token in turn.reports.returns:
+            refused += not self.take(mini_batch, token, "returned")
+        if turn.mode == "leave":
+            assert not self.processes
+            assert turn.want == 0
+            left = self.expire(lambda token: token.startswith(f"{self.sessions}/"))
+            assert not left or self.state is not JobState.PROCESSING, "it leaves without a word about these"
+            self.queue_session = False
+            return Turn(self.state, ready=len(self.waiting), refused=refused)
+        found = []
+        if self.state is JobState.PROCESSING:
+            assert turn.want == 0 or not self.draining
+            chosen, self.waiting = self.waiting[: turn.want], self.waiting[turn.want :]
+            for mini_batch in chosen:
+                token = f"{self.sessions}/{len(self.deliveries)}"
+                delivery = Delivery(mini_batch, token, self.tries[mini_batch], 0, b"")
+                self.leases[mini_batch] = token
+                self.deliveries[token] = delivery
+                found.append(delivery)
+        return Turn(self.state, ready=len(self.waiting), refused=refused, deliveries=tuple(found))
+
+    def take(self, mini_batch: int, token: str, kind: str) -> bool:
+        """Whether the queue accepts this report."""
+        assert token not in self.lost, "a lost session speaks"
+        assert self.deliveries[token].mini_batch == mini_batch
+        assert self.reported.get(token, kind) == kind, "one delivery, two reports"
+        self.reported[token] = kind
+        begun = self.begun[token]
+        assert begun == 1 if kind == "retry" else begun <= 1
+        if kind == "retry":
+            assert self.deliveries[token].tries + 1 < MAX_TRY
+        if self.state is not JobState.PROCESSING or self.leases.get(mini_batch) != token:
+            return False
+        del self.leases[mini_batch]
+        if kind == "decided":
+            assert mini_batch not in self.decided
+            self.decided[mini_batch] = token
+        else:
+            self.tries[mini_batch] += kind == "retry"
+            self.waiting.insert(0, mini_batch)
+        return True
+
+    @rule(number=st.integers(0, 9))
+    def one_hangs(self, number: int) -> None:
+        """Its time is up; it may answer yet, and begin another, before it is killed."""
+        process = self.pick(number, ready=True)
+        if process is not None:
+            self.begin_run(process)
+            self.turn(0.0, 1)
+            self.time_passes(RUN_S + 0.1)
+
+    @rule()
+    def sessions_are_given_up(self) -> None:
+        """The leader has waited for long enough."""
+        if self.now >= self.lease_until:
+            self.queue_session = False
+        self.expire(lambda token: not self.queue_session or not token.startswith(f"{self.sessions}/"))
+
+    def expire(self, which: Callable[[str], bool]) -> list[int]:
+        gone = [mini_batch for mini_batch, token in self.leases.items() if which(token)]
+        for mini_batch in gone:
+            del self.leases[mini_batch]
+        self.waiting = [*gone, *self.waiting]
+        return gone
+
+    @precondition(lambda self: self.state is JobState.PROCESSING)
+    @rule(to=st.sampled_from([JobState.FINALIZING, JobState.FAILED, JobState.CANCELED]), really=st.integers(0, 9))
+    def the_job_ends(self, to: JobState, really: int) -> None:
+        if really == 0:
+            self.state = to
+
+    @rule(really=st.integers(0, 9))
+    def the_node_is_told_to_stop(self, really: int) -> None:
+        if really == 0 and not self.draining:
+            self.draining = True
+            self.machine.drain(3.0, self.now)
+            self.obey()
+
+    # Workers
+
+    @rule()
+    def a_worker_starts(self) -> None:
+        self.machine.ready = len(self.waiting)
+        if self.machine.wanted_workers(self.now) > 0:
+            assert len(self.processes) < SLOTS
+            worker = Worker(f"p{self.started}", f"{self.sessions}.p{self.started}", self.now)
+            self.started += 1
+            self.processes[worker] = Process(worker)
+            self.machine.worker_started(worker)
+
+    def pick(self, number: int, *, ready: bool) -> Process | None:
+        found = [each for each in self.processes.values() if each.worker.ready == ready and not each.dead]
+        return found[number % len(found)] if found else None
+
+    @rule(number=st.integers(0, 9), well=st.integers(0, 3))
+    def init_ends(self, number: int, well: int) -> None:
+        process = self.pick(number, ready=False)
+        if process is None:
+            return
+        if well:
+            self.machine.worker_ready(process.worker)
+        else:
+            self.machine.init_failed(process.worker.process, FAILURE, self.now, process.worker)
+            process.dead = True
+        self.machine.heard(process.worker, self.now)
+        self.obey()
+
+    @rule(number=st.integers(0, 9))
+    def run_begins(self, number: int) -> None:
+        if (process := self.pick(number, ready=True)) is not None:
+            self.begin_run(process)
+
+    def begin_run(self, process: Process) -> None:
+        if process.read():
+            head = process.worker.line._waiting[0]
+            assert head.delivery.mini_batch == process.runs
+            self.begun[head.delivery.token] += 1
+
+    @rule(number=st.integers(0, 9), count=st.integers(1, 5), fails=st.booleans(), rows=st.booleans())
+    def answers(self, number: int, count: int, fails: bool, rows: bool) -> None:
+        process = self.pick(number, ready=True)
+        if process is None:
+            return
+        for _ in range(count):
+            self.begin_run(process)
+            if process.runs is not None:
+                mini_batch, process.runs = process.runs, None
+                answer = Answer(run_s=0.0005, length=10 * rows, failure=FAILURE if fails else None)
+                self.machine.answered(process.worker, mini_batch, answer, self.now)
+                self.note_head(process.worker)
+        self.machine.heard(process.worker, self.now)
+        self.obey()
+
+    @rule(number=st.integers(0, 9))
+    def the_disk_takes_no_rows(self, number: int) -> None:
+        process = self.pick(number, ready=True)
+        if process is not None and process.runs is not None:
+            mini_batch, process.runs = process.runs, None
+            self.machine.rows_not_taken(process.worker, mini_batch, self.now)
+            self.note_head(process.worker)
+            self.machine.disk_failed(self.now)
+            self.machine.heard(process.worker, self.now)
+            self.obey()
+
+    @rule(number=st.integers(0, 9))
+    def dies(self, number: int) -> None:
+        process = self.pick(number, ready=True) or self.pick(number, ready=False)
+        if process is not None:
+            process.dead = True
+
+    @rule()
+    def the_dead_are_buried(self) -> None:
+        ended = [each for each in self.processes.values() if each.told_to_end and not each.unread and each.runs is None]
+        for process in [each for each in self.processes.values() if each.dead or each in ended]:
+            del self.processes[process.worker]
+            # What it was given before it died counts as begun: nobody can tell.
+            head = process.worker.line._waiting[0] if process.worker.line and process.worker.ready else None
+            if head is not None and process.runs is None:
+                self.begun[head.delivery.token] += 1
+            self.machine.exited(process.worker, Exit(-9 if process.dead else 0), self.now)
+            self.obey()
+
+    @rule(number=st.integers(0, 9), readable=st.booleans())
+    def something_can_not_be_handed_over(self, number: int, readable: bool) -> None:
+        """The last of a line: its message, or the disk it has to go over, is no good."""
+        process = self.pick(number, ready=True)
+        if process is None or not process.unread:
+            return
+        entry = process.worker.line._waiting[-1]
+        process.unread.pop()
+        if readable:
+            self.machine.undelivered(process.worker, entry, self.now)
+            self.machine.disk_failed(self.now)
+        else:
+            self.begun[entry.delivery.token] += 1  # charged, as what can't be read by one can't by another
+            self.machine.unreadable(process.worker, entry, FAILURE)
+        self.obey()
+
+    # Disk
+
+    @rule(fate=st.sampled_from(["kept", "kept", "kept", "rowless", "not kept", "lost"]), count=st.integers(1, 9))
+    def a_group_is_committed(self, fate: str, count: int) -> None:
+        group, self.committing = self.committing[:count], self.committing[count:]
+        for outcome in group:
+            if fate == "kept" or (fate == "rowless" and not outcome.length):
+                self.machine.kept(outcome, encode(outcome), self.now)
+            elif fate == "rowless":
+                self.machine.rowless(outcome)
+            else:
+                self.machine.not_kept(outcome, self.now, part_is_lost=fate == "lost")
+                self.machine.disk_failed(self.now)
+        self.obey()
+
+    @rule()
+    def the_disk_has_room(self) -> None:
+        self.machine.disk_has_room()
+
+    # What must always hold
+
+    @invariant()
+    def every_delivery_is_in_exactly_one_place(self) -> None:
+        if not hasattr(self, "machine"):
+            return
+        desk = self.machine.desk
+        tokens = [entry.delivery.token for entry in desk.backlog]
+        for process in self.processes.values():
+            tokens += [entry.delivery.token for entry in process.worker.line._waiting]
+        tokens += [outcome.token for outcome in self.committing]
+        tokens += desk.reports.tokens()
+        assert len(tokens) == len(set(tokens)), "a delivery is in two places"
+        assert set(tokens) <= desk.held.keys()
+        if self.machine.state is JobState.PROCESSING:  # what is left of a job that has ended is nobody's
+            assert set(tokens) == desk.held.keys(), "a delivery is forgotten"
+        assert not set(tokens) & self.lost
+
+    @invariant()
+    def lines_are_what_the_processes_have(self) -> None:
+        if not hasattr(self, "machine"):
+            return
+        assert set(self.machine.staff.workers) == self.processes.keys()
+        for process in self.processes.values():
+            inside = [] if process.runs is None else [process.runs]
+            line = [entry.delivery.mini_batch for entry in process.worker.line._waiting]
+            assert line == inside + process.unread
+
+    @invariant()
+    def nobody_has_more_tries_than_allowed(self) -> None:
+        if hasattr(self, "machine"):
+            assert all(tries < MAX_TRY for tries in self.tries.values())
+
+    def teardown(self) -> None:
+        """However it went: told to stop, and with every death and sync that may take, the node leaves."""
+        if not hasattr(self, "machine") or self.has_left():
+            return
+        if not self.draining:
+            self.machine.drain(1.0, self.now)
+            self.draining = True
+            self.obey()
+        for _ in range(12):
+            self.now += 0.7
+            self.machine.check_time(self.now)
+            self.obey()
+            self.the_dead_are_buried()
+            self.a_group_is_committed("kept", 1000)
+            self.every_delivery_is_in_exactly_one_place()
+            if self.has_left():
+                break
+            self.turn(0.0, 1)
+        assert self.has_left(), "the node doesn't leave"
+        if self.state is JobState.PROCESSING:
+            told = self.reported.keys() | self.lost
+            assert self.deliveries.keys() == told, "a delivery ended without a word"
+
+
+TestNode = NodeHistory.TestCase
+TestNode.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
