@@ -89,7 +89,7 @@ def main(size: Size) -> dict[str, object]:
     sizes = {  # rounds, and bytes of all segments of 64 KB and of 300 B
         "tiny": (1, 10_000_000, 300_000),
         "quick": (3, 1_000_000_000, 60_000_000),
-        "full": (3, 10_000_000_000, 300_000_000),
+        "full": (7, 10_000_000_000, 300_000_000),
     }
     rounds, large, small = sizes[size]
     last: dict[str, object] = {"rounds": rounds}
