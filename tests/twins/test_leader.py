@@ -16,6 +16,7 @@ from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core import adoption, decisions, schema
 from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.errors import CorruptLog
 from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
@@ -147,6 +148,11 @@ def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.
     monkeypatch.setattr(Parts, "copy", copy)
     with damage():
         merge.test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job, merge.spoil_byte)
+
+
+def test_rows_that_were_decided_twice_are_found(job: merge.Job) -> None:
+    with without("commit.fence"), pytest.raises(CorruptLog, match="mini-batch 2 has been decided twice"):
+        merge.test_failed_mini_batches_and_second_decisions_have_no_rows(job)
 
 
 def test_an_output_with_a_header_that_is_out_of_order_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from parallelrun_core.decisions import read_decisions
+from parallelrun_core.errors import CorruptLog
 
 _PLACE = Struct("=QQII")  # offset, length, crc, number of the part
 
@@ -23,7 +24,11 @@ class Segment(NamedTuple):
 
 
 class SegmentTable:
-    """Every decided segment of a job, in 24 bytes each, at the place that its mini-batch's number gives it."""
+    """Every decided segment of a job, in 24 bytes each, at the place that its mini-batch's number gives it.
+
+    Raises:
+        CorruptLog: a mini-batch has two. Nobody lets that happen; but here is the last chance to see it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._places = bytearray()
@@ -37,6 +42,8 @@ class SegmentTable:
             place = outcome.mini_batch * _PLACE.size
             if place >= len(self._places):
                 self._places.extend(bytes(place + _PLACE.size - len(self._places)))
+            elif _PLACE.unpack_from(self._places, place)[1]:
+                raise CorruptLog(f"mini-batch {outcome.mini_batch} has been decided twice, with rows each time")
             number = numbers.setdefault(outcome.part, len(numbers))
             _PLACE.pack_into(self._places, place, outcome.offset, outcome.length, outcome.crc, number)
             self._count += 1
