@@ -29,7 +29,7 @@ from parallelrun_core.recordlog import sync_folder
 
 PIECE_BYTES: Final = 8 << 20
 """What is read at once; the memory that the reading takes is a multiple of it."""
-_DISK_FACTOR: Final = 2.25
+_DISK_FACTOR: Final = 2.5
 _PARQUET_FACTOR: Final = 4.0
 """Bytes that it takes for each byte of the table, at least: what is spilled while it is sorted, and what comes out."""
 _WAIT_S: Final = 0.05

@@ -8,7 +8,7 @@ from typing import Any
 
 from parallelrun_worker.tables.steps import text_of
 
-_MOST_KNOWN = 1 << 20
+_MOST_KNOWN = 1 << 17
 _KINDS: dict[type, bytes] = {str: b"s", bool: b"b", int: b"n", float: b"n"}
 
 
