@@ -27,7 +27,7 @@ BENCHMARKS = {
     "many": "very many mini-batches in one job",
     "concatenation": "segments into one output, beside `cat`",
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
-    "table": "a large CSV with newlines in quotes: memory, speed, every row",
+    "table": "large tables, counted and added up, beside pandas: speed, memory",
     "latency": "one trivial job, on a warm cluster and from nothing",
 }
 RESULTS = Path(__file__).parent / "results"

@@ -1,9 +1,9 @@
-"""Finds where the records of a text file begin, in one pass, with a few MiB of memory whatever the file's size.
+"""Finds where the records of a text file begin, in one pass, with a few MiB of memory, whatever the file's size.
 
 Needed where bytes alone don't tell: when quoted fields may hold newlines, and when rows are counted. Blocks are looked
-at as arrays. Where every quote is where it belongs (behind a delimiter, a newline or another quote), a newline is the
-end of a record when an even number of quotes stands before it. A block with a quote elsewhere is taken apart field by
-field, as the reader will do it.
+at as sets of places (record_bits.py). Where every quote is where it belongs (behind a delimiter, a newline or another
+quote), a newline is the end of a record when an even number of quotes stands before it. A block with a quote elsewhere
+is taken apart field by field, as the reader will do it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-_BLOCK: Final = 4 << 20
+from parallelrun_master.record_bits import Places, Words, bits_of, following, odd_from, preceding
+
+_BLOCK: Final = 1 << 20
 _LONGEST: Final = 64 << 20
 """A record that is longer is not looked into: all from there on is one piece."""
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 
-Offsets = npt.NDArray[np.int64]
+Text = npt.NDArray[np.unsignedinteger]
 
 
 class TextForm(NamedTuple):
@@ -49,7 +51,7 @@ def form_of(file: BinaryIO, encoding: str, delimiter: str = ",", *, multi_line: 
     )
 
 
-def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
+def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Places]:
     """Yield where records begin that are not empty lines, in order; the end of the file is none."""
     size = os.fstat(file.fileno()).st_size
     at, block = form.bom, _BLOCK
@@ -59,69 +61,72 @@ def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
         if not data:
             return
         is_last = at + len(data) >= size
-        starts = _starts(data, form, is_last=is_last)
+        starts = Places(_starts(data, form, is_last=is_last), at, form.width)
         if is_last:
-            yield at + starts
+            yield starts
             return
         if len(starts) < 2:  # one record, and its end is not here
             if block >= _LONGEST:
-                yield at + starts
+                yield starts
                 return
             block *= 2
             continue
-        yield at + starts[:-1]
-        at += int(starts[-1])
+        yield starts.part(0, len(starts) - 1)
+        at = starts[len(starts) - 1]
         block = _BLOCK
 
 
-def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Offsets:
+def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
     """Where records begin in `data`, which begins with one."""
-    text = np.frombuffer(data, dtype=form.unit)
-    newlines = np.flatnonzero(text == _NEWLINE)
-    if form.multi_line:
-        quotes = np.flatnonzero(text == _QUOTE)
-        if len(quotes):
-            if not _are_in_place(text, quotes, form):
-                return _exact_starts(data, form, is_last=is_last)
-            newlines = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
-    candidates = np.concatenate(([0], newlines + 1))
-    candidates = candidates[candidates < len(text)]
-    following = text[candidates]
-    second = text[np.minimum(candidates + 1, len(text) - 1)]
-    is_empty = (following == _NEWLINE) | ((following == _RETURN) & (second == _NEWLINE))
-    if is_last:
-        is_empty |= (following == _RETURN) & (candidates == len(text) - 1)
-    found: Offsets = candidates[~is_empty].astype(np.int64) * form.width
-    return found
+    text: Text = np.frombuffer(data, dtype=form.unit)
+    newlines = bits_of(text == _NEWLINE)
+    ends = newlines
+    if form.multi_line and b'"' in data:
+        quotes = bits_of(text == _QUOTE)
+        inside = odd_from(quotes)
+        if not _are_in_place(text, newlines, quotes, quotes & inside, form):
+            return _exact_starts(data, form, is_last=is_last)
+        ends = newlines & ~inside
+    starts = following(ends, first=True)
+    starts[len(text) // 64 :] &= np.uint64((1 << len(text) % 64) - 1)  # what follows the last one is not there
+    empty = newlines
+    if b"\r" in data:
+        followed = preceding(newlines)
+        if is_last:
+            followed[-1] |= np.uint64(1 << (len(text) - 1) % 64)
+        empty = newlines | (bits_of(text == _RETURN) & followed)
+    return starts & ~empty
 
 
-def _are_in_place(text: npt.NDArray[np.unsignedinteger], quotes: npt.NDArray[np.intp], form: TextForm) -> bool:
+def _are_in_place(text: Text, newlines: Words, quotes: Words, opening: Words, form: TextForm) -> bool:
     """Whether every quote that opens is behind a delimiter, a newline or another quote."""
-    opening = quotes[::2]
-    before = np.where(opening > 0, text[opening - 1], _NEWLINE)
-    mark = np.frombuffer(form.delimiter, dtype=form.unit)[-1]
-    fits = (before == mark) | (before == _NEWLINE) | (before == _QUOTE)
-    return len(form.delimiter) == form.width and bool(fits.all())
+    if len(form.delimiter) != form.width:
+        return False
+    delimiters = bits_of(text == np.frombuffer(form.delimiter, dtype=form.unit)[0])
+    return not np.any(opening & ~following(delimiters | newlines | quotes, first=True))
 
 
-def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Offsets:
+def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
     """The same, by the grammar. What may look otherwise with more data behind it is left for the next block."""
+    found = np.zeros(len(data) // form.width, dtype=bool)
+    found[0] = True
     if form.width == 2:
-        return np.array([0], dtype=np.int64)
+        return bits_of(found)
     mark = re.escape(form.delimiter)
     end = rb"(?=" + mark + rb"|\n|\Z)"
     tail = rb"(?:(?!" + mark + rb")[^\n])*" + end
     field = re.compile(rb'(?P<quoted>"[^"]*(?:""[^"]*)*"(?!")' + tail + rb")|" + tail)
     starts, at, length = [0], 0, len(data)
     while at < length:
-        found = field.match(data, at)
-        if found is None or (data[at] == _QUOTE and found["quoted"] is None and not is_last):
+        match = field.match(data, at)
+        if match is None or (data[at] == _QUOTE and match["quoted"] is None and not is_last):
             break  # it is closed behind this block, or never
-        at = found.end()
+        at = match.end()
         if data.startswith(form.delimiter, at):
             at += len(form.delimiter)
         elif at < length:
             at += 1
             starts.append(at)
-    kept = [start for start in starts if start < length and not data.startswith((b"\n", b"\r\n"), start)]
-    return np.array(kept, dtype=np.int64)
+    found[0] = False
+    found[[start for start in starts if start < length and not data.startswith((b"\n", b"\r\n"), start)]] = True
+    return bits_of(found)

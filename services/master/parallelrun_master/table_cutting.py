@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, Final
 
-import numpy as np
-
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
-from parallelrun_master.record_scan import Offsets, form_of, record_starts
+from parallelrun_master.record_bits import Places
+from parallelrun_master.record_scan import form_of, record_starts
 
 EMPTY_UP_TO: Final = 3
 """A file of so many bytes holds nothing, or just the mark of its encoding."""
@@ -86,7 +85,7 @@ class TableCutter:
             skips_header = self._has_header(end)
             cutter = RecordCutter(path, self._window, rows=self._rows, size=self._bytes)
             for starts in record_starts(file, form):
-                yield from cutter.add(starts[1:] if skips_header and len(starts) else starts)
+                yield from cutter.add(starts.part(1, len(starts)) if skips_header and len(starts) else starts)
                 skips_header = skips_header and not len(starts)
                 yield None
                 if cutter.is_over:
@@ -156,27 +155,35 @@ class RecordCutter:
         """Nothing of what follows in this file is wanted."""
         return self._end is not None or (self._window.is_over and self._begin is None)
 
-    def add(self, starts: Offsets) -> Iterator[Piece]:
+    def add(self, starts: Places) -> Iterator[Piece]:
         """The pieces that are known to end, now that records are known to begin here."""
         wanted = self._window.next(len(starts))
-        for at in self._cuts(starts[wanted.start : wanted.stop]):
-            begin = int(starts[wanted.start + at])
+        for rank in self._cuts(starts, wanted):
+            begin = starts[rank]
             if self._begin is not None:
                 yield self._piece(begin)
             self._begin = begin
-            self._row = self._window.seen + wanted.start + at - self._window.first
+            self._row = self._window.seen + rank - self._window.first
         if self._begin is not None and self._end is None and wanted.stop < len(starts):
-            self._end = int(starts[wanted.stop])
+            self._end = starts[wanted.stop]
         self._window.seen += len(starts)
 
-    def _cuts(self, starts: Offsets) -> list[int]:
+    def _cuts(self, starts: Places, wanted: range) -> Iterable[int]:
         """Which of these begin a piece."""
         if self._rows is not None:
             first = -self._counted % self._rows
-            self._counted += len(starts)
-            return list(range(first, len(starts), self._rows))
-        last = -1 if self._begin is None else self._begin // self._size
-        return [int(at) for at in np.flatnonzero(np.diff(starts // self._size, prepend=last))]
+            self._counted += len(wanted)
+            return wanted[first :: self._rows]
+        return self._cuts_by_bytes(starts, wanted)
+
+    def _cuts_by_bytes(self, starts: Places, wanted: range) -> Iterator[int]:
+        """The first one behind each multiple of the size."""
+        rank = wanted.start
+        if self._begin is not None:
+            rank = max(rank, starts.before((self._begin // self._size + 1) * self._size))
+        while rank < wanted.stop:
+            yield rank
+            rank = starts.before((starts[rank] // self._size + 1) * self._size)
 
     def _piece(self, end: int) -> Piece:
         return Piece(self._path, self._begin or 0, end, is_aligned=True, first_row=self._row)

@@ -1,0 +1,42 @@
+"""Sets of places say what lists of places would."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parallelrun_master.record_bits import Places, Words, bits_of, following, odd_from, preceding
+
+masks = st.lists(st.booleans(), min_size=1, max_size=200).map(lambda found: np.array(found, dtype=bool))
+
+
+def listed(words: Words, length: int) -> list[bool]:
+    return np.unpackbits(words.view(np.uint8), bitorder="little")[:length].astype(bool).tolist()
+
+
+@given(mask=masks, first=st.booleans())
+def test_neighbours_and_parity(mask: np.ndarray, first: bool) -> None:
+    words, length = bits_of(mask), len(mask)
+    assert listed(words, length) == mask.tolist()
+    assert listed(following(words, first=first), length) == [first, *mask.tolist()[:-1]]
+    assert listed(preceding(words), length) == [*mask.tolist()[1:], False]
+    assert listed(odd_from(words), length) == [count % 2 == 1 for count in accumulate(mask.tolist())]
+
+
+@given(
+    mask=masks,
+    base=st.integers(0, 9),
+    width=st.sampled_from([1, 2]),
+    cut=st.tuples(st.integers(0, 9), st.integers(0, 250)),
+)
+def test_places_are_counted_and_found(mask: np.ndarray, base: int, width: int, cut: tuple[int, int]) -> None:
+    expected = [base + int(at) * width for at in np.flatnonzero(mask)]
+    places = Places(bits_of(mask), base, width)
+    assert [places[rank] for rank in range(len(places))] == expected
+    part = places.part(*cut)
+    assert [part[rank] for rank in range(len(part))] == expected[slice(*cut)]
+    for offset in range(base + 2 * len(mask) + 3):
+        assert part.before(offset) == sum(place < offset for place in expected[slice(*cut)])
