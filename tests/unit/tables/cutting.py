@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,10 +39,7 @@ class Cut:
         self.plan = plan_input("data", given, list(keys), rows=str(size).startswith("rows"))
         self.files = list(paths_in(Sources(self.plan)))
         self.plan.sample = [os.fsdecode(file) for file in self.files]
-        descriptor, schema = tempfile.mkstemp(suffix=".schema")
-        os.close(descriptor)
-        Path(schema).unlink()
-        self.table = Table(json.loads(msgspec.json.encode(self.plan)), schema)
+        self.table = Table(json.loads(msgspec.json.encode(self.plan)), str(new_folder() / "schema"))
         found = TableCutter(self.plan, MiniBatchSize.parse(size)).pieces(self.files)
         self.pieces = [piece for piece in found if piece is not None]
         self.frames: list[pd.DataFrame] = [
@@ -62,8 +62,20 @@ def values(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(None if pd.isna(value) is True else value for value in row) for row in frame.itertuples(index=False)]
 
 
+@functools.cache
+def _scratch() -> Path:
+    """One folder for all, which goes with the process: examples of one test are too many to keep."""
+    folder = Path(tempfile.mkdtemp(prefix="pr-tables-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def new_folder() -> Path:
+    return Path(tempfile.mkdtemp(dir=_scratch()))
+
+
 def folder_with(files: Mapping[str, bytes | str], mltable: str = "") -> Path:
-    folder = Path(tempfile.mkdtemp())
+    folder = new_folder()
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

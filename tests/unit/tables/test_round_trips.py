@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tempfile
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -16,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_master import record_scan
-from tests.unit.tables.cutting import Cut, folder_with
+from tests.unit.tables.cutting import Cut, folder_with, new_folder
 
 TEXT = "ab 0\"'\r\n,;é\0\u2028"
 cells = st.one_of(st.text(TEXT, max_size=5), st.integers(-5, 5).map(str), st.just(""))
@@ -109,7 +107,7 @@ def test_json_lines_come_back_whole(objects: list[dict[str, Any]], newline: str,
 @settings(deadline=None, max_examples=40)
 def test_parquet_comes_back_whole(rows: int, group: int, size: int | str) -> None:
     pytest.importorskip("pyarrow")
-    folder = Path(tempfile.mkdtemp())
+    folder = new_folder()
     frame = pd.DataFrame({"n": range(rows), "t": [f"text {number}" for number in range(rows)]})
     frame.to_parquet(folder / "table", row_group_size=group)
     cut = Cut(folder, ["read_parquet"], size)
