@@ -123,6 +123,8 @@ class Job:
         self._folder = folder
         self._step = _STEPS[kind]
         self.path = folder / kind
+        self.master_mb = 0.0
+        """The most memory that the master or a leader had while the sums were compared."""
 
     def check(self, expected: list[int]) -> list[Piece]:
         """See that a job finds these sums; returns what it was cut into.
@@ -130,7 +132,9 @@ class Job:
         Raises:
             RuntimeError: it finds others.
         """
-        done, lines = self._run(program_arguments="--check")
+        with Peaks(self._jobs.cluster.pids()) as peaks:  # what watches takes CPU, so it watches this job alone
+            done, lines = self._run(program_arguments="--check")
+        self.master_mb = peaks.mb["master"]
         found = _totals([line[:5] for line in lines])
         if found != expected:
             raise RuntimeError(f"the job found {found}, pandas {expected}")
@@ -142,15 +146,17 @@ class Job:
         Raises:
             RuntimeError: there are others.
         """
-        with Peaks(self._jobs.cluster.pids()) as peaks:
-            done, lines = self._run()
+        done, lines = self._run()
         if sum(int(line[0]) for line in lines) != rows:
             raise RuntimeError(f"the job counted {sum(int(line[0]) for line in lines):,} rows of {rows:,}")
         size = self.path.stat().st_size
+        by_service = ", ".join(f"{name} {seconds:.1f}" for name, seconds in done.cpu_by.items())
+        print(f"    CPU seconds: {by_service}", flush=True)
         return {
-            "mb_per_s": size / 1e6 / done.wall_s, "cpu_s_per_gb": done.cpu_s / size * 1e9,
-            "master_mb": peaks.mb["master"], "worker_mb": max(int(line[-1]) for line in lines) / 1024,
-        }  # fmt: skip
+            "mb_per_s": size / 1e6 / done.wall_s,
+            "cpu_s_per_gb": done.cpu_s / size * 1e9,
+            "worker_mb": max(int(line[-1]) for line in lines) / 1024,
+        }
 
     def _run(self, **spec: Any) -> tuple[Run, list[list[str]]]:
         inputs = {"data": {"path": str(self._folder), "transformations": [self._step]}}
@@ -194,7 +200,7 @@ def run_pandas(path: Path, ranges: list[tuple[int, int]], rows: int) -> Figures:
     return {"mb_per_s": size_mb / (time.perf_counter() - began), "loop_mb_per_s": size_mb / loop_s}
 
 
-def _compare(jobs: Jobs, kind: str, size_bytes: int, rounds: int) -> tuple[Comparison, list[int], int]:
+def _compare(jobs: Jobs, kind: str, size_bytes: int, rounds: int) -> tuple[Comparison, dict[str, object]]:
     folder = table(kind, size_bytes)
     expected = whole(folder / kind)
     print(f"  {kind}: {expected[0]:,} rows, {(folder / kind).stat().st_size:,} bytes; sums {expected[1:]}", flush=True)
@@ -206,7 +212,7 @@ def _compare(jobs: Jobs, kind: str, size_bytes: int, rounds: int) -> tuple[Compa
     }  # fmt: skip
     found = Comparison(systems).run(rounds)
     print(found.table(), flush=True)
-    return found, expected, len(pieces)
+    return found, {"rows": expected[0], "mini_batches": len(pieces), "master_mb": f"{job.master_mb:.0f}"}
 
 
 def main(size: Size) -> dict[str, object]:
@@ -215,17 +221,15 @@ def main(size: Size) -> dict[str, object]:
     last: dict[str, object] = {}
     with Jobs(_SCRIPT, processes=_WORKERS) as jobs:
         for kind, prefix, smaller in (("plain.csv", "", 1), ("quoted.csv", "quoted_", 4)):
-            found, expected, pieces = _compare(jobs, kind, size_bytes // smaller, rounds)
+            found, about = _compare(jobs, kind, size_bytes // smaller, rounds)
             pairs = zip(found.values("ParallelRun", "mb_per_s"), found.values("pandas", "loop_mb_per_s"), strict=True)
             loop = Spread.of(ours / theirs for ours, theirs in pairs)
             last |= {
-                f"{prefix}rows": expected[0],
-                f"{prefix}mini_batches": pieces,
+                **{f"{prefix}{name}": value for name, value in about.items()},
                 **found.spread("ParallelRun", "mb_per_s").fields(f"{prefix}mb_per_s", 0),
                 **found.ratio("ParallelRun", "pandas", "mb_per_s").fields(f"{prefix}ratio_to_pandas"),
                 f"{prefix}ratio_to_loop": f"{loop.median:.2f}",
                 f"{prefix}cpu_s_per_gb": f"{found.spread('ParallelRun', 'cpu_s_per_gb').median:.1f}",
-                f"{prefix}master_mb": f"{max(found.values('ParallelRun', 'master_mb')):.0f}",
                 f"{prefix}worker_mb": f"{max(found.values('ParallelRun', 'worker_mb')):.0f}",
             }
         for kind in ("rows.parquet", "rows.jsonl"):

@@ -14,7 +14,7 @@ masks = st.lists(st.booleans(), min_size=1, max_size=200).map(lambda found: np.a
 
 
 def listed(words: Words, length: int) -> list[bool]:
-    return np.unpackbits(words.view(np.uint8), bitorder="little")[:length].astype(bool).tolist()
+    return [bool(bit) for bit in np.unpackbits(words.view(np.uint8), bitorder="little")[:length]]
 
 
 @given(mask=masks, first=st.booleans())

@@ -16,24 +16,33 @@ _INT = "^-?[0-9]{1,18}$"
 _FLOAT = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
-def converted(texts: Any, kind: Kind) -> Any:
-    """A column of texts (an Arrow ChunkedArray) as a column of this kind, for a DataFrame."""
-    match kind["kind"]:
-        case "int":
-            return _ints(texts)
-        case "float":
-            return _floats(texts)
-        case "bool":
-            return _bools(texts, kind)
-        case "datetime" if kind.get("formats"):
-            return _dates(texts, kind)
-        case "datetime":
-            return _slowly(texts, kind)
+def type_of(kind: Kind) -> Any:
+    """What Arrow's parser should make of a column; text where it would take for a value what isn't one."""
+    import pyarrow as pa
+
+    match kind:
+        case {"kind": "float"}:
+            return pa.float64()
+        case {"kind": "bool"} if words_of(kind) == words_of({"kind": "bool"}):
+            return pa.bool_()
+        case {"kind": "datetime", "formats": ["%Y-%m-%d"]}:
+            return pa.date32()
         case _:
-            return _objects(texts)
+            return pa.string()
 
 
-def _objects(texts: Any) -> Any:
+def converted(column: Any, kind: Kind) -> Any:
+    """A column (an Arrow ChunkedArray) as a column of this kind, for a DataFrame."""
+    import pyarrow as pa
+
+    if pa.types.is_date32(column.type):
+        return _days(column)
+    if not pa.types.is_string(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    return _READERS.get(kind["kind"], _objects)(column, kind)
+
+
+def _objects(texts: Any, _kind: Kind | None = None) -> Any:
     import numpy as np
     import pandas as pd
 
@@ -70,7 +79,7 @@ def _cast(texts: Any, type_: Any) -> Any:
         return None
 
 
-def _ints(texts: Any) -> Any:
+def _ints(texts: Any, kind: Kind) -> Any:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -81,7 +90,7 @@ def _ints(texts: Any) -> Any:
     trimmed = pc.ascii_trim(texts, _BLANKS)
     fits = pc.match_substring_regex(trimmed, _INT)
     unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
-    late = _slowly(texts.take(unfit), {"kind": "int"}).to_numpy()
+    late = _slowly(texts.take(unfit), kind).to_numpy()
     numbers = pc.if_else(fits, trimmed, None).cast(pa.int64())
     if not texts.null_count and late.dtype.kind == "i":
         values = numbers.fill_null(0).to_numpy(zero_copy_only=False).copy()
@@ -99,7 +108,7 @@ def _may_be_hexadecimal(texts: Any) -> bool:
     return any(np.frombuffer(text, dtype=np.uint8).max(initial=0) > ord("9") for text in buffers if text is not None)
 
 
-def _floats(texts: Any) -> Any:
+def _floats(texts: Any, kind: Kind) -> Any:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -111,7 +120,7 @@ def _floats(texts: Any) -> Any:
     fits = pc.match_substring_regex(trimmed, _FLOAT)
     unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
     values = pc.if_else(fits, trimmed, None).cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
-    values[unfit] = _slowly(texts.take(unfit), {"kind": "float"}).to_numpy()
+    values[unfit] = _slowly(texts.take(unfit), kind).to_numpy()
     return values
 
 
@@ -137,6 +146,8 @@ def _bools(texts: Any, kind: Kind) -> Any:
 def _dates(texts: Any, kind: Kind) -> Any:
     import numpy as np
 
+    if not kind.get("formats"):
+        return _slowly(texts, kind)
     found = [_dates_of(chunk, kind) for chunk in texts.chunks]
     return np.concatenate(found) if len(found) != 1 else found[0]
 
@@ -155,6 +166,15 @@ def _dates_of(texts: Any, kind: Kind) -> Any:
     return values
 
 
+def _days(days: Any) -> Any:
+    """Null where nanoseconds don't reach."""
+    import numpy as np
+
+    values = days.to_numpy(zero_copy_only=False).copy()
+    values[(values < np.datetime64("1677-09-22")) | (values > np.datetime64("2262-04-11"))] = np.datetime64("NaT")
+    return values.astype("datetime64[ns]")
+
+
 def _each_once(texts: Any, kind: Kind) -> Any:
     import numpy as np
     import pandas as pd
@@ -163,3 +183,6 @@ def _each_once(texts: Any, kind: Kind) -> Any:
     different = pd.Series(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
     each = np.append(convert(different, kind).to_numpy(), np.datetime64("NaT", "ns"))
     return each[encoded.indices.fill_null(len(each) - 1).to_numpy(zero_copy_only=False)]
+
+
+_READERS = {"int": _ints, "float": _floats, "bool": _bools, "datetime": _dates}

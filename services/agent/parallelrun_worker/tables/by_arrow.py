@@ -4,16 +4,22 @@ It takes a lone carriage return for the end of a record; it lets a quoted field 
 table's may not; and it ends a quote that is never closed with the text. What has such things is left to others, and so
 are records with more or fewer fields than there are columns.
 
-Fields become text first, and then each column by itself what it is (arrow_columns.py).
+A column becomes what it is at once where all of its values look as Arrow wants them. Else, and where Arrow takes more
+for such a value than a table may have, it becomes text first (arrow_columns.py).
 """
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
-from parallelrun_worker.tables.arrow_columns import converted
+from parallelrun_worker.tables.arrow_columns import converted, type_of
+from parallelrun_worker.tables.inference import FALSE_WORDS, TRUE_WORDS
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
 
-_BLOCK = 4 << 20
+_BLOCK = 2 << 20
+_CACHED = 1 << 20
+_CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
 
 
 def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_string: bool) -> Any:
@@ -25,10 +31,10 @@ def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_st
     import numpy as np
     import pandas as pd
 
-    table = _texts(data, len(schema.names), grammar)
+    table = _columns(data, schema, grammar)
     columns = {}
-    for name, kind, texts in zip(schema.names, schema.kinds, table.columns, strict=True):
-        filled = texts.fill_null("") if empty_as_string and kind["kind"] == "string" else texts
+    for name, kind, column in zip(schema.names, schema.kinds, table.columns, strict=True):
+        filled = column.fill_null("") if empty_as_string and kind["kind"] == "string" else column
         values = converted(filled, kind)
         if isinstance(values, np.ndarray) and not values.flags.writeable:  # Arrow's own memory
             values = values.copy()
@@ -36,56 +42,85 @@ def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_st
     return pd.DataFrame(columns, copy=False)
 
 
-def _texts(data: bytes, width: int, grammar: Grammar) -> Any:
-    """All fields as an Arrow table of texts; an empty field is null, an empty quoted one isn't."""
+def _columns(data: bytes, schema: Schema, grammar: Grammar) -> Any:
+    """An Arrow table of the records; an empty field is null, an empty quoted one isn't.
+
+    A column in which something doesn't fit its type is read as text, from then on at once.
+    """
     try:
         import pyarrow as pa
-        from pyarrow import csv
     except ImportError:
         raise NotPlain from None
     mark = grammar.delimiter.encode()
-    if len(mark) != 1 or mark in b'"\r\n' or not width or not data:
+    if len(mark) != 1 or mark in b'"\r\n' or not schema.names or not data:
         raise NotPlain
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise NotPlain
-    names = [str(number) for number in range(width)]
-    try:
-        table = csv.read_csv(
-            pa.BufferReader(data),
-            read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK, column_names=names),
-            parse_options=csv.ParseOptions(delimiter=mark.decode(), newlines_in_values=grammar.multi_line),
-            convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), null_values=[""],
-                strings_can_be_null=True, quoted_strings_can_be_null=False,
-            ),
-        )  # fmt: skip
-    except pa.ArrowInvalid:  # another number of fields, no records, or no UTF-8
-        raise NotPlain from None
-    if b'"' in data and (
-        _is_open(data, table.columns[-1][-1].as_py(), mark)
-        or (not grammar.multi_line and table.num_rows != _lines(data))
-    ):
+    while True:
+        try:
+            table = _parsed(data, schema, grammar)
+            break
+        except pa.ArrowInvalid as error:
+            odd = _CONVERSION.search(str(error))
+            if odd is None:  # another number of fields, no records, or no UTF-8
+                raise NotPlain from None
+            if int(odd[1]) in schema.odd:
+                raise NotPlain from None
+            schema.odd.add(int(odd[1]))
+    if b'"' in data and not _is_sound(data, table, grammar):
         raise NotPlain
     return table
 
 
-def _is_open(data: bytes, last: str | None, mark: bytes) -> bool:
-    """Whether the last field may be all that follows a quote which is never closed."""
-    if last is None:
+def _parsed(data: bytes, schema: Schema, grammar: Grammar) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = [str(number) for number in range(len(schema.names))]
+    types = [pa.string() if at in schema.odd else type_of(kind) for at, kind in enumerate(schema.kinds)]
+    return csv.read_csv(
+        pa.BufferReader(data),
+        read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK, column_names=names),
+        parse_options=csv.ParseOptions(delimiter=grammar.delimiter, newlines_in_values=grammar.multi_line),
+        convert_options=csv.ConvertOptions(
+            column_types=dict(zip(names, types, strict=True)),
+            null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+            true_values=TRUE_WORDS, false_values=FALSE_WORDS,
+        ),
+    )  # fmt: skip
+
+
+def _is_sound(data: bytes, table: Any, grammar: Grammar) -> bool:
+    """Whether no quoted field has taken in more than it may: what is behind its line, or all to the end."""
+    import pyarrow as pa
+
+    quote = b'"'
+    last = table.columns[-1]
+    if pa.types.is_string(last.type):
+        value = last[-1].as_py()
+        field = None if value is None else quote + value.encode().replace(quote, quote * 2)
+        may_be_open = field is not None and data.endswith(field)
+        opened_at = len(data) - len(field or b"")
+    else:  # a number, a word or a date, which has no quote in it
+        may_be_open, opened_at = True, data.rfind(quote)
+    if may_be_open and data[max(opened_at - 1, 0) : opened_at] in (grammar.delimiter.encode(), b"\n", b""):
         return False
-    field = b'"' + last.encode().replace(b'"', b'""')
-    return data.endswith(field) and data[: -len(field)][-1:] in (mark, b"\n", b"")
+    return grammar.multi_line or table.num_rows in _lines(data)
 
 
-def _lines(data: bytes) -> int:
-    """How many lines there are that aren't empty, the last one without a newline included."""
+def _lines(data: bytes) -> Iterator[int]:
+    """How many lines there are; then, how many that aren't empty. Both with the last one, if it has no newline."""
     import numpy as np
 
     text = np.frombuffer(data, dtype=np.uint8)
+    lines = sum(int(np.count_nonzero(text[at : at + _CACHED] == ord("\n"))) for at in range(0, len(text), _CACHED)) + (
+        not data.endswith(b"\n")
+    )
+    yield lines
     newline = text == ord("\n")
     empty = int(newline[0]) + np.count_nonzero(newline[1:] & newline[:-1])
     if b"\r" in data:
         is_return = text == ord("\r")
         empty += int(data.startswith(b"\r\n"))
         empty += np.count_nonzero(newline[2:] & is_return[1:-1] & newline[:-2])
-    return int(np.count_nonzero(newline) - empty) + (not data.endswith(b"\n"))
+    yield int(lines - empty)

@@ -18,6 +18,8 @@ class Schema:
     def __init__(self, names: list[str], kinds: list[Kind]) -> None:
         self.names = names
         self.kinds = kinds
+        self.odd: set[int] = set()
+        """Columns in which a value was met that doesn't fit; only a hint for speed."""
 
     def kind_of(self, name: str) -> Kind:
         """What a column is read as; text when it was not there among the first rows."""
