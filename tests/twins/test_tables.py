@@ -6,9 +6,10 @@ import pytest
 
 from parallelrun_master import record_scan
 from parallelrun_worker.shuffle.chunks import Records
-from parallelrun_worker.tables import text
+from parallelrun_worker.tables import by_arrow, text
 from tests.twins.sabotage import always, damage
 from tests.unit.tables import test_grouping as grouping
+from tests.unit.tables import test_parsers_agree as parsers
 from tests.unit.tables import test_round_trips as round_trips
 
 
@@ -34,3 +35,10 @@ def test_keys_that_are_read_beside_nulls_are_found(monkeypatch: pytest.MonkeyPat
     )
     with damage():
         grouping.test_each_row_is_once_in_the_group_of_its_keys()
+
+
+def test_a_quote_that_takes_in_more_than_its_field_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look at what the fast parser has made of quotes that are never closed, or only behind their line."""
+    monkeypatch.setattr(by_arrow, "_is_sound", always(True))
+    with damage():
+        parsers.test_a_fast_parser_finds_what_the_grammar_does(parser="pyarrow")

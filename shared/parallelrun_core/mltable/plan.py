@@ -100,7 +100,7 @@ def plan_inputs(spec: JobSpec) -> list[InputPlan]:
     plans = []
     for name, given in spec.data_inputs():
         try:
-            plans.append(plan_input(name, given, list(spec.partition_keys), rows=spec.size.unit == "rows"))
+            plans.append(plan_input(name, given, list(spec.partition_keys), unit=spec.size.unit))
         except InvalidInput as error:
             problems += error.problems
     if problems:
@@ -111,8 +111,8 @@ def plan_inputs(spec: JobSpec) -> list[InputPlan]:
     return plans
 
 
-def plan_input(name: str, given: Input, keys: list[str], *, rows: bool = False) -> InputPlan:
-    """What one input is.
+def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain") -> InputPlan:
+    """What one input is. `unit`: in what the size of a mini-batch is given.
 
     Raises:
         InvalidInput: with one problem for each wrong place.
@@ -133,8 +133,10 @@ def plan_input(name: str, given: Input, keys: list[str], *, rows: bool = False) 
     complaints.settle()
     _sort_steps(plan, steps, pointer)
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table
-    if rows and not plan.is_table:
-        raise InvalidInput.at("/mini_batch_size", f"rows are for tables, and input {name!r} is a list of files")
+    if unit != "plain" and not plan.is_table:
+        problem = f"{unit} are for tables, and input {name!r} is a list of files"
+        hint = "give the number of files, as in: mini_batch_size: 10; or say how the files are read as a table"
+        raise InvalidInput.at("/mini_batch_size", problem, hint)
     _check_keys(plan)
     return plan
 

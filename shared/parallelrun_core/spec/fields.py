@@ -188,8 +188,8 @@ class MiniBatchSize:
 
     number: int | None = None
     """None: the default, which is 10 files or 1 MiB (reference §0)."""
-    unit: typing.Literal["plain", "rows"] = "plain"
-    """`plain`: files of a file list, bytes of a table."""
+    unit: typing.Literal["plain", "bytes", "rows"] = "plain"
+    """`plain`: files of a file list, bytes of a table; `bytes`: those of a table alone, for it was said so."""
 
     @property
     def files(self) -> int:
@@ -219,7 +219,7 @@ class MiniBatchSize:
             raise ValueError("should be greater than or equal to 1; leave it out for the default")
         if number > _MAX_SIZE:
             raise ValueError(f"should be less than or equal to {_MAX_SIZE}")
-        return cls(number, "rows" if found["rows"] else "plain")
+        return cls(number, "rows" if found["rows"] else "bytes" if found["suffix"] else "plain")
 
 
 def size_meant(text: str) -> str:

@@ -212,7 +212,7 @@ def test_keys_that_are_no_texts_are_told(document: dict[object, object]) -> None
 
 @pytest.mark.parametrize(
     "given, number, unit",
-    [(5, 5, "plain"), ("5", 5, "plain"), ("2KB", 2048, "plain"), ("3mb", 3 << 20, "plain"), ("rows:7", 7, "rows")],
+    [(5, 5, "plain"), ("5", 5, "plain"), ("2KB", 2048, "bytes"), ("3mb", 3 << 20, "bytes"), ("rows:7", 7, "rows")],
 )
 def test_sizes_are_numbers_bytes_or_rows(given: int | str, number: int, unit: str) -> None:
     size = JobSpec.parse({**GOOD, "mini_batch_size": given}).size

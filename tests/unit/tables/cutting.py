@@ -36,7 +36,7 @@ class Cut:
     ) -> None:
         is_table = (folder / "MLTable").exists()
         given = Input(path=str(folder), type="mltable" if is_table else "uri_folder", transformations=tuple(steps))
-        self.plan = plan_input("data", given, list(keys), rows=str(size).startswith("rows"))
+        self.plan = plan_input("data", given, list(keys), unit=MiniBatchSize.parse(size).unit)
         self.files = list(paths_in(Sources(self.plan)))
         self.plan.sample = [os.fsdecode(file) for file in self.files]
         self.table = Table(json.loads(msgspec.json.encode(self.plan)), str(new_folder() / "schema"))

@@ -266,6 +266,17 @@ def test_steps_on_rows_and_columns(step: dict[str, Any], expected: list[tuple[An
         assert Cut(folder_with({"a.csv": TABLE}), [READ, step], size).rows() == expected, size
 
 
+@pytest.mark.parametrize("columns", ["gone", ["gone"], {"pattern": "gone"}])
+def test_a_table_of_which_no_column_is_kept_is_an_error(columns: Any) -> None:
+    folder = folder_with({"a.csv": TABLE})
+    with pytest.raises(ValueError, match="keep_columns names 'gone'; there are x, y, t"):
+        Cut(folder, [READ, {"keep_columns": columns}])
+
+
+def test_dates_that_nanoseconds_do_not_reach_are_null() -> None:
+    assert column(["2020-01-02", "9999-12-31", "1677-01-01"]).tolist() == [pd.Timestamp("2020-01-02"), pd.NaT, pd.NaT]
+
+
 @pytest.mark.parametrize("steps, expected", [
     ([{"skip": 2}, {"take": 3}], [2, 3, 4]),
     ([{"take": 6}, {"skip": 2}], [2, 3, 4, 5]),
@@ -414,3 +425,13 @@ def test_what_an_mltable_file_may_not_hold_is_told_with_its_place(document: str,
     with pytest.raises(InvalidInput) as caught:
         Cut(folder_with({"b.csv": "x\n"}, mltable=document))
     assert [f"MLTable, {place}:" in problem.message for problem in caught.value.problems] == [True]
+
+
+@pytest.mark.parametrize("size, unit", [("500kb", "bytes"), ("rows:5", "rows")])
+def test_files_that_are_no_table_have_mini_batches_of_so_many_files(size: str, unit: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Cut(folder_with({"a.txt": "x"}), [], size)
+    (problem,) = caught.value.problems
+    assert problem.pointer == "/mini_batch_size"
+    assert problem.message == f"{unit} are for tables, and input 'data' is a list of files"
+    assert "mini_batch_size: 10" in str(problem.hint)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from parallelrun_worker.rows import BadReturn, Rendered, renderer
+from parallelrun_worker.rows import BadReturn, Rendered, json_lines, renderer
 from parallelrun_worker.rows.text import HEADER_LENGTH
 
 DATES = pd.Series(["2020-01-02", None], dtype="datetime64[ns]")
@@ -103,6 +103,15 @@ def test_no_row_is_no_byte_and_equal_names_are_refused() -> None:
     assert render([], "parquet") == (b"", 0, 0)
     with pytest.raises(BadReturn, match="same name"):
         render(pd.DataFrame([[1, 2]], columns=["a", "a"]), "parquet")
+
+
+def test_a_worker_tells_once_that_json_has_no_infinity(caplog: pytest.LogCaptureFixture) -> None:
+    json_lines._tell_of_infinity.cache_clear()
+    for _ in range(2):
+        assert render([{"a": float("inf"), "b": float("nan")}], "jsonl").data == b'{"a": null, "b": null}\n'
+    assert [record.message for record in caplog.records] == [
+        "rows hold infinite numbers, which JSON doesn't have: they are null in the output"
+    ]
 
 
 @pytest.mark.parametrize("kind", ["text", "headed", "jsonl", "parquet"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import logging
 import math
 from typing import Any
 
@@ -56,9 +58,17 @@ def _plain(value: Any) -> Any:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, float):
+        if math.isinf(value):
+            _tell_of_infinity()
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(key): _clean(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_clean(each) for each in value]
     return value
+
+
+@functools.lru_cache(maxsize=None)  # noqa: UP033 - a worker may have Python 3.8
+def _tell_of_infinity() -> None:
+    """Once in each worker: a missing number is null as well, but this one is lost."""
+    logging.getLogger().warning("rows hold infinite numbers, which JSON doesn't have: they are null in the output")

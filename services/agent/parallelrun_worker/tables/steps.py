@@ -15,6 +15,18 @@ def selected(frame: Any, wanted: list[str] | dict[str, Any]) -> list[str]:
     return [name for name in names if bool(pattern.search(name)) != wanted["invert"]]
 
 
+def see_what_is_kept(frame: Any, step: dict[str, Any]) -> None:
+    """Nothing, when a step leaves a table any column. A name that is not there is not missed beside others that are.
+
+    Raises:
+        ValueError: none of the columns that are to be kept is there.
+    """
+    if step["step"] == "keep_columns" and len(frame.columns) and not selected(frame, step["columns"]):
+        wanted = step["columns"] if isinstance(step["columns"], list) else [step["columns"]["pattern"]]
+        names = ", ".join(repr(name) for name in wanted)
+        raise ValueError(f"keep_columns names {names}; there are {', '.join(map(str, frame.columns))}")
+
+
 def apply_step(frame: Any, step: dict[str, Any], salt: list[int]) -> Any:  # noqa: PLR0911 - one for each step
     """The frame after one step. `salt`: what tells this piece from others, for random numbers."""
     match step["step"]:

@@ -14,7 +14,7 @@ from parallelrun_worker.tables.inference import Kind, infer_kind
 from parallelrun_worker.tables.records import Grammar, Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen, header_names, infer_schema
 from parallelrun_worker.tables.splitting import split_records
-from parallelrun_worker.tables.steps import apply_step, selected
+from parallelrun_worker.tables.steps import apply_step, see_what_is_kept, selected
 from parallelrun_worker.tables.text import encoding_of, header_bytes, owned_bytes, to_utf8
 
 Piece = tuple[str, int, int, bool, int]
@@ -67,7 +67,7 @@ class Table:
         frame = frames[0] if len(frames) == 1 else pd.concat([*_filled(frames)], ignore_index=True)
         for step in self._plan["steps"][self.tail :]:
             if step["step"] != "extract_columns_from_partition_format":
-                frame = apply_step(frame, step, [0])
+                frame = self._applied(frame, step, [0])
         return frame.reset_index(drop=True)
 
     def _piece(self, piece: Piece) -> Any:
@@ -102,7 +102,7 @@ class Table:
             if step["step"] == "extract_columns_from_partition_format":
                 frame = self.with_keys(frame, path, in_front=False)
             elif step["step"] not in ("take", "skip"):  # the master has left out what they leave out
-                frame = apply_step(frame, step, salt)
+                frame = self._applied(frame, step, salt)
         return frame
 
     def _group(self, piece: Piece) -> Iterator[Any]:
@@ -120,6 +120,11 @@ class Table:
             else:
                 frame = self.frame_of_text(data, header)
             yield self.dressed(frame, source, steps, []).reset_index(drop=True)
+
+    def _applied(self, frame: Any, step: dict[str, Any], salt: list[int]) -> Any:
+        if self._plan["kind"] != "json_lines":  # there, rows elsewhere may have the column
+            see_what_is_kept(frame, step)
+        return apply_step(frame, step, salt)
 
     def _rows(self, piece: Piece) -> Any:
         match self._plan["kind"]:
