@@ -19,6 +19,8 @@ from parallelrun_worker.tables.schema import Schema
 
 _BLOCK = 2 << 20
 _CACHED = 1 << 20
+_OLDEST = 14
+"""Major version of pyarrow; those before lack some of what is used here."""
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
 
 
@@ -52,7 +54,9 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar) -> Any:
     except ImportError:
         raise NotPlain from None
     mark = grammar.delimiter.encode()
-    if len(mark) != 1 or mark in b'"\r\n' or not schema.names or not data:
+    if int(pa.__version__.partition(".")[0]) < _OLDEST or len(mark) != 1 or mark in b'"\r\n':
+        raise NotPlain
+    if not schema.names or not data:
         raise NotPlain
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise NotPlain
