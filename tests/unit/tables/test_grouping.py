@@ -40,6 +40,7 @@ def order_of(keys: tuple[str | None, ...]) -> list[tuple[bool, str]]:
 
 
 @given(rows=st.lists(st.tuples(numbers, words), max_size=25), files=st.integers(1, 3), size=sizes)
+@example(rows=[(None, "a"), (2**53, "a"), (2**53 + 1, "b"), (3, "a")], files=1, size=1 << 20)
 @settings(deadline=None, max_examples=60)
 def test_each_row_is_once_in_the_group_of_its_keys(
     rows: list[tuple[int | None, str | None]], files: int, size: int
