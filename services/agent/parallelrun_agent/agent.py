@@ -142,11 +142,12 @@ class Agent:
 
     def _talk(self, now: float) -> None:
         try:
-            self._limit_wait()
             if self._failures:
+                self._limit_wait()
                 self._come_back()
             state = self._state()
             if now >= self._beat_at or state != self._told_state:
+                self._limit_wait()
                 self._beat(state)
                 self._told_state = state
                 self._beat_at = now + self._settings.lease_seconds / 4

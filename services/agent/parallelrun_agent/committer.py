@@ -11,8 +11,8 @@ import os
 import threading
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from parallelrun_core import failpoints
 from parallelrun_core.outcome import Outcome, encode, encode_list
@@ -24,8 +24,7 @@ log = logger()
 _GATHER_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An outcome that is not durable yet, and the part file that its rows are in (-1: none)."""
 
     outcome: Outcome

@@ -50,8 +50,11 @@ class Desk:
         waiting: list[InHand] = []
         while self.backlog:
             entry = self.backlog.popleft()
-            worker = max(able, key=lambda each: each.line.room(depth, now))
-            if worker.line.room(depth, now) == 0:
+            worker, most = able[0], 0
+            for each in able:
+                if (room := each.line.room(depth, now)) > most:
+                    worker, most = each, room
+            if not most:
                 waiting.append(entry)
                 break
             if entry.delivery.is_suspect and len(worker.line):

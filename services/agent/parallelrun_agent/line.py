@@ -60,9 +60,10 @@ class Line:
 
     def room(self, depth: int, now: float) -> int:
         """How many more it takes when `depth` may be in flight: none behind a head that is unexpectedly slow."""
-        if self.closed or self.running_s(now) > SLOW_HEAD_S:
+        held = len(self._waiting)
+        if self.closed or held >= depth or (held and now - self.head_since > SLOW_HEAD_S):
             return 0
-        return max(0, depth - len(self._waiting))
+        return depth - held
 
     def push(self, entry: InHand, now: float) -> None:
         """Put one at the end."""

@@ -83,7 +83,7 @@ class JobMachine:
 
     @property
     def report_by(self) -> float:
-        return self.desk.report_by(busy=self.staff.is_busy)
+        return self.desk.report_by(busy=self.staff.is_busy) if self.desk.reports else NEVER
 
     @property
     def is_at_rest(self) -> bool:
@@ -93,6 +93,8 @@ class JobMachine:
     @property
     def nap_s(self) -> float:
         """How long no worker will run dry: as long as half of the shortest line takes if each is among the quickest."""
+        if self._look_ahead.depth == 1:
+            return 0.0
         lines = [len(worker.line) for worker in self.staff.able()]
         return (min(lines) - 1) * self._look_ahead.shortest_s / 2 if lines else 0.0
 
@@ -142,8 +144,9 @@ class JobMachine:
             return 0
         depth = self._look_ahead.depth
         rooms = [worker.line.room(depth, now) for worker in self.staff.able()]
-        needy = any(room >= (depth + 1) // 2 for room in rooms)
-        return max(0, sum(rooms) - len(self.desk.backlog)) if needy else 0
+        if not rooms or max(rooms) < (depth + 1) // 2:
+            return 0
+        return max(0, sum(rooms) - len(self.desk.backlog))
 
     @property
     def _is_open(self) -> bool:

@@ -27,8 +27,7 @@ _ROWLESS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker said of one mini-batch, or what stands for it when it died: nothing."""
 
     offset: int = 0

@@ -26,6 +26,7 @@ from parallelrun_core.recordlog import sync_folder
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16
+_AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # an operation on enums takes longer than the check for room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +120,7 @@ class WorkerProcess:
         """Send what the socket takes. What it doesn't take waits for the worker's next answer."""
         while self._outbox:
             try:
-                self._control.send(self._outbox[0], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                self._control.send(self._outbox[0], _AT_ONCE)
             except BlockingIOError:
                 return
             except OSError:  # it is dead; its exit is on its way to us

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
 
 from parallelrun_core.ids import new_nonce
 from parallelrun_core.states import JobState
@@ -19,9 +21,10 @@ MAX_REPORTS = 1000
 
 Mode = Literal["join", "stay", "leave"]
 
+_STATES: Final = {state.value.encode(): state for state in JobState}
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+
+class Delivery(msgspec.Struct, frozen=True):
     """One mini-batch handed to this agent, under one token."""
 
     mini_batch: int
@@ -59,8 +62,7 @@ class Reports:
         return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """What a turn brought."""
 
     state: JobState | None
@@ -110,12 +112,12 @@ class AgentQueue:
         if answer[0] == b"gone":
             return Turn(None)
         if answer[0] == b"lost":
-            return Turn(JobState(answer[1].decode()), lost=True)
+            return Turn(_STATES[answer[1]], lost=True)
         deliveries = tuple(
             Delivery(answer[i], answer[i + 1].decode(), answer[i + 2], answer[i + 3], answer[i + 4])
             for i in range(3, len(answer), 5)
         )
-        return Turn(JobState(answer[0].decode()), False, answer[1], answer[2], deliveries)
+        return Turn(_STATES[answer[0]], False, answer[1], answer[2], deliveries)
 
     def reassert(self, tokens: Iterable[str]) -> int:
         """Say what this session holds, so that what Redis believes beyond that goes back; returns how many did."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable
 
+import msgspec
 import pytest
 
 from parallelrun_core.states import JobState
@@ -133,7 +133,10 @@ def test_somebody_elses_token_is_refused_for_another_mini_batch(desk: Desk) -> N
     desk.publish(2)
     agent = desk.agent()
     held = agent.lease(2)
-    mixed = [dataclasses.replace(held[0], token=held[1].token), dataclasses.replace(held[1], token=held[0].token)]
+    mixed = [
+        msgspec.structs.replace(held[0], token=held[1].token),
+        msgspec.structs.replace(held[1], token=held[0].token),
+    ]
     assert agent.queue.turn("stay", decided(mixed), 0).refused == 2
     assert desk.outcomes() == []
 
@@ -142,7 +145,7 @@ def test_a_token_for_a_mini_batch_that_nobody_holds_is_refused(desk: Desk) -> No
     desk.publish(1)
     agent = desk.agent()
     held = agent.lease(1)
-    strange = dataclasses.replace(held[0], mini_batch=77, token="")
+    strange = msgspec.structs.replace(held[0], mini_batch=77, token="")
     assert agent.queue.turn("stay", decided([strange]), 0).refused == 1
     assert desk.outcomes() == []
 

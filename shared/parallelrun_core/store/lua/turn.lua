@@ -23,9 +23,9 @@ if not ended or ended + ARGV[3] / 50 < ends then redis.call('ZADD', KEYS[7], end
 local at = 10
 local refused = 0
 
--- Most jobs have neither. A mini-batch may have been given out a second time (speculate.lua): its first delivery is then
--- in `twins`. Or a try or a delivery before may have gone wrong.
-local unusual = redis.call('EXISTS', KEYS[10], KEYS[5], KEYS[6]) > 0
+-- Most jobs have none of these. A mini-batch may have been given out a second time (speculate.lua): its first delivery is
+-- then in `twins`. Or a try or a delivery before may have gone wrong. Or only some nodes may work for the job.
+local unusual = redis.call('EXISTS', KEYS[10], KEYS[5], KEYS[6], KEYS[8]) > 0
 local have_twins = unusual and redis.call('EXISTS', KEYS[10]) == 1
 local function twin(id) return have_twins and redis.call('HGET', KEYS[10], id) end
 
@@ -114,12 +114,13 @@ if mode == 'leave' then
 end
 
 local want = math.min(tonumber(ARGV[5]), 1000) -- unpack() takes no more than a few thousand
-local welcome = redis.call('EXISTS', KEYS[8]) == 0 or redis.call('SISMEMBER', KEYS[8], node) == 1
+local assigned = unusual and redis.call('EXISTS', KEYS[8]) == 1
+local welcome = not assigned or redis.call('SISMEMBER', KEYS[8], node) == 1
 if state == 'processing' and welcome then
   local ids = want > 0 and redis.call('LPOP', KEYS[2], want) or nil
   if ids then
     local messages = redis.call('HMGET', KEYS[3], unpack(ids))
-    local charged = redis.call('EXISTS', KEYS[5], KEYS[6]) > 0
+    local charged = unusual or #retries > 0
     local leases = {}
     for i, id in ipairs(ids) do
       if messages[i] then
