@@ -11,10 +11,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import httpx
+import psutil
 
 from parallelrun_core import codestore
 from parallelrun_core.ids import new_job_id
@@ -135,6 +137,15 @@ class Cluster:
         """Start one more service."""
         self._commands[name] = [module, *flags]
         self.start(name)
+
+    def leaders(self) -> list[psutil.Process]:
+        """The processes that lead jobs: what the master's RQ workers have forked."""
+        found = []
+        with suppress(psutil.NoSuchProcess):
+            for worker in psutil.Process(self.processes["master"].pid).children():
+                with suppress(psutil.NoSuchProcess):  # it ended between the two looks
+                    found += worker.children()
+        return found
 
     def kill(self, name: str) -> None:
         """SIGKILL a service; its workers die with it."""

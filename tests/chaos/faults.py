@@ -81,20 +81,13 @@ class Saboteur:
         """The master with all its leaders, a leader alone, the concatenator, or the API."""
         name = self._random.choice(["master", "leader", "concatenator", "api"])
         if name == "leader":
-            for leader in self._leaders():
+            for leader in self._cluster.leaders():
                 leader.kill()
         else:
             self._cluster.kill(name)
             self._cluster.start(name)
         self.count["kills"] += 1
         self.count[f"{name}_kills"] += 1
-
-    def _leaders(self) -> list[psutil.Process]:
-        try:
-            workers = psutil.Process(self._cluster.processes["master"].pid).children()
-            return [leader for worker in workers for leader in worker.children()]
-        except psutil.NoSuchProcess:
-            return []
 
     def _pause_agent(self) -> None:
         process = self._cluster.processes[self._random.choice(self._cluster.nodes)]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
 
-import psutil
 import pytest
 
 from parallelrun_core.states import JobState
@@ -31,15 +29,6 @@ def decided(cluster: Cluster, job: str) -> int:
     return cluster.registry.status(job).progress.decided
 
 
-def leader_processes(cluster: Cluster) -> list[psutil.Process]:
-    """The processes that lead jobs: what the master's RQ workers have forked."""
-    found = []
-    for worker in psutil.Process(cluster.processes["master"].pid).children():
-        with suppress(psutil.NoSuchProcess):  # it ended between the two looks
-            found += worker.children()
-    return found
-
-
 def check(cluster: Cluster, job: str) -> None:
     result = cluster.result(job, timeout_s=60)
     assert result.state is JobState.COMPLETED, result.failure
@@ -51,7 +40,7 @@ def test_a_killed_leader_is_replaced() -> None:
     with Cluster(nodes=1, slots=2, leader_s=1) as cluster:
         job = submit(cluster)
         cluster.until(lambda: decided(cluster, job) > 50, "some are decided")
-        for leader in leader_processes(cluster):
+        for leader in cluster.leaders():
             leader.kill()
         check(cluster, job)
         assert cluster.registry.status(job).term >= 2
@@ -70,7 +59,7 @@ def test_a_paused_leader_that_wakes_beside_its_successor_does_no_harm() -> None:
     with Cluster(nodes=1, slots=2, leader_s=1) as cluster:
         job = submit(cluster, mini_batches=1500)
         cluster.until(lambda: decided(cluster, job) > 50, "some are decided")
-        (paused,) = leader_processes(cluster)
+        (paused,) = cluster.leaders()
         paused.suspend()
         before = decided(cluster, job)
         cluster.until(lambda: decided(cluster, job) > before + 50, "its successor decides")

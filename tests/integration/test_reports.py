@@ -22,15 +22,6 @@ pytestmark = pytest.mark.integration
 SECRET = "canary-5f3a"
 
 
-def leader_processes(cluster: Cluster) -> list[psutil.Process]:
-    """What the master's RQ workers have forked."""
-    found = []
-    for worker in psutil.Process(cluster.processes["master"].pid).children():
-        with suppress(psutil.NoSuchProcess):
-            found += worker.children()
-    return found
-
-
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
@@ -161,13 +152,13 @@ def test_with_leaders_that_sleep_and_die_the_report_has_each_try_once(cluster: C
     )
     folder = cluster.folder(job)
     cluster.until(lambda: cluster.registry.status(job).progress.decided > 20, "some are decided")
-    cluster.until(lambda: len(leader_processes(cluster)) == 1, "the leader of the job before has ended")
-    (paused,) = leader_processes(cluster)
+    cluster.until(lambda: len(cluster.leaders()) == 1, "the leader of the job before has ended")
+    (paused,) = cluster.leaders()
     paused.suspend()
     cluster.until(lambda: cluster.registry.status(job).term > 1, "another one leads")
     paused.resume()  # it has rows to tell of that the other one tells of, too
     cluster.until(lambda: cluster.logged("master", "fenced") >= 1, "it has noticed")
-    for leader in leader_processes(cluster):
+    for leader in cluster.leaders():
         with suppress(psutil.NoSuchProcess):  # the one that has noticed
             leader.kill()
     result = cluster.result(job)

@@ -16,7 +16,6 @@ import pytest
 from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
-from tests.integration.test_recovery import leader_processes
 from tests.integration.test_reopen import reopen
 
 pytestmark = pytest.mark.integration
@@ -103,7 +102,7 @@ def test_a_leader_that_goes_in_the_middle_of_a_shuffle_costs_nothing(cluster: Cl
     cluster.until(lambda: bool(shuffles(cluster)), "rows are being grouped")
     (child,) = shuffles(cluster)
     child.suspend()  # it doesn't get to the end
-    (leader,) = leader_processes(cluster)
+    (leader,) = cluster.leaders()
     if is_killed:
         leader.kill()
         child.resume()

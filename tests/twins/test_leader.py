@@ -30,7 +30,7 @@ from parallelrun_master.shuffling import Shuffle
 from parallelrun_master.table_cutting import TableCutter
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
-from tests.integration.api.conftest import ENTRY_SCRIPT, Site
+from tests.integration.api.conftest import Site
 from tests.twins.sabotage import always, damage, nothing, without
 from tests.unit.api import test_parts as parts
 from tests.unit.api import test_problems as answers
@@ -175,12 +175,7 @@ def test_a_report_that_its_heir_does_not_read_is_found(
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    made = Site(tmp_path)
-    made.code.mkdir()
-    (made.code / "main.py").write_text(ENTRY_SCRIPT)
-    made.data.mkdir()
-    (made.data / "one.txt").write_text("1\n")
-    return made
+    return Site.made(tmp_path)
 
 
 @pytest.mark.integration

@@ -32,6 +32,16 @@ class Site:
     def data(self) -> Path:
         return self.folder / "data"
 
+    @classmethod
+    def made(cls, folder: Path) -> Site:
+        """One with a script and a file in a folder."""
+        made = cls(folder)
+        made.code.mkdir()
+        (made.code / "main.py").write_text(ENTRY_SCRIPT)
+        made.data.mkdir()
+        (made.data / "one.txt").write_text("1\n")
+        return made
+
     def spec(self, **changes: Any) -> dict[str, Any]:
         plain = {"code": str(self.code), "entry_script": "main.py", "inputs": {"data": str(self.data)}}
         return {name: value for name, value in {**plain, **changes}.items() if value is not None}
@@ -45,12 +55,7 @@ def footprint(root: Path) -> set[str]:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    made = Site(tmp_path)
-    made.code.mkdir()
-    (made.code / "main.py").write_text(ENTRY_SCRIPT)
-    made.data.mkdir()
-    (made.data / "one.txt").write_text("1\n")
-    return made
+    return Site.made(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parallelrun_agent import capped_log
 from parallelrun_agent.capped_log import CappedLog
 from parallelrun_agent.look_ahead import HORIZON_S, MAX_DEPTH, LookAhead
 from parallelrun_agent.memory import OomWatch
@@ -101,3 +104,36 @@ def test_output_stays_short_and_what_is_dropped_is_counted(tmp_path: Path) -> No
     assert text.startswith("the first words\n")
     assert text.endswith("the last words\n")
     assert "bytes were dropped here" in text
+
+
+@pytest.mark.parametrize("way", ["blocks are taken out", "it is cut off"])
+def test_what_is_dropped_is_counted_to_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    path, limit, written = tmp_path / "stdout.txt", 50_000, 0
+    log = CappedLog(path, limit)
+    take_out, taken = capped_log._take_out, []
+
+    def meanwhile(fd: int, begin: int, length: int) -> None:
+        if way == "it is cut off":
+            raise OSError
+        os.write(fd, b"written meanwhile\n")  # behind the look at the size, before anything is removed
+        take_out(fd, begin, length)
+        taken.append(length)
+
+    monkeypatch.setattr(capped_log, "_take_out", meanwhile)
+    for number in range(5):
+        written += os.write(log.fd, b"%05d " % number * 10_000)
+        assert log.look()
+        if way == "blocks are taken out" and not taken:
+            log.close()
+            pytest.skip("this file system takes no blocks out")
+        assert path.stat().st_size <= limit
+    written += 18 * len(taken)
+    size = path.stat().st_size
+    log.close()
+    text = path.read_text()
+    (said,) = re.findall(r"\n\[parallelrun\] ([\d,]+) bytes were dropped here\n", text)
+    kept = len(text) - len(f"\n[parallelrun] {said} bytes were dropped here\n")
+    assert kept <= size
+    assert int(said.replace(",", "")) + kept == written
+    assert text.startswith("00000 ")
+    assert text.endswith("written meanwhile\n") == (way == "blocks are taken out")
