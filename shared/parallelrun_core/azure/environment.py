@@ -81,7 +81,7 @@ def read_file(path: str, place: Place, findings: Findings) -> Any:
         return load_document(Path(place.absolute(path)).read_bytes())
     except OSError as error:
         findings.wrong(place.pointer, f"{path}: {error.strerror or error}")
-    except InvalidInput as error:
+    except (InvalidInput, ValueError) as error:  # a path that holds a zero byte names no file
         findings.wrong(place.pointer, f"{path}: {error}")
     return None
 

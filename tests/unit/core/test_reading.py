@@ -44,6 +44,12 @@ def places(document: object) -> Iterator[tuple[Any, Any]]:
             yield from places(part)
 
 
+def test_a_file_whose_name_no_file_can_have_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as told:
+        read_job({**OWN, "environment": {"conda_file": "a\0.yml"}}, folder=tmp_path)
+    assert [problem.pointer for problem in told.value.problems] == ["/environment/conda_file"]
+
+
 @pytest.mark.parametrize("document", [PIPELINE, STEP_WITH_COMPONENT, COMPONENT, CONFIG, OWN])
 @given(data=st.data())
 @settings(deadline=None, max_examples=60)
