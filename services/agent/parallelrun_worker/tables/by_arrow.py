@@ -1,8 +1,9 @@
-"""Delimited text to a DataFrame by pyarrow, whose parser has the grammar of records.py but for three things.
+"""Delimited text to a DataFrame by pyarrow, whose parser has the grammar of records.py but for four things.
 
 It takes a lone carriage return for the end of a record; it lets a quoted field go on behind a newline, also where the
-table's may not; and it ends a quote that is never closed with the text. What has such things is left to others, and so
-are records with more or fewer fields than there are columns.
+table's may not; it ends a quote that is never closed with the text; and it takes an empty field with which the text
+ends for quoted when the one before is. What has such things is left to others, and so are records with more or fewer
+fields than there are columns.
 
 A column becomes what it is at once where all of its values look as Arrow wants them. Else, and where Arrow takes more
 for such a value than a table may have, it becomes text first (arrow_columns.py).
@@ -56,7 +57,7 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar) -> Any:
     mark = grammar.delimiter.encode()
     if int(pa.__version__.partition(".")[0]) < _OLDEST or len(mark) != 1 or mark in b'"\r\n':
         raise NotPlain
-    if not schema.names or not data:
+    if not schema.names or not data or data.endswith(mark):
         raise NotPlain
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise NotPlain
