@@ -16,7 +16,7 @@ from benchmarks.measure import Comparison, Figures, cpu_seconds
 from benchmarks.stage import Stage
 from parallelrun_core.decisions import Decided
 from parallelrun_core.store.keys import JobKeys
-from parallelrun_master.listing import Chunk, Listing
+from parallelrun_master.planning.listing import Chunk, Listing
 from parallelrun_master.scheduling import Publisher, Scheduler
 
 _FILES_EACH = 100
@@ -41,7 +41,7 @@ def schedule(stage: Stage, path: str, listing: Callable[[str], Listing]) -> Figu
     folder, spec = stage.job(inputs=path, mini_batch_size=_FILES_EACH)
     queue, keys = stage.lead(folder), JobKeys(folder.job_id)
     processes = [os.getpid(), stage.redis_pid]
-    with patch("parallelrun_master.sources.Listing", listing):
+    with patch("parallelrun_master.planning.sources.Listing", listing):
         cpu, began = cpu_seconds(processes), time.perf_counter()
         scheduler = Scheduler(folder.path, spec, queue.term)
         publisher = Publisher(folder.path, queue, Decided())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.environment_cache import InUse
+from parallelrun_agent.environments.cache import InUse
 from tests.cluster import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("environments")]
@@ -97,7 +97,7 @@ def broken_off(folder: Path) -> Path:
 def make(folder: Path, python: str = sys.executable, *, kept: int = 9) -> str:
     """Have an environment made; returns what was told."""
     request = {"folder": str(folder), "python": python, "requirements": [], "worker": "/nowhere/worker", "kept": kept}
-    command = [sys.executable, "-m", "parallelrun_agent.environment_build"]
+    command = [sys.executable, "-m", "parallelrun_agent.environments.build"]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

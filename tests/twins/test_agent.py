@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from parallelrun_agent.line import InHand, Line
-from parallelrun_agent.machine import JobMachine
-from parallelrun_agent.memory import OomWatch
-from parallelrun_agent.outcomes import Answer, Exit, Recorder
-from parallelrun_agent.staff import Staff
-from parallelrun_agent.trust import Trust
-from parallelrun_agent.worker import Worker
+from parallelrun_agent.node.memory import OomWatch
+from parallelrun_agent.policy.line import InHand, Line
+from parallelrun_agent.policy.machine import JobMachine
+from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder
+from parallelrun_agent.policy.staff import Staff
+from parallelrun_agent.policy.trust import Trust
+from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome
 from tests.twins.sabotage import always, damage, nothing
 from tests.unit.agent import test_line as line

@@ -21,13 +21,13 @@ from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.registry import Registry
-from parallelrun_master import course as course_module
-from parallelrun_master.input_cuts import Known
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.planning.input_cuts import Known
+from parallelrun_master.planning.shuffling import Shuffle
+from parallelrun_master.planning.table_cutting import TableCutter
+from parallelrun_master.policy import course as course_module
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog
-from parallelrun_master.shuffling import Shuffle
-from parallelrun_master.table_cutting import TableCutter
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
 from tests.integration.api.conftest import Site

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent import capped_log
-from parallelrun_agent.worker_process import WorkerProcess
+from parallelrun_agent.workers import capped_log
+from parallelrun_agent.workers.worker_process import WorkerProcess
 from tests.integration.worker import test_worker_process as worker
 from tests.integration.worker.bench import Bench
 from tests.twins.sabotage import always, damage

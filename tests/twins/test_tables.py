@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_master import record_scan
+from parallelrun_master.planning import record_scan
 from parallelrun_worker.shuffle.chunks import Records
 from parallelrun_worker.tables import by_arrow, text
 from tests.twins.sabotage import always, damage

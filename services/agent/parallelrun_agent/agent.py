@@ -17,12 +17,12 @@ from importlib.metadata import version
 
 from redis import Redis
 
-from parallelrun_agent.gpus import GpuPool, find_gpus
-from parallelrun_agent.leftovers import end_leftovers
 from parallelrun_agent.node_job import NodeJob
-from parallelrun_agent.plans import fresh_folder
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.watch import Watch
+from parallelrun_agent.workers.gpus import GpuPool, find_gpus
+from parallelrun_agent.workers.leftovers import end_leftovers
+from parallelrun_agent.workers.plans import fresh_folder
+from parallelrun_agent.workers.watch import Watch
 from parallelrun_core.errors import NewerSchema, NotFound
 from parallelrun_core.ids import new_session
 from parallelrun_core.jobfolder import JobFolder

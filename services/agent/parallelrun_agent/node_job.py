@@ -1,6 +1,6 @@
 """One job, as one node works for it: does what the job's machine decides, and tells it what came of it.
 
-Decisions are in `machine.py`; here are the connection, the files and the processes that they are about.
+Decisions are in `policy`; here are the connection, the files and the processes that they are about.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from parallelrun_agent.commands import Abandon, Commit, Deliver, End, Kill, TakeBack, TellInitFailure, TellStacks
 from parallelrun_agent.committer import Committer
-from parallelrun_agent.crew import Crew
-from parallelrun_agent.disk import DiskWatch
-from parallelrun_agent.environments import JobPython
-from parallelrun_agent.line import InHand
-from parallelrun_agent.machine import JobMachine
-from parallelrun_agent.monitor import ResourceMonitor
-from parallelrun_agent.outcomes import Recorder
-from parallelrun_agent.packets import packet_of
-from parallelrun_agent.plans import PlanMaker
+from parallelrun_agent.environments.job_python import JobPython
+from parallelrun_agent.node.disk import DiskWatch
+from parallelrun_agent.node.monitor import ResourceMonitor
+from parallelrun_agent.policy.commands import Abandon, Commit, Deliver, End, Kill, TakeBack, TellInitFailure, TellStacks
+from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.machine import JobMachine
+from parallelrun_agent.policy.outcomes import Recorder
+from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.watch import Watch
-from parallelrun_agent.worker import Worker
+from parallelrun_agent.workers.crew import Crew
+from parallelrun_agent.workers.packets import packet_of
+from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_agent.workers.watch import Watch
 from parallelrun_core import failpoints, message
 from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.errors import ParallelRunError

@@ -15,7 +15,7 @@ from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_f
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.leader_queue import Concatenated
 from parallelrun_core.store.registry import JobFailure
-from parallelrun_master.shuffling import discard
+from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.term import Term
 
 _LEAVE_S = 45.0

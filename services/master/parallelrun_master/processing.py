@@ -14,16 +14,16 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.leader_queue import MAX_NEWS, News
 from parallelrun_core.store.registry import JobFailure
-from parallelrun_master.course import Course, End
-from parallelrun_master.inputs import changed_inputs
 from parallelrun_master.nodes import NodeWatch
-from parallelrun_master.pace import Pace
+from parallelrun_master.planning.inputs import changed_inputs
+from parallelrun_master.planning.shuffling import ShuffleFailed
+from parallelrun_master.policy.course import Course, End
+from parallelrun_master.policy.pace import Pace
+from parallelrun_master.policy.speculation import Speculation
+from parallelrun_master.policy.verdict import Signature
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import Publisher, Scheduler
-from parallelrun_master.shuffling import ShuffleFailed
-from parallelrun_master.speculation import Speculation
 from parallelrun_master.term import Term
-from parallelrun_master.verdict import Signature
 
 _SLICE_S = 0.005
 

@@ -16,9 +16,9 @@ from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWr
 from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_master.input_cuts import InputCuts, Known, known_in
-from parallelrun_master.shuffling import Told
-from parallelrun_master.window import Window
+from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
+from parallelrun_master.planning.shuffling import Told
+from parallelrun_master.policy.window import Window
 
 _CALL_BYTES = 4 << 20
 

@@ -20,8 +20,8 @@ from parallelrun_core.store.registry import JobFailure, Registry
 from parallelrun_core.telemetry import logger
 from parallelrun_core.termlog import terms
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.policy.verdict import Errors, with_cause
 from parallelrun_master.reports import Reports
-from parallelrun_master.verdict import Errors, with_cause
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from parallelrun_agent.worker_process import WorkerPlan, WorkerProcess
+from parallelrun_agent.workers.worker_process import WorkerPlan, WorkerProcess
 from parallelrun_worker import frames
 
 PATIENCE_S = 30.0

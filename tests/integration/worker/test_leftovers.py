@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent import leftovers
+from parallelrun_agent.workers import leftovers
 from tests.integration.worker.bench import is_alive
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(1000)"]
@@ -27,7 +27,9 @@ def started() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 def dead_agent(folder: Path) -> str:
     """The mark of an agent that has ended."""
-    code = f"import pathlib, parallelrun_agent.leftovers as each; print(each.mark(pathlib.Path({str(folder)!r})))"
+    code = (
+        f"import pathlib, parallelrun_agent.workers.leftovers as each; print(each.mark(pathlib.Path({str(folder)!r})))"
+    )
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 

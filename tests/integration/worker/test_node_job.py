@@ -13,7 +13,7 @@ import pytest
 
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.watch import Watch
+from parallelrun_agent.workers.watch import Watch
 from parallelrun_core import codestore
 from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store
 from parallelrun_core.message import encode_files

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_agent.machine import JobMachine
-from parallelrun_agent.outcomes import Recorder
+from parallelrun_agent.policy.machine import JobMachine
+from parallelrun_agent.policy.outcomes import Recorder
 from parallelrun_core.spec import JobSpec
 
 LEASE_S = 8.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_agent.environment_cache import InUse, prune
+from parallelrun_agent.environments.cache import InUse, prune
 from tests.unit.core.making import names_in, open_descriptors
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.environments import Recipe
+from parallelrun_agent.environments.job_python import Recipe
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.spec import Environment
 

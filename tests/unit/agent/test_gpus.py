@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.gpus import VARIABLE, GpuPool, find_gpus
+from parallelrun_agent.workers.gpus import VARIABLE, GpuPool, find_gpus
 
 
 def test_each_worker_gets_one_those_beyond_get_none_and_a_freed_one_goes_to_the_next() -> None:

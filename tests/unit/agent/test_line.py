@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from parallelrun_agent.line import InHand, Line
-from parallelrun_agent.look_ahead import SLOW_HEAD_S
+from parallelrun_agent.policy.line import InHand, Line
+from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_core.store.agent_queue import Delivery
 
 

@@ -7,7 +7,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from parallelrun_agent.commands import (
+from parallelrun_agent.policy.commands import (
     Abandon,
     Commit,
     Deliver,
@@ -17,9 +17,9 @@ from parallelrun_agent.commands import (
     TellInitFailure,
     TellStacks,
 )
-from parallelrun_agent.machine import JobMachine, NextTurn
-from parallelrun_agent.outcomes import Answer, Exit
-from parallelrun_agent.worker import Worker
+from parallelrun_agent.policy.machine import JobMachine, NextTurn
+from parallelrun_agent.policy.outcomes import Answer, Exit
+from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Reports, Turn
 from tests.unit.agent.making import RUN_S, UNCHARGED, machine

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from parallelrun_agent.commands import (
+from parallelrun_agent.policy.commands import (
     Abandon,
     Commit,
     Deliver,
@@ -19,9 +19,9 @@ from parallelrun_agent.commands import (
     TellInitFailure,
     TellStacks,
 )
-from parallelrun_agent.machine import NextTurn
-from parallelrun_agent.outcomes import Answer, Exit
-from parallelrun_agent.worker import Worker
+from parallelrun_agent.policy.machine import NextTurn
+from parallelrun_agent.policy.outcomes import Answer, Exit
+from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome, encode
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import Delivery, Turn

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent import monitor
-from parallelrun_agent.monitor import ResourceMonitor
-from parallelrun_agent.usage import ProcessTable
+from parallelrun_agent.node import monitor
+from parallelrun_agent.node.monitor import ResourceMonitor
+from parallelrun_agent.node.usage import ProcessTable
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_agent.gpus import GpuPool
-from parallelrun_agent.line import InHand
-from parallelrun_agent.outcomes import Answer, Exit, Recorder, cause_of_death, parse_answer
-from parallelrun_agent.plans import PlanMaker, fresh_folder
+from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death, parse_answer
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.workers.gpus import GpuPool
+from parallelrun_agent.workers.plans import PlanMaker, fresh_folder
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_agent import capped_log
-from parallelrun_agent.capped_log import CappedLog
-from parallelrun_agent.look_ahead import HORIZON_S, MAX_DEPTH, LookAhead
-from parallelrun_agent.memory import OomWatch
-from parallelrun_agent.trust import Trust
+from parallelrun_agent.node.memory import OomWatch
+from parallelrun_agent.policy.look_ahead import HORIZON_S, MAX_DEPTH, LookAhead
+from parallelrun_agent.policy.trust import Trust
+from parallelrun_agent.workers import capped_log
+from parallelrun_agent.workers.capped_log import CappedLog
 
 seconds = st.floats(0, 1e5)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from parallelrun_core.masking import Mask
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.policy.verdict import Errors
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
-from parallelrun_master.verdict import Errors
 
 
 def ledger(folder: Path, queue: Any, term: int, *, generation: int = 0) -> Ledger:

@@ -19,10 +19,10 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import InitFailure, News
 from parallelrun_core.store.registry import JobFailure
-from parallelrun_master.course import Course
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.verdict import Errors
-from parallelrun_master.window import MAX_OUTSTANDING, MAX_OUTSTANDING_BYTES, Window
+from parallelrun_master.policy.course import Course
+from parallelrun_master.policy.verdict import Errors
+from parallelrun_master.policy.window import MAX_OUTSTANDING, MAX_OUTSTANDING_BYTES, Window
 from tests.unit.core.making import failed, outcome
 from tests.unit.master.making import ledger
 

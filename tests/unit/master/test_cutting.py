@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.message import decode, groups_of, paths_of
-from parallelrun_master.cutting import cut, without_known
-from parallelrun_master.listing import Chunk
-from parallelrun_master.name_bag import NameBag
+from parallelrun_master.planning.cutting import cut, without_known
+from parallelrun_master.planning.listing import Chunk
+from parallelrun_master.planning.name_bag import NameBag
 
 names = st.binary(min_size=1, max_size=4).map(lambda name: name.replace(b"\0", b"0").replace(b"/", b"1"))
 chunks = st.lists(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from parallelrun_master import listing
-from parallelrun_master.listing import Listing, split_pattern
+from parallelrun_master.planning import listing
+from parallelrun_master.planning.listing import Listing, split_pattern
 
 part = st.sampled_from(["a", "b", "ab", "a.txt", "b.txt", "a b", "a-", ".hid", "A", "é", "\udcff", "a\n", "x.csv"])
 files = st.sets(st.lists(part, min_size=1, max_size=4).map(tuple), max_size=8)

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_master.name_bag import NameBag
+from parallelrun_master.planning.name_bag import NameBag
 
 names = st.lists(st.sampled_from([b"a", b"b", b"ab", b"", b"\xff", b"name"]), max_size=12)
 folders = st.sampled_from([b"/in", b"/in/a", b"/"])

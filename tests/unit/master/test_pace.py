@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.progress import Progress
-from parallelrun_master.pace import Pace
+from parallelrun_master.policy.pace import Pace
 
 
 @given(done=st.integers(0, 10**6), left=st.integers(0, 10**6), arrived=st.integers(0, 1000), passed_s=st.floats(0, 1e6))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_master.record_bits import Places, Words, bits_of, following, odd_from, preceding
+from parallelrun_master.planning.record_bits import Places, Words, bits_of, following, odd_from, preceding
 
 masks = st.lists(st.booleans(), min_size=1, max_size=200).map(lambda found: np.array(found, dtype=bool))
 

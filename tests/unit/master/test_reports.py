@@ -20,13 +20,13 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import Phase
 from parallelrun_core.store.registry import JobFailure
+from parallelrun_master.policy.verdict import Errors
 from parallelrun_master.reports import tries
 from parallelrun_master.reports.overview import Overview
 from parallelrun_master.reports.result import write_job_result, write_user_errors
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import COLUMNS, TryReport
-from parallelrun_master.verdict import Errors
 from tests.unit.core.making import failed, outcome
 
 CSV = "sys/job_report/processed_mini-batches.csv"

@@ -20,8 +20,8 @@ from parallelrun_core.mltable import plan as plans
 from parallelrun_core.mltable.plan import InputPlan, plan_input
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
-from parallelrun_master.input_cuts import InputCuts, Known
-from parallelrun_master.shuffling import Shuffle, ShuffleFailed, discard, read_groups, rows_of
+from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_master.planning.shuffling import Shuffle, ShuffleFailed, discard, read_groups, rows_of
 from parallelrun_worker.tables.table import Table
 
 ROWS = 400

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parallelrun_master.speculation import Speculation
+from parallelrun_master.policy.speculation import Speculation
 
 LEASES = {7: "a/1", 8: "b/1"}
 

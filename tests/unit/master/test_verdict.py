@@ -12,7 +12,14 @@ from parallelrun_core.outcome import ErrorCategory, Failure
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import InitFailure
-from parallelrun_master.verdict import Errors, InitWatch, StallWatch, nothing_returned, over_threshold, with_cause
+from parallelrun_master.policy.verdict import (
+    Errors,
+    InitWatch,
+    StallWatch,
+    nothing_returned,
+    over_threshold,
+    with_cause,
+)
 from tests.unit.core.making import failed, outcome
 
 

@@ -17,8 +17,8 @@ import pandas as pd
 
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input, MiniBatchSize
-from parallelrun_master.sources import Sources, paths_in
-from parallelrun_master.table_cutting import TableCutter
+from parallelrun_master.planning.sources import Sources, paths_in
+from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_worker.tables.table import Table
 
 WHOLE = 1 << 20

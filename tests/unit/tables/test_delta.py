@@ -12,8 +12,8 @@ import pytest
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input
-from parallelrun_master import delta
-from parallelrun_master.sources import Sources, paths_in
+from parallelrun_master.planning import delta
+from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_worker.tables.table import Table
 
 

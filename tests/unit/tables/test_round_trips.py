@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parallelrun_master import record_scan
+from parallelrun_master.planning import record_scan
 from tests.unit.tables.cutting import Cut, folder_with, new_folder
 
 TEXT = "ab 0\"'\r\n,;é\0\u2028"

@@ -7,13 +7,13 @@ from parallelrun_core.jobfolder import JobFolder, JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
+from parallelrun_master.policy.verdict import Errors
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import EVERY_S, Overview
 from parallelrun_master.reports.readme import README
 from parallelrun_master.reports.result import ENDED, write_job_result, write_user_errors
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
-from parallelrun_master.verdict import Errors
 
 __all__ = ["Reports"]
 

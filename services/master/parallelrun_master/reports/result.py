@@ -9,8 +9,8 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import JobFailure
+from parallelrun_master.policy.verdict import SHORT_RETURNS, Errors, Signature
 from parallelrun_master.reports.files import replace_text
-from parallelrun_master.verdict import SHORT_RETURNS, Errors, Signature
 
 _MOST_KINDS = 100
 _COMMONEST = 5

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import msgspec
 
 from parallelrun_agent.details import detail_of
-from parallelrun_agent.line import InHand
-from parallelrun_agent.worker import Worker
+from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
 from parallelrun_core.spec import JobSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from parallelrun_agent.line import Line
+from parallelrun_agent.policy.line import Line
 
 NEVER = float("inf")
 

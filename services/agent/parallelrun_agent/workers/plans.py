@@ -9,11 +9,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from parallelrun_agent.environments import JobPython
-from parallelrun_agent.gpus import GpuPool
-from parallelrun_agent.leftovers import MARK, mark
+from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.worker_process import WorkerPlan
+from parallelrun_agent.workers.gpus import GpuPool
+from parallelrun_agent.workers.leftovers import MARK, mark
+from parallelrun_agent.workers.worker_process import WorkerPlan
 from parallelrun_core.enginelog import EngineLog
 from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.masking import Mask

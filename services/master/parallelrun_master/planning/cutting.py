@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from parallelrun_core.message import encode_files
-from parallelrun_master.listing import Chunk
-from parallelrun_master.name_bag import NameBag
+from parallelrun_master.planning.listing import Chunk
+from parallelrun_master.planning.name_bag import NameBag
 
 
 class KeyedFiles(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from parallelrun_agent.commands import Command, End, Kill, TakeBack, TellInitFailure, TellStacks
-from parallelrun_agent.look_ahead import SLOW_HEAD_S
-from parallelrun_agent.worker import NEVER, Worker
+from parallelrun_agent.policy.commands import Command, End, Kill, TakeBack, TellInitFailure, TellStacks
+from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
+from parallelrun_agent.policy.worker import NEVER, Worker
 from parallelrun_core.outcome import Failure
 
 _INIT_FAILURES_PER_WORKER = 3  # a node stops trying after so many (reference §3.7)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from parallelrun_agent.usage import (
+from parallelrun_agent.node.usage import (
     DISK_COLUMNS,
     NODE_COLUMNS,
     PROCESS_COLUMNS,

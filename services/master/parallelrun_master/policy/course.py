@@ -11,7 +11,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import InitFailure
 from parallelrun_core.store.registry import JobFailure
-from parallelrun_master.verdict import Errors, InitWatch, StallWatch, nothing_returned, over_threshold
+from parallelrun_master.policy.verdict import Errors, InitWatch, StallWatch, nothing_returned, over_threshold
 
 
 class End(NamedTuple):

@@ -1,7 +1,7 @@
 """The Python of a job's workers: the agent's own, or one that is made for what the job asks for.
 
 Environments lie in the node's cache, each under the hash of all that it depends on, and are made once, by a process of
-its own (`environment_build.py`): the agent's thread has leases to renew meanwhile.
+its own (`build.py`): the agent's thread has leases to renew meanwhile.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_agent.environment_cache import InUse
+from parallelrun_agent.environments.cache import InUse
 from parallelrun_core.outcome import Failure
 from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
-    from parallelrun_agent.watch import Watch
+    from parallelrun_agent.workers.watch import Watch
     from parallelrun_core.spec import Environment
 
 log = logger()
@@ -133,7 +133,7 @@ class JobPython:
     def _build(self, recipe: Recipe) -> None:
         self._log_file.parent.mkdir(parents=True, exist_ok=True)
         request = json.dumps({"folder": str(self._folder), "kept": self._kept, **vars(recipe)})
-        command = [sys.executable, "-P", "-m", "parallelrun_agent.environment_build"]
+        command = [sys.executable, "-P", "-m", "parallelrun_agent.environments.build"]
         with self._log_file.open("ab") as file, tempfile.TemporaryFile() as given:
             given.write(request.encode())
             given.seek(0)

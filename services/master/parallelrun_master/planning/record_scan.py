@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from parallelrun_master.record_bits import Places, Words, bits_of, following, odd_from, preceding
+from parallelrun_master.planning.record_bits import Places, Words, bits_of, following, odd_from, preceding
 
 _BLOCK: Final = 1 << 20
 _LONGEST: Final = 64 << 20

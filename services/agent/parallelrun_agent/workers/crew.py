@@ -10,13 +10,13 @@ import struct
 import time
 from collections.abc import Callable
 
-from parallelrun_agent.machine import JobMachine
-from parallelrun_agent.memory import OomWatch
-from parallelrun_agent.outcomes import Exit, parse_answer, parse_failure
-from parallelrun_agent.plans import PlanMaker
-from parallelrun_agent.watch import Watch
-from parallelrun_agent.worker import Worker
-from parallelrun_agent.worker_process import NotAFrame, WorkerProcess
+from parallelrun_agent.node.memory import OomWatch
+from parallelrun_agent.policy.machine import JobMachine
+from parallelrun_agent.policy.outcomes import Exit, parse_answer, parse_failure
+from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_agent.workers.watch import Watch
+from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import Failure

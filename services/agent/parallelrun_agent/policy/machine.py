@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from parallelrun_agent.commands import Abandon, Command, Commit, Deliver
-from parallelrun_agent.desk import Desk
-from parallelrun_agent.line import InHand
-from parallelrun_agent.look_ahead import LookAhead
-from parallelrun_agent.outcomes import Answer, Exit, Recorder, cause_of_death
-from parallelrun_agent.staff import Staff
-from parallelrun_agent.trust import Trust
-from parallelrun_agent.worker import NEVER, Worker
+from parallelrun_agent.policy.commands import Abandon, Command, Commit, Deliver
+from parallelrun_agent.policy.desk import Desk
+from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.look_ahead import LookAhead
+from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death
+from parallelrun_agent.policy.staff import Staff
+from parallelrun_agent.policy.trust import Trust
+from parallelrun_agent.policy.worker import NEVER, Worker
 from parallelrun_core import failpoints
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.spec import JobSpec

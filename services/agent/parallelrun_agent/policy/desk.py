@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from parallelrun_agent.line import InHand
-from parallelrun_agent.worker import NEVER, Worker
+from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.worker import NEVER, Worker
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.agent_queue import Delivery, Reports
 

@@ -16,8 +16,8 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
-from parallelrun_master.record_bits import Places
-from parallelrun_master.record_scan import form_of, record_starts
+from parallelrun_master.planning.record_bits import Places
+from parallelrun_master.planning.record_scan import form_of, record_starts
 
 EMPTY_UP_TO: Final = 3
 """A file of so many bytes holds nothing, or just the mark of its encoding."""

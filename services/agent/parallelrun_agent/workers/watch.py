@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from parallelrun_agent.gpus import GpuPool
-from parallelrun_agent.orphans import Orphans
+from parallelrun_agent.workers.gpus import GpuPool
+from parallelrun_agent.workers.orphans import Orphans
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parallelrun_agent.capped_log import CappedLog
+from parallelrun_agent.workers.capped_log import CappedLog
 from parallelrun_core.recordlog import sync_folder
 from parallelrun_worker import frames
 

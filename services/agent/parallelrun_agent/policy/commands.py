@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from parallelrun_agent.line import InHand
-from parallelrun_agent.worker import Worker
+from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome
 
 

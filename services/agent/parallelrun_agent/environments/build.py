@@ -1,4 +1,4 @@
-"""`python -m parallelrun_agent.environment_build`: makes one environment, as a process of its own.
+"""`python -m parallelrun_agent.environments.build`: makes one environment, as a process of its own.
 
 The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, and how many environments
 are to be `kept` when this one is made. What is done is told on stdout, whose last line says what went wrong. Of several
@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_agent.environment_cache import prune
-from parallelrun_agent.environments import READY
+from parallelrun_agent.environments.cache import prune
+from parallelrun_agent.environments.job_python import READY
 
 _FROM_PIP: Final = {
     "index-url": "UV_DEFAULT_INDEX",

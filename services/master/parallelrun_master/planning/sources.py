@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_master.listing import Chunk, Listing
+from parallelrun_master.planning.listing import Chunk, Listing
 
 
 class Sources:
@@ -27,7 +27,7 @@ class Sources:
             InvalidInput: a Delta table can't be read.
         """
         if self._delta is not None:
-            from parallelrun_master import delta
+            from parallelrun_master.planning import delta
 
             yield from ((folder, [name]) for folder, name in map(os.path.split, delta.files_of(self._delta)))
             return

@@ -29,11 +29,11 @@ from parallelrun_core.mltable.partition_format import match_compiled
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
-from parallelrun_master.cutting import Cut, Encode, by_keys, cut, without_known
-from parallelrun_master.listing import Chunk
-from parallelrun_master.name_bag import NameBag
-from parallelrun_master.shuffling import PIECE_BYTES, Shuffle, Told, read_groups, rows_of
-from parallelrun_master.sources import Sources, paths_in
+from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
+from parallelrun_master.planning.listing import Chunk
+from parallelrun_master.planning.name_bag import NameBag
+from parallelrun_master.planning.shuffling import PIECE_BYTES, Shuffle, Told, read_groups, rows_of
+from parallelrun_master.planning.sources import Sources, paths_in
 
 _SAMPLE_FILES = 32
 
@@ -109,7 +109,7 @@ class InputCuts:
         if first_turn:
             for plan in plans:
                 if plan.kind == "delta_lake":
-                    from parallelrun_master import delta
+                    from parallelrun_master.planning import delta
 
                     delta.settle(plan)
                 first = islice(paths_in(Sources(plan)), _SAMPLE_FILES) if plan.is_table else ()
@@ -138,7 +138,7 @@ class InputCuts:
             yield from cut(fresh, self._spec.size.files, _encoder(number) if plan.is_copied else encode_files)
 
     def _table(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
-        from parallelrun_master.table_cutting import TableCutter  # with NumPy: not for lists of files
+        from parallelrun_master.planning.table_cutting import TableCutter  # with NumPy: not for lists of files
 
         known = self._known.pieces
         if plan.is_indivisible():
@@ -156,7 +156,7 @@ class InputCuts:
 
     def _shuffled(self, number: int, plan: InputPlan) -> Iterator[Cut | None]:
         """A mini-batch for each group of rows, when they have been grouped."""
-        from parallelrun_master.table_cutting import TableCutter
+        from parallelrun_master.planning.table_cutting import TableCutter
 
         # What can't be counted before it is read is taken and skipped by whoever reads.
         counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan

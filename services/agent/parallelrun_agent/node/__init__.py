@@ -1,0 +1,1 @@
+"""The node itself: its disk, its memory, and how it is used."""

@@ -1,0 +1,1 @@
+"""The processes of workers: started, spoken to, heard, ended with all that they leave behind."""

@@ -1,0 +1,1 @@
+"""From the inputs of a job to its mini-batches."""

@@ -1,0 +1,1 @@
+"""What a leader decides: counts and times in, verdicts out. Nothing in here does any I/O."""
