@@ -133,7 +133,7 @@ def test_a_spec_that_the_server_refuses_is_reported_field_by_field(
     assert main(["job", "create", "-f", job_file]) == 2
 
     assert capsys.readouterr().err.splitlines() == [
-        "error: The request is not valid.",
+        "error: this can't be done:",
         "  /inputs/data/path: there is no such folder",
         "  /entry_script: count.py defines no run()",
         "    hint: it needs one",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +62,10 @@ class Led:
 
 
 @pytest.fixture
-def led(redis: Redis, redis_url: str, tmp_path: Path) -> Callable[..., Led]:
+def led(redis: Redis, redis_url: str, tmp_path: Path) -> Iterator[Callable[..., Led]]:
     """Make a job for a leader."""
-    return lambda files, **options: Led(redis, redis_url, tmp_path, files, **options)
+    yield lambda files, **options: Led(redis, redis_url, tmp_path, files, **options)
+    gc.collect()  # a leader's open files are found here, and not in the middle of somebody else's test
 
 
 def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> None:
