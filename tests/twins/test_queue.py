@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import LeaderQueue
 from tests.integration.queue import test_leading as leading
@@ -45,11 +46,13 @@ def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
         run_state_machine_as_test(model.QueueMachine, settings=quick)
 
 
-@pytest.mark.parametrize("what", ["publish", "forget"])
+@pytest.mark.parametrize("what", ["publish", "forget", "move"])
 def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str) -> None:
     with without("lead.term"), damage():
         if what == "publish":
             leading.test_who_was_replaced_cannot_publish(Desk(redis))
+        elif what == "move":
+            leading.test_who_was_replaced_cannot_move_the_job_on(Desk(redis), JobState.FAILED)
         else:
             leading.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(Desk(redis))
 

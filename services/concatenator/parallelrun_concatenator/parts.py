@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections import OrderedDict
 from pathlib import Path
 from typing import Protocol
+
+from isal.isal_zlib import crc32
 
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core.errors import CorruptLog
@@ -49,7 +50,7 @@ class Parts:
             count = os.preadv(fd, [room], at)
             if not count:
                 break
-            crc = zlib.crc32(room[:count], crc)
+            crc = crc32(room[:count], crc)
             sink.filled(count)
             at += count
         if at < end or crc != segment.crc:
@@ -62,7 +63,7 @@ class Parts:
             CorruptLog: it isn't what was committed.
         """
         data = self._part(segment).read(segment.offset, segment.length)
-        if zlib.crc32(data) != segment.crc or len(data) < segment.length:
+        if crc32(data) != segment.crc or len(data) < segment.length:
             raise _not_committed(segment)
         return data
 

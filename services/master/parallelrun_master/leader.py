@@ -107,6 +107,7 @@ class Leader:
         term.log.exception("leader_crashed")
         if term.queue.count_crash() >= _MAX_CRASHES:
             summary = f"The master failed {_MAX_CRASHES} times: {type(error).__name__}: {error}"
-            with suppress(Conflict, NotFound):
-                term.registry.move(term.job_id, JobState.FAILED, JobFailure(code="MASTER_ERROR", summary=summary))
+            failure = JobFailure(code="MASTER_ERROR", summary=summary)
+            with suppress(Conflict, Fenced, NotFound):
+                term.registry.move(term.job_id, JobState.FAILED, failure, term=term.queue.term)
         term.end()

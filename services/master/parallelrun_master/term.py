@@ -117,13 +117,17 @@ class Term:
         return self.registry.state(self.job_id)
 
     def move(self, to: JobState, failure: JobFailure | None = None) -> None:
-        """Move the job on, unless somebody else was faster."""
+        """Move the job on, unless somebody else was faster.
+
+        Raises:
+            Fenced: another turn has begun.
+        """
         if failure is not None:
             failure = self._told(failure)
             self.reports.log.error(f"The job fails: {failure.code}: {failure.summary}")
         self.reports.log.info(f"Setting job state to {to}.")
         try:
-            self.registry.move(self.job_id, to, failure)
+            self.registry.move(self.job_id, to, failure, term=self.queue.term)
         except (Conflict, NotFound) as error:
             self.log.info("move_refused", to=to, reason=str(error))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import ALLOWED_FROM, JobState
 from parallelrun_core.store import keys
@@ -188,18 +188,25 @@ class Registry:
         raw: Any = self._redis.hget(JobKeys(job_id).job, "state")
         return JobState(raw.decode()) if raw else None
 
-    def move(self, job_id: str, to: JobState, failure: JobFailure | None = None) -> None:
+    def move(self, job_id: str, to: JobState, failure: JobFailure | None = None, *, term: int | None = None) -> None:
         """Move a job to another state.
+
+        Args:
+            term: of the leader that wants it; None for anybody else.
 
         Raises:
             NotFound: there is no such job.
             Conflict: it can't get there from where it is.
+            Fenced: the term is over.
         """
         job = JobKeys(job_id)
         text = msgspec.json.encode(failure) if failure else b""
         done, present = self._transition(
-            keys=[job.job, job.outcomes, job.events], args=[to, text, *sorted(ALLOWED_FROM[to])]
+            keys=[job.job, job.outcomes, job.events],
+            args=["" if term is None else term, to, text, *sorted(ALLOWED_FROM[to])],
         )
+        if done < 0:
+            raise Fenced(f"term {term} may not move the job on")
         if not present:
             raise NotFound(f"There is no job {job_id!r}.")
         if not done:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FENCE = "held == token"
 _TERM = "~= ARGV[1] then"
-_LEADERS = ("assign", "forget", "publish", "reap", "speculate")
+_LEADERS = ("assign", "forget", "publish", "reap", "speculate", "transition")
 
 
 def script(redis: Redis, name: str) -> Script:

@@ -109,6 +109,18 @@ def test_who_resigns_lets_the_next_one_lead_at_once(desk: Desk) -> None:
     assert LeaderQueue(desk.redis, desk.job_id).acquire("next", ttl_ms=LONG_MS, folder_term=0) == 2
 
 
+@pytest.mark.parametrize("to", [JobState.FAILED, JobState.FINALIZING])
+def test_who_was_replaced_cannot_move_the_job_on(desk: Desk, to: JobState) -> None:
+    term = desk.leader.term
+    new = successor(desk)
+    before = desk.everything()
+    with pytest.raises(Fenced):
+        desk.registry.move(desk.job_id, to, term=term)
+    assert desk.everything() == before
+    desk.registry.move(desk.job_id, to, term=new.term)
+    assert desk.registry.state(desk.job_id) is to
+
+
 # Publishing
 
 
