@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("shared-machine")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever tests make with `tempfile` lies below pytest's own folder of this run, and so goes with it.
+
+    A run that passes leaves nothing. Of those that fail pytest keeps the last ones, and it finds what a killed one has
+    left.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path_factory.getbasetemp()))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ class RedisServer:
     """One server process; `with` it, `kill()` it, `start()` it again on the same data."""
 
     def __init__(self, *options: str, binary: str | None = None) -> None:
-        # pytest's own temporary folders have names that are too long for a socket.
+        # The folders that pytest makes for tests have names that are too long for a socket.
         self.folder = Path(tempfile.mkdtemp(prefix="pr-redis-"))
         self.socket = self.folder / "redis.sock"
         self.url = f"unix://{self.socket}"

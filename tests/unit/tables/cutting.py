@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,16 +59,9 @@ def values(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(None if pd.isna(value) is True else value for value in row) for row in frame.itertuples(index=False)]
 
 
-@functools.cache
-def _scratch() -> Path:
-    """One folder for all, which goes with the process: examples of one test are too many to keep."""
-    folder = Path(tempfile.mkdtemp(prefix="pr-tables-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 def new_folder() -> Path:
-    return Path(tempfile.mkdtemp(dir=_scratch()))
+    """One that goes when all tests are through: examples can't ask for a folder of their test, which is one for all."""
+    return Path(tempfile.mkdtemp(prefix="table-"))
 
 
 def folder_with(files: Mapping[str, bytes | str], mltable: str = "") -> Path:

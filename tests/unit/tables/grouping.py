@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_worker.shuffle.__main__ import group
 from parallelrun_worker.tables.table import Table
+from tests.unit.tables.cutting import new_folder
 
 
 class Grouped:
@@ -35,7 +35,7 @@ class Grouped:
         plan.sample = [os.fsdecode(file) for file in files]
         counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
         pieces = TableCutter(counted, MiniBatchSize.parse(size)).pieces(files)
-        job = Path(tempfile.mkdtemp())
+        job = new_folder()
         target = (job / rows_of(0)).parent
         (target / "spilled").mkdir(parents=True)
         fields = json.loads(msgspec.json.encode(plan))
