@@ -110,6 +110,7 @@ def _shown(value: Any) -> tuple[type, str]:
 )
 @example(table=('1,"5', Schema(["a", "b"], KINDS[:2])), multi_line=True, empty_as_string=False, block=4 << 20)
 @example(table=('1,"5\n', Schema(["a", "b"], KINDS[:2])), multi_line=False, empty_as_string=False, block=4 << 20)
+@example(table=("\n", Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=True, block=4 << 20)
 @example(table=('"",', Schema(["a", "b"], [KINDS[2]] * 2)), multi_line=False, empty_as_string=False, block=4 << 20)
 @settings(deadline=None, max_examples=150)
 def test_a_fast_parser_finds_what_the_grammar_does(

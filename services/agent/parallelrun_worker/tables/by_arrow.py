@@ -72,6 +72,8 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar) -> Any:
             if int(odd[1]) in schema.odd:
                 raise NotPlain from None
             schema.odd.add(int(odd[1]))
+    if not table.num_rows:  # nothing but empty lines; Arrow's columns may then have no chunk
+        raise NotPlain
     if b'"' in data and not _is_sound(data, table, grammar):
         raise NotPlain
     return table
