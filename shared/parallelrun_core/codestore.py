@@ -17,6 +17,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
@@ -35,6 +36,8 @@ _DAMAGED: Final = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError,
     zlib.error, lzma.LZMAError, struct.error,
 )  # fmt: skip
+_CALLED: Final = ("run", "init", "shutdown")
+_MAY_BIND_ANYTHING: Final = frozenset({"exec", "globals", "locals", "modules", "setattr", "vars", "__dict__"})
 _NAME_CLASH: Final = frozenset({errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOTDIR})
 
 
@@ -78,10 +81,10 @@ def _entry_file(snapshot: Path, entry_script: str) -> Path:
 
 
 def check_entry_script(snapshot: Path, entry_script: str) -> None:
-    """See to it that the entry script is there, can be parsed, and defines `run`.
+    """See to it that the entry script is there, can be parsed, and defines `run`, which can be called as it is.
 
     Raises:
-        InvalidInput: with the line of a syntax error.
+        InvalidInput: with the line of a syntax error, or of a function that would have to be awaited.
     """
     where = "/entry_script"
     try:
@@ -100,9 +103,32 @@ def check_entry_script(snapshot: Path, entry_script: str) -> None:
         raise InvalidInput.at(where, f"{entry_script}: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise InvalidInput.at(where, f"{entry_script} is nested too deeply to be parsed") from error
-    names = set(_names_bound_in(tree))
-    if "run" not in names and "*" not in names:
+    names = Counter(_names_bound_in(tree))
+    if not names.keys() & {"run", "*"}:
         raise InvalidInput.at(where, f"{entry_script} defines no run()", "it needs `def run(mini_batch):`")
+    for function in _only_to_be_awaited(tree, names):
+        raise InvalidInput.at(
+            where,
+            f"{entry_script}, line {function.lineno}: {function.name}() is called, and nobody awaits it",
+            f"write `def {function.name}`, and in it asyncio.run(…) where something is to be awaited",
+        )
+
+
+def _only_to_be_awaited(tree: ast.Module, names: Counter[str]) -> Iterator[ast.AsyncFunctionDef]:
+    """Functions that we call and that certainly are coroutines: nothing else can have bound their names since."""
+    if "*" in names or any(_may_bind_anything(node) for node in ast.walk(tree)):
+        return
+    for node in tree.body:
+        match node:
+            case ast.AsyncFunctionDef(name=name, decorator_list=[]) if name in _CALLED and names[name] == 1:
+                yield node
+
+
+def _may_bind_anything(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return name in _MAY_BIND_ANYTHING
+    return False
 
 
 def _names_bound_in(tree: ast.Module) -> Iterator[str]:

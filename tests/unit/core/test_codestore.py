@@ -295,7 +295,6 @@ def test_the_store_itself_is_left_out_when_it_lies_in_the_folder(tmp_path: Path)
     "source",
     [
         "def run(mini_batch): ...",
-        "async def run(mini_batch): ...",
         "class run: ...",
         "from lib import run",
         "from lib import other as run",
@@ -308,6 +307,46 @@ def test_the_store_itself_is_left_out_when_it_lies_in_the_folder(tmp_path: Path)
 )
 def test_a_script_with_run_is_accepted_however_it_comes_by_it(tmp_path: Path, source: str) -> None:
     (tmp_path / "a.py").write_bytes(source.encode("latin-1"))
+    check_entry_script(tmp_path, "a.py")
+
+
+RUN = "def run(mini_batch): ...\n"
+
+
+@pytest.mark.parametrize(
+    "source, name, line",
+    [
+        ("async def run(mini_batch): ...", "run", 1),
+        ("import asyncio\nasync def run(mini_batch):\n    run_all = 1\nasyncio.run(run([]))", "run", 2),
+        (RUN + "async def init(): ...", "init", 2),
+        (RUN + "async def shutdown():\n    async def close(): ...\n    await close()", "shutdown", 2),
+    ],
+)
+def test_a_function_that_would_have_to_be_awaited_is_refused(tmp_path: Path, source: str, name: str, line: int) -> None:
+    (tmp_path / "a.py").write_text(source)
+    with pytest.raises(InvalidInput, match=rf"a\.py, line {line}: {name}\(\) is called, and nobody awaits it"):
+        check_entry_script(tmp_path, "a.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@blocking\nasync def run(mini_batch): ...",
+        "async def run(mini_batch): ...\nrun = blocking(run)",
+        "async def run(mini_batch): ...\ndef init():\n    global run\n    run = blocking(run)",
+        "async def run(mini_batch): ...\nglobals()['run'] = blocking(run)",
+        "import sys\nasync def run(mini_batch): ...\nsetattr(sys.modules[__name__], 'run', print)",
+        "from sys import modules as m\nasync def run(mini_batch): ...\nm[__name__].run = print",
+        "async def run(mini_batch): ...\nexec('def run(mini_batch): ...')",
+        "async def run(mini_batch): ...\nfrom lib import *",
+        "try:\n    from lib import run\nexcept ImportError:\n    async def run(mini_batch): ...",
+        "if False:\n    async def run(mini_batch): ...\nelse:\n    run = print",
+        RUN + "class Model:\n    async def init(self): ...\nasync def fetch(): ...",
+        RUN + "def helper():\n    async def init(): ...\n    return init",
+    ],
+)
+def test_what_may_be_no_coroutine_in_the_end_is_accepted(tmp_path: Path, source: str) -> None:
+    (tmp_path / "a.py").write_text(source)
     check_entry_script(tmp_path, "a.py")
 
 
