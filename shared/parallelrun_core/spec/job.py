@@ -166,13 +166,13 @@ class JobSpec(Strict):
             raise ValueError("at least 1 input is required: a folder, a file or a pattern")
         if isinstance(value, str):
             value = {"data": value}
-        value = _by_name(value)
+        value = _by_name(value, "an input")
         return {name: _plain(given) for name, given in value.items()} if isinstance(value, dict) else value
 
     @field_validator("outputs", mode="before")
     @classmethod
     def _plain_outputs(cls, value: object) -> object:
-        value = _by_name(value)
+        value = _by_name(value, "an output")
         if not isinstance(value, dict):
             return value
         return {
@@ -332,14 +332,14 @@ class JobSpec(Strict):
         )
 
 
-def _by_name(value: object) -> object:
+def _by_name(value: object, what: str) -> object:
     """A mapping whose keys are fit to be bound by `${{inputs.NAME}}`, which knows no letter case."""
     if not isinstance(value, dict):
         return value
     seen: set[str] = set()
     for name in value:
         if not NAME.fullmatch(str(name)):
-            raise ValueError(f"{name!r} is not an input name: letters, digits and '_' only")
+            raise ValueError(f"{name!r} is no name for {what}: letters, digits and '_' only, and no digit first")
         if str(name).lower() in seen:
             raise ValueError(f"{name!r} is there twice: names are compared without letter case")
         seen.add(str(name).lower())

@@ -314,6 +314,7 @@ def test_a_job_without_a_row_fails(scheduled: int, code: str) -> None:
     assert end is not None
     assert end.failure is not None
     assert end.failure.code == code
+    assert scheduled or end.failure.summary == "There is nothing to process in /in: no file, or no row."
     none_wanted = course(Progress(done=3), output_action="summary_only")
     none_wanted.scheduled(3, 3, all_of_them=True)
     assert none_wanted.end() == (JobState.FINALIZING, None)

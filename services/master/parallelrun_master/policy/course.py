@@ -93,7 +93,9 @@ class Course:
         failure = over_threshold(self._spec, self._progress, self._errors)
         if not self._progress.scheduled:
             where = ", ".join(self._spec.data_paths())
-            failure = JobFailure(code="EMPTY_INPUT", summary=f"There is no file in {where}.")
+            failure = JobFailure(
+                code="EMPTY_INPUT", summary=f"There is nothing to process in {where}: no file, or no row."
+            )
         elif failure is None and self._spec.writes_rows and self._progress.rows == 0:
             failure = nothing_returned(self._progress, self._errors)
         return End(JobState.FAILED if failure else JobState.FINALIZING, failure)
