@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import sys
 from contextlib import closing
@@ -19,15 +18,13 @@ from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.detached import Detached, lock_file, state_file
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.errors import ParallelRunError
+from parallelrun_core.process import StopSignal
 
 
 def main() -> int:
     """Keep a cluster; returns the exit code."""
     fd, home, port, nodes, processes = sys.argv[1:]
-    # A queue may be written to from a signal handler at any moment, whatever the main thread is about.
-    told_to_stop: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, _: told_to_stop.put(number))
+    stop = StopSignal()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with os.fdopen(int(fd), "w") as answer:
         os.set_inheritable(answer.fileno(), False)
@@ -42,7 +39,7 @@ def main() -> int:
             return 1
         _write_state(cluster)
         json.dump({"error": None}, answer)
-    told_to_stop.get()
+    stop.wait()
     state_file().unlink(missing_ok=True)
     cluster.stop()
     lock.release()

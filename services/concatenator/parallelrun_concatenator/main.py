@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 
 from parallelrun_concatenator import concatenate as _preloaded  # noqa: F401 - so that forked processes start at once
 from parallelrun_concatenator.concatenate import SETTINGS
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core import telemetry
 from parallelrun_core.health import serve_health
-from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.process import StopSignal, die_with_parent_if_told
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import CONCATENATE_QUEUE
@@ -28,15 +26,13 @@ def main(argv: list[str] | None = None) -> None:
     log = telemetry.logger()
     wait_for_fit_redis(settings)
     os.environ[SETTINGS] = settings.model_dump_json()
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stop = StopSignal()
     workers = RqWorkers(settings.redis_url, CONCATENATE_QUEUE, settings.concatenators, listen_s=settings.leader_seconds)
     redis = connect(settings.redis_url)
     connected = False
     serve_health(settings.health_port, ready=lambda: connected)
     log.info("started", redis=without_password(settings.redis_url), root=str(settings.root))
-    while not stopping.is_set():
+    while not stop.came:
         try:
             redis.ping()
             workers.keep_running()
@@ -44,7 +40,7 @@ def main(argv: list[str] | None = None) -> None:
         except CONNECTION_ERRORS as error:
             connected = False
             log.warning("redis_away", error=str(error))
-        stopping.wait(_LOOK_S)
+        stop.wait(_LOOK_S)
     workers.stop()
     log.info("stopped")
 

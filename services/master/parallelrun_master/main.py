@@ -7,14 +7,12 @@ only after minutes; this supervisor looks every second.
 from __future__ import annotations
 
 import os
-import signal
-import threading
 
 from parallelrun_core import telemetry
 from parallelrun_core.errors import NewerSchema, NotFound
 from parallelrun_core.health import serve_health
 from parallelrun_core.jobfolder import JobFolder
-from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.process import StopSignal, die_with_parent_if_told
 from parallelrun_core.store.coarse import ask_for_leader
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
@@ -28,25 +26,20 @@ _SWEEP_S = 1.0
 
 
 class Master:
-    """The supervisor. `run()` returns after `stop()`."""
+    """The supervisor."""
 
     def __init__(self, settings: MasterSettings) -> None:
         self._settings = settings
-        self._stopping = threading.Event()
         self._log = telemetry.logger()
         self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders, listen_s=settings.leader_seconds)
         self._run_id = ""
         self.connected = False
 
-    def stop(self, *_: object) -> None:
-        """Let the leaders resign and end. Safe to call from a signal handler."""
-        self._stopping.set()
-
-    def run(self) -> None:
-        """Keep the workers running, and every job led."""
+    def run(self, stop: StopSignal) -> None:
+        """Keep the workers running, and every job led, until the signal comes; then let the leaders resign and end."""
         redis = connect(self._settings.redis_url)
         registry = Registry(redis)
-        while not self._stopping.is_set():
+        while not stop.came:
             try:
                 run_id = server_run_id(redis)
                 self._workers.keep_running()
@@ -62,7 +55,7 @@ class Master:
             except CONNECTION_ERRORS as error:
                 self.connected = False
                 self._log.warning("redis_away", error=str(error))
-            self._stopping.wait(_SWEEP_S)
+            stop.wait(_SWEEP_S)
         self._workers.stop()
         self._log.info("stopped")
 
@@ -86,13 +79,12 @@ def main(argv: list[str] | None = None) -> None:
     wait_for_fit_redis(settings)
     os.environ[SETTINGS] = settings.model_dump_json()
     master = Master(settings)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, master.stop)
+    stop = StopSignal()
     telemetry.logger().info(
         "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)
     )
     serve_health(settings.health_port, ready=lambda: master.connected)
-    master.run()
+    master.run(stop)
 
 
 if __name__ == "__main__":
