@@ -231,11 +231,19 @@ def test_input_and_output_are_kept_apart(job: Path) -> None:
 
 
 def test_an_output_that_can_not_be_handed_over_is_not_lost(job: Path) -> None:
-    slow_enough = SCRIPTS["count.py"].replace("return", "Path('started').touch(); time.sleep(1)\n    return")
-    (job / "src" / "count.py").write_text(f"import time\n{slow_enough}")
+    (job / "src" / "count.py").write_text(
+        f"import time\n{SCRIPTS['count.py']}".replace(
+            "    return",
+            "    Path('started').touch()\n"
+            f"    while not Path({str(job / 'there')!r}).exists():\n"
+            "        time.sleep(0.01)\n"
+            "    return",
+        )
+    )
     command = start(job)
     until_it_runs(job)
     (job / "out" / "words.txt").write_text("somebody's")
+    (job / "there").touch()
     said, told = command.communicate(timeout=60)
 
     assert (command.returncode, said) == (1, "")
