@@ -16,11 +16,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_agent.environments.cache import prune
+from parallelrun_agent.environments.cache import LOCK, InUse, prune
 from parallelrun_agent.environments.job_python import READY
 
 _FROM_PIP: Final = {
@@ -44,7 +44,8 @@ def main() -> int:
     request = json.load(sys.stdin)
     folder = Path(request["folder"])
     try:
-        with _alone(folder):
+        # Its own: that of the agent goes with the agent, whom this process may outlive for a moment.
+        with closing(InUse(folder)), _alone(folder):
             if (folder / READY).exists():
                 return 0
             _make(folder, request)
@@ -61,8 +62,7 @@ def main() -> int:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(folder.with_suffix(".lock"), "wb") as lock:
+    with open(folder.with_suffix(LOCK), "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
