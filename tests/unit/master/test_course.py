@@ -243,6 +243,19 @@ def course(progress: Progress, **fields: Any) -> Course:
     return Course(spec(**fields), progress, Errors(), 0.0)
 
 
+@pytest.mark.parametrize("progress, has_run", [
+    (Progress(), False), (Progress(done=2, resumed=2), False),
+    (Progress(done=1), True), (Progress(failed=1), True), (Progress(retried=1), True),
+    (Progress(done=3, resumed=2), True),
+])  # fmt: skip
+def test_a_worker_that_hangs_in_init_fails_no_job_of_which_an_earlier_leader_saw_some_run(
+    progress: Progress, has_run: bool
+) -> None:
+    found = course(progress)
+    found.init_failed(InitFailure("n", "process000", Failure("INIT_TIMEOUT", "too long")), 2, 1.0)
+    assert (found.end() is None) is has_run
+
+
 def test_the_first_reason_to_fail_stays() -> None:
     found = course(Progress())
     assert found.end() is None

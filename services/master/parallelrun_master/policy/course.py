@@ -33,7 +33,8 @@ class Course:
         self._progress = progress
         self._errors = errors
         self._failure: JobFailure | None = None
-        self._inits = InitWatch(spec, now)
+        has_run = progress.decided > progress.resumed or progress.retried > 0
+        self._inits = InitWatch(spec, now, has_run=has_run)
         self._stall = StallWatch(spec, now)
 
     # What happened

@@ -168,16 +168,20 @@ def with_cause(failure: JobFailure, errors: Errors) -> JobFailure:
 class InitWatch:
     """Decides when a job whose workers don't get through init() is hopeless.
 
-    At once, when nobody gets through; later, when too many do not (reference §3.7).
+    At once, when nobody gets through; later, when too many do not (reference §3.7). Each leader counts from the
+    beginning: what one more failover costs is a few more failures of init().
+
+    Args:
+        has_run: some worker got through while an earlier leader led.
     """
 
-    def __init__(self, spec: JobSpec, now: float) -> None:
+    def __init__(self, spec: JobSpec, now: float, *, has_run: bool = False) -> None:
         self._spec = spec
         self._began = now
         self._raised = 0
         self._died = 0
         self._raised_in_all = 0
-        self._has_run = False
+        self._has_run = has_run
 
     def ran(self) -> None:
         """A mini-batch was run: some worker got through."""
