@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import Self
 import httpx
 import psutil
 
+from parallelrun.embedded.cluster import reserve_port
 from parallelrun_core import codestore
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, code_store
@@ -28,12 +28,6 @@ from parallelrun_core.store.registry import Registry
 from tests.redis_server import RedisServer
 
 AOF = ("--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Cluster:
@@ -66,9 +60,12 @@ class Cluster:
                 "parallelrun_agent.main", "--node", node, "--slots", str(slots),
                 "--work-dir", str(self.home / "work" / node), *agent_flags,
             ]  # fmt: skip
-        self.api_url = f"http://127.0.0.1:{_free_port()}" if api else ""
-        if api:
-            self._commands["api"] = ["parallelrun_api.main", "--port", self.api_url.rpartition(":")[2]]
+        self._port = reserve_port(0) if api else None
+        self.api_url = ""
+        if self._port is not None:
+            port = str(self._port.getsockname()[1])
+            self.api_url = f"http://127.0.0.1:{port}"
+            self._commands["api"] = ["parallelrun_api.main", "--port", port]
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
         self.environments: dict[str, dict[str, str]] = {}
         """What the environment of one service has beyond that of all."""
@@ -105,6 +102,8 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        if self._port is not None:
+            self._port.close()
         self.redis.close()
         self.redis_server.__exit__()
         if kind is None:

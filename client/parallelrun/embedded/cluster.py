@@ -72,6 +72,7 @@ class Cluster:
         self._supervisor: Supervisor | None = None
         self._socket_folder: Path | None = None
         self._lock: FolderLock | None = None
+        self._reserved: socket.socket | None = None
 
     @property
     def url(self) -> str:
@@ -91,7 +92,6 @@ class Cluster:
             ClusterFailed: there is no Redis server, the port is taken, another cluster works in this folder, or a
                 service doesn't come up. Nothing runs then.
         """
-        self._port = free_port(self._port)
         self.layout.create()
         # The server of a cluster that was killed a moment ago still has to end.
         self._lock = FolderLock.take(self.layout.home / "lock", patience_s=_LOCK_PATIENCE_S)
@@ -106,6 +106,8 @@ class Cluster:
             on_death=self._on_note,
         )
         try:
+            self._reserved = reserve_port(self._port)
+            self._port = self._reserved.getsockname()[1]
             deadline = time.monotonic() + READY_WITHIN_S
             redis_url = self._start_redis(self._supervisor, self._socket_folder, self._lock, deadline)
             self._supervisor.start(self._services(redis_url))
@@ -218,22 +220,27 @@ class Cluster:
             shutil.rmtree(self._socket_folder, ignore_errors=True)
         if self._lock:
             self._lock.release()
+        if self._reserved:
+            self._reserved.close()
 
 
-def free_port(port: int) -> int:
-    """The port, if nobody listens on it on the loopback interface; any free one for 0.
+def reserve_port(port: int) -> socket.socket:
+    """A socket that is bound to this port of the loopback interface, or to a free one for 0.
+
+    While it is open the port is given to nobody who wants just any; a server that names it can listen on it.
 
     Raises:
-        ClusterFailed: it is taken.
+        ClusterFailed: somebody listens on it.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As servers do it: a port that somebody has just left can be had.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise ClusterFailed(f"Port {port} is taken: choose another one with --port.") from error
-        return int(probe.getsockname()[1])
+    reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # As the server does it. It is what lets both have the port, and one that somebody has just left can be had.
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        reserved.bind(("127.0.0.1", port))
+    except OSError as error:
+        reserved.close()
+        raise ClusterFailed(f"Port {port} is taken: choose another one with --port.") from error
+    return reserved
 
 
 def tail_of(log: Path) -> str:

@@ -74,7 +74,8 @@ def test_of_one_that_could_not_be_made_nothing_stays_unless_it_is_being_made(tmp
 def test_who_was_waiting_while_one_was_removed_holds_what_is_there_now(tmp_path: Path) -> None:
     made = environment(tmp_path, "a", 1e9)
     before = open_descriptors()
-    real, removed = fcntl.flock, []
+    real = fcntl.flock
+    removed: list[str] = []
 
     def late(fd: int, how: int) -> None:
         if how == fcntl.LOCK_SH and not removed:  # between the opening of the file and its lock

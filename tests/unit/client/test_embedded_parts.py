@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.embedded import redis_server
-from parallelrun.embedded.cluster import Cluster, free_port, tail_of
+from parallelrun.embedded.cluster import Cluster, reserve_port, tail_of
 from parallelrun.embedded.detached import Detached, lock_file, running, state_file, state_folder, stop
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.embedded.redis_server import RedisServer, find_binary, version_of
@@ -148,10 +148,17 @@ def test_a_port_that_is_taken_is_said_to_be() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(ClusterFailed, match=f"Port {port} is taken"):
-            free_port(port)
+            reserve_port(port)
 
-    assert free_port(port) == port
-    assert free_port(0) > 0
+
+def test_a_port_is_kept_for_the_server_that_is_yet_to_come() -> None:
+    with reserve_port(0) as reserved:
+        address = reserved.getsockname()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address)
+        with socket.create_server(address), socket.create_connection(address) as connection:
+            assert connection.getpeername() == address
+    reserve_port(address[1]).close()
 
 
 def test_cpus_are_shared_out_between_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
