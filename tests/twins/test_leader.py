@@ -11,7 +11,8 @@ import pytest
 import redis
 from msgspec.structs import replace
 
-from parallelrun_api import problems, submissions
+from parallelrun_api.http import problems
+from parallelrun_api.submission import submissions
 from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core import adoption, decisions, schema

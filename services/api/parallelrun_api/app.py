@@ -8,11 +8,11 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from parallelrun_api import problems
-from parallelrun_api.auth import OPEN_PATHS, Guard
 from parallelrun_api.context import Context
 from parallelrun_api.contract import document
-from parallelrun_api.requests import RequestScope
+from parallelrun_api.http import problems
+from parallelrun_api.http.auth import OPEN_PATHS, Guard
+from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.routes import events, files, jobs, mini_batches, nodes, operations, reopening
 
 DESCRIPTION = """\

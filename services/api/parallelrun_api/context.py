@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import Depends, Request
 
-from parallelrun_api.checks import PathChecks
-from parallelrun_api.errors import TooManyStreams
-from parallelrun_api.feeds import Feeds, open_feeds
-from parallelrun_api.idempotency import Turns
-from parallelrun_api.jobs import Jobs
+from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.metrics import ClusterCollector, Metrics
-from parallelrun_api.registrar import Registrar
-from parallelrun_api.reopening import Reopenings
 from parallelrun_api.settings import ApiSettings
-from parallelrun_api.submissions import Submissions
+from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.idempotency import Turns
+from parallelrun_api.submission.registrar import Registrar
+from parallelrun_api.submission.reopening import Reopenings
+from parallelrun_api.submission.submissions import Submissions
+from parallelrun_api.views.feeds import Feeds, open_feeds
+from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.registry import Registry
 

@@ -12,8 +12,8 @@ import uvicorn
 from anyio.to_thread import run_sync
 
 from parallelrun_api.app import create_app
-from parallelrun_api.auth import load_token
 from parallelrun_api.context import Context, build_context
+from parallelrun_api.http.auth import load_token
 from parallelrun_api.redis_check import wait_for_redis
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import telemetry

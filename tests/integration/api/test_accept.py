@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parallelrun_api.checks import PathChecks
-from parallelrun_api.submissions import Submissions
-from parallelrun_api.upload import Upload
+from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.submissions import Submissions
+from parallelrun_api.submission.upload import Upload
 from parallelrun_core.reading import read_job
 from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site

@@ -123,7 +123,7 @@ def test_a_token_of_another_list(api: httpx.Client, job_id: str, master: Master)
 
 @pytest.mark.parametrize("offset", [1, 13, 10**9, 10**17])
 def test_a_forged_position(offset: int, api: httpx.Client, job_id: str, master: Master) -> None:
-    from parallelrun_api.paging import encode_token
+    from parallelrun_api.http.paging import encode_token
 
     master.decide(job_id, 1, [[outcome(n)] for n in range(4)])
 

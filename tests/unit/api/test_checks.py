@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from parallelrun_api.checks import PathChecks, _holds_a_file
+from parallelrun_api.submission.checks import PathChecks, _holds_a_file
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_api.errors import KeyInFlight
-from parallelrun_api.files import last_lines
-from parallelrun_api.happenings import EventId
-from parallelrun_api.idempotency import Turns, checked_key
-from parallelrun_api.paging import clamped, decode_numbers, decode_token, encode_token
+from parallelrun_api.http.errors import KeyInFlight
+from parallelrun_api.http.paging import clamped, decode_numbers, decode_token, encode_token
+from parallelrun_api.submission.idempotency import Turns, checked_key
+from parallelrun_api.views.files import last_lines
+from parallelrun_api.views.happenings import EventId
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.store.fitness import unfit

@@ -13,9 +13,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.exceptions import HTTPException
 
-from parallelrun_api import errors as http_errors
 from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
+from parallelrun_api.http import errors as http_errors
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import errors
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from parallelrun_api.auth import load_token
+from parallelrun_api.http.auth import load_token
 from parallelrun_api.settings import ApiSettings
 
 

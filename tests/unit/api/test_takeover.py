@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from parallelrun_api.takeover import earlier_job
+from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult
 from parallelrun_core.mltable.plan import plan_inputs, save_plans

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import StreamingResponse
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.happenings import EventId
 from parallelrun_api.models import Job
 from parallelrun_api.routes.docs import JobId, content, problems
+from parallelrun_api.views.happenings import EventId
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask
 

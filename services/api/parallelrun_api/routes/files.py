@@ -7,12 +7,12 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Response
 
-from parallelrun_api.answers import json_answer
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.downloads import BYTES, TEXT, Wanted, download
-from parallelrun_api.files import Place, Places
+from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import FileList
 from parallelrun_api.routes.docs import FilePath, JobId, content, problems
+from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
+from parallelrun_api.views.files import Place, Places
 from parallelrun_core import telemetry
 from parallelrun_core.errors import NotFound
 from parallelrun_core.paths import within

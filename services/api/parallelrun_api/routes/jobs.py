@@ -10,14 +10,14 @@ from typing import Annotated, Any, Final
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from parallelrun_api.answers import json_answer
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.idempotency import checked_key
-from parallelrun_api.jobs import etag, matches
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
 from parallelrun_api.models import Job, JobPage
-from parallelrun_api.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
 from parallelrun_api.routes.docs import JobId, problems
-from parallelrun_api.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
+from parallelrun_api.submission.idempotency import checked_key
+from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
+from parallelrun_api.views.jobs import etag, matches
 from parallelrun_core import telemetry
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.jobfolder import code_store

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from parallelrun_api.answers import json_answer
 from parallelrun_api.context import Ctx
-from parallelrun_api.mini_batches import Page, Status, decided, ready, running
+from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.models import MiniBatchPage
-from parallelrun_api.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.routes.docs import JobId, problems
+from parallelrun_api.views.mini_batches import Page, Status, decided, ready, running
 from parallelrun_core.masking import Mask
 
 router = APIRouter(prefix="/v1", tags=["jobs"])

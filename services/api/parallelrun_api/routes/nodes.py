@@ -6,11 +6,11 @@ from typing import Literal
 
 from fastapi import APIRouter, Response
 
-from parallelrun_api.answers import json_answer
 from parallelrun_api.context import Ctx
-from parallelrun_api.jobs import rfc3339
+from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Node, NodeList
 from parallelrun_api.routes.docs import problems
+from parallelrun_api.views.jobs import rfc3339
 from parallelrun_core.store.registry import NodeInfo
 
 router = APIRouter(prefix="/v1", tags=["nodes"])

@@ -11,8 +11,8 @@ import redis
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Response
 
-from parallelrun_api.answers import json_answer
 from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Health
 from parallelrun_api.routes.docs import content
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from parallelrun_api.answers import json_answer
 from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Job
 from parallelrun_api.routes.docs import JobId, problems
 

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 
 import redis
 
-from parallelrun_api.checks import PathChecks
-from parallelrun_api.errors import KeyReused
-from parallelrun_api.takeover import earlier_job
-from parallelrun_api.upload import Upload
+from parallelrun_api.http.errors import KeyReused
+from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.takeover import earlier_job
+from parallelrun_api.submission.upload import Upload
 from parallelrun_core import failpoints, telemetry
 from parallelrun_core.adoption import adopt
 from parallelrun_core.codestore import check_entry_script, snapshot_folder, snapshot_zip

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun_api.jobs import rfc3339
 from parallelrun_api.models import FileEntry, FileList
+from parallelrun_api.views.jobs import rfc3339
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.paths import open_beneath, relative_parts
 

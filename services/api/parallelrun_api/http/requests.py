@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.requests import ClientDisconnect
 
-from parallelrun_api.problems import internal_error
+from parallelrun_api.http.problems import internal_error
 from parallelrun_core import telemetry
 
 if TYPE_CHECKING:

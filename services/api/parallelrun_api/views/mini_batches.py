@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from parallelrun_api.jobs import rfc3339
+from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.models import MiniBatch, MiniBatchFailure, MiniBatchPage
-from parallelrun_api.paging import decode_numbers, encode_token
+from parallelrun_api.views.jobs import rfc3339
 from parallelrun_core.decisions import NAME
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Outcome, decode_list

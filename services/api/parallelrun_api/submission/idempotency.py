@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from parallelrun_api.errors import KeyInFlight
+from parallelrun_api.http.errors import KeyInFlight
 from parallelrun_core.errors import InvalidInput
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_.:~-]{1,128}")

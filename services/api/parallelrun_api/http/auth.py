@@ -8,8 +8,8 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_api.errors import Forbidden, Misdirected
-from parallelrun_api.problems import problem_response
+from parallelrun_api.http.errors import Forbidden, Misdirected
+from parallelrun_api.http.problems import problem_response
 from parallelrun_core.errors import ParallelRunError, Unauthorized
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from parallelrun_api.errors import HttpError
+from parallelrun_api.http.errors import HttpError
 from parallelrun_api.models import Problem, ProblemEntry
 from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
 

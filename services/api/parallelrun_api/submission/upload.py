@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from anyio.to_thread import run_sync
 
-from parallelrun_api.errors import BodyTooLarge, UnsupportedMediaType
-from parallelrun_api.forms import SubmissionForm
+from parallelrun_api.http.errors import BodyTooLarge, UnsupportedMediaType
+from parallelrun_api.submission.forms import SubmissionForm
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document

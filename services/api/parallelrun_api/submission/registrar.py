@@ -15,8 +15,8 @@ from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.jobfolder import abandoned, code_store
 
 if TYPE_CHECKING:
-    from parallelrun_api.jobs import Jobs
-    from parallelrun_api.submissions import Submissions
+    from parallelrun_api.submission.submissions import Submissions
+    from parallelrun_api.views.jobs import Jobs
     from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()

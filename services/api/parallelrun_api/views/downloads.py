@@ -14,8 +14,8 @@ from urllib.parse import quote
 from anyio.to_thread import run_sync
 from starlette.responses import StreamingResponse
 
-from parallelrun_api.errors import RangeNotSatisfiable
-from parallelrun_api.files import MAX_TAIL_LINES, last_lines
+from parallelrun_api.http.errors import RangeNotSatisfiable
+from parallelrun_api.views.files import MAX_TAIL_LINES, last_lines
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from parallelrun_api.errors import BodyTooLarge
+from parallelrun_api.http.errors import BodyTooLarge
 from parallelrun_core.errors import InvalidInput
 
 SPEC: Final = "spec"

@@ -1,0 +1,1 @@
+"""What stands around every request and answer, whatever they are about."""

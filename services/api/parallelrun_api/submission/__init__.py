@@ -1,0 +1,1 @@
+"""How what is submitted becomes a job that Redis knows, and how a job that has ended goes on."""
