@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from parallelrun_core import failpoints
-from parallelrun_core.outcome import Outcome, decode_list, encode, encode_list
+from parallelrun_core.outcome import Outcome, decode_list, encode_all
 from parallelrun_core.recordlog import RecordWriter
 from parallelrun_core.termlog import open_term, read_term_log
 
@@ -59,6 +59,7 @@ class Decided:
         if state == self._FAILED and earlier is not None:
             self._take_out(earlier)
         self.count += state == self._OPEN
+        failed_items = outcome.failed_items
         if outcome.status == "done":
             self._states[mini_batch] = self._DONE
             self.done += 1
@@ -67,10 +68,10 @@ class Decided:
             self.line_breaks += outcome.line_breaks
         else:
             self._states[mini_batch] = self._FAILED
-            self._failures[mini_batch] = _Failed(outcome.generation, outcome.failed_items)
+            self._failures[mini_batch] = _Failed(outcome.generation, failed_items)
             self.failed += 1
-        self.items_failed += outcome.failed_items
-        self.items_done += max(0, outcome.items - outcome.failed_items)
+        self.items_failed += failed_items
+        self.items_done += max(0, outcome.items - failed_items)
         return True
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
@@ -111,7 +112,7 @@ class DecisionWriter:
         """Record those that are the first of their mini-batch; returns them. Not durable before `sync()`."""
         accepted = [outcome for outcome in outcomes if self.decided.accept(outcome)]
         if accepted:
-            self._log.append(encode_list([encode(outcome) for outcome in accepted]))
+            self._log.append(encode_all(accepted))
         return accepted
 
     def sync(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import time
@@ -48,8 +47,3 @@ def checked_node(text: str) -> str:
 def new_session(node: str) -> str:
     """The id of one run of a node's agent."""
     return f"{node}-{secrets.token_hex(4)}"
-
-
-def new_nonce() -> str:
-    """64 random bits that make the tokens of one lease call unlike all others."""
-    return os.urandom(8).hex()

@@ -186,7 +186,8 @@ def paths_of(message: Message) -> bytes:
     Raises:
         CorruptLog: the message holds no files, or its payload can't be read.
     """
-    return b"\0".join([_paths_of_group(group) for group in _groups(message)])
+    groups = _groups(message)
+    return b"\0".join(map(_paths_of_group, groups)) if len(groups) > 1 else _paths_of_group(groups[0])
 
 
 def groups_of(message: Message) -> list[tuple[bytes, list[bytes]]]:

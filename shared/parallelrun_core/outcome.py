@@ -86,6 +86,11 @@ def encode(outcome: Outcome) -> bytes:
     return _encoder.encode(outcome)
 
 
+def encode_all(outcomes: list[Outcome]) -> bytes:
+    """One JSON array of outcomes."""
+    return _encoder.encode(outcomes)
+
+
 def encode_list(encoded: list[bytes]) -> bytes:
     """One JSON array of outcomes that are encoded already."""
     return b"[" + b",".join(encoded) + b"]"

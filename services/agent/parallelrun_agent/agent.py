@@ -71,6 +71,7 @@ class Agent:
         self._check_at = 0.0
         self._had_work = time.monotonic()
         self._limit_s = 0.0
+        self._patient_until = 0.0
         self._wake, self._wake_end = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self._wake_end, False)
@@ -116,6 +117,7 @@ class Agent:
                 self._check_at = now + self._check_s
                 for job in self._jobs.values():
                     job.check_time(now)
+                self._tell_state()
             if now >= self._retry_at:
                 self._talk(now)
             if self._draining and (not self._jobs or now > drain_by):
@@ -124,7 +126,7 @@ class Agent:
 
     def _nap(self) -> None:
         """Let answers gather while all workers have enough to do: each waking costs as much as several answers."""
-        nap_s = min((job.machine.nap_s for job in self._jobs.values()), default=0.0)
+        nap_s = min([job.machine.nap_s for job in self._jobs.values()], default=0.0)
         if nap_s > _LEAST_NAP_S and not self._draining:
             time.sleep(max(0.0, min(nap_s, self._check_at - time.monotonic())))
 
@@ -135,7 +137,7 @@ class Agent:
         elif self._jobs or self._draining:
             until = self._check_at
             for job in self._jobs.values():
-                until = min(until, job.machine.report_by)
+                until = min(until, job.machine.report_by, job.machine.gather_until)
         else:
             until = min(self._look_at, self._beat_at)
         return max(0.0, until - time.monotonic())
@@ -145,22 +147,21 @@ class Agent:
             if self._failures:
                 self._limit_wait()
                 self._come_back()
-            state = self._state()
-            if now >= self._beat_at or state != self._told_state:
+            if now >= self._beat_at:
                 self._limit_wait()
-                self._beat(state)
-                self._told_state = state
+                self._beat()
                 self._beat_at = now + self._settings.lease_seconds / 4
             for job in list(self._jobs.values()):
-                if job.turn_due(now):
-                    self._limit_wait()
-                    job.turn(time.monotonic())  # the calls before this one may have taken their time
+                self._limit_wait()
+                job.turn(time.monotonic())  # the calls before this one may have taken their time
                 if job.is_over:
                     self._forget(job)
-            if now >= self._look_at and not self._draining and (now >= self._look_by or self._has_room()):
-                self._limit_wait()
-                self._look_for_work(now)
-                self._look_at, self._look_by = now + self._look_every_s(now), now + _LOOK_ANYWAY_S
+            if now >= self._look_at and not self._draining:
+                if now >= self._look_by or self._has_room():
+                    self._limit_wait()
+                    self._look_for_work(now)
+                    self._look_by = now + _LOOK_ANYWAY_S
+                self._look_at = now + self._look_every_s(now)
         except CONNECTION_ERRORS as error:
             if not self._failures:
                 log.warning("redis_away", error=str(error))
@@ -182,11 +183,11 @@ class Agent:
     def _limit_wait(self) -> None:
         """No call may outlast the trust in a lease: while it waits, nobody ends the workers whose time is up."""
         now = time.monotonic()
-        limit_s = _ANSWER_S
-        for job in self._jobs.values():
-            if job.workers:
-                limit_s = min(limit_s, job.machine.trusted_s(now))
-        limit_s = max(_LEAST_ANSWER_S, limit_s)
+        if now < self._patient_until:
+            return
+        trusted_s = min([job.machine.trusted_s(now) for job in self._jobs.values() if job.workers], default=_ANSWER_S)
+        self._patient_until = now + trusted_s - _ANSWER_S
+        limit_s = max(_LEAST_ANSWER_S, min(_ANSWER_S, trusted_s))
         if limit_s != self._limit_s:
             limit_wait(self._redis, limit_s)
             self._limit_s = limit_s
@@ -195,13 +196,18 @@ class Agent:
         run_id = server_run_id(self._redis)
         for job in self._jobs.values():
             job.reassert()
-        self._beat(self._state())  # a server that can't write, for want of memory or disk, isn't back
+        self._beat()  # a server that can't write, for want of memory or disk, isn't back
         log.info("redis_back", run_id=run_id, failures=self._failures)
         self._failures = 0
         self._beat_at = 0.0
 
-    def _beat(self, state: str) -> None:
-        settings = self._settings
+    def _tell_state(self) -> None:
+        """Let it be told at once when it is another one."""
+        if self._state() != self._told_state:
+            self._beat_at = 0.0
+
+    def _beat(self) -> None:
+        settings, state = self._settings, self._state()
         self._registry.beat(
             NodeInfo(
                 node=settings.node,
@@ -217,6 +223,7 @@ class Agent:
             ),
             lease_ms=settings.lease_ms,
         )
+        self._told_state = state
 
     def _state(self) -> str:
         if self._draining:
@@ -244,6 +251,7 @@ class Agent:
                 if free <= 0:
                     break  # the slot is free once that worker has ended
                 job.spawn()
+                self._patient_until = 0.0  # one job more may have workers now
                 free -= 1
                 wanted -= 1
 
@@ -272,7 +280,7 @@ class Agent:
     def _forget(self, job: NodeJob) -> None:
         del self._jobs[job.job_id]
         job.close()
-        self._beat_at = 0.0
+        self._beat_at = self._look_at = 0.0
 
     def _leave(self) -> None:
         for job in list(self._jobs.values()):

@@ -50,14 +50,15 @@ class Committer:
         self._closing: deque[int] = deque()
         self._stopped = False
         self._is_wanted = False
-        self._news = threading.Condition()
+        self._lock = threading.Lock()
+        self._news = threading.Condition(self._lock)
         self._thread = threading.Thread(target=self._work, name="committer", daemon=True)
         self._thread.start()
 
     def add(self, outcome: Outcome, part_fd: int) -> None:
         """Make this outcome durable soon."""
         candidate = Candidate(outcome, encode(outcome), part_fd)
-        with self._news:
+        with self._lock:
             self._waiting.append(candidate)
             if len(self._waiting) == 1:  # otherwise the thread knows already
                 self._news.notify()

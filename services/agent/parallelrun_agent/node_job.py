@@ -40,6 +40,7 @@ from parallelrun_core.store.leader_queue import (
     report_preparing,
 )
 from parallelrun_core.telemetry import logger
+from parallelrun_worker import frames
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -118,12 +119,8 @@ class NodeJob:
 
     # Dealings with Redis; all of these raise redis-py's errors, and can be repeated after one
 
-    def turn_due(self, now: float) -> bool:
-        """Whether there is something to say, to ask for, or a lease to renew."""
-        return bool(self._init_failures) or self._python.is_due(now) or self.machine.turn_due(now)
-
     def turn(self, now: float) -> None:
-        """Report what ended, renew the lease, lease what comes next and hand it to the workers."""
+        """Report what ended, renew the lease, lease what comes next and hand it to the workers: what of it is due."""
         while self._init_failures:
             report_init_failure(self._redis, self.job_id, self._init_failures[0])
             self._init_failures.pop(0)
@@ -193,7 +190,7 @@ class NodeJob:
                 failure = Failure("INPUT_UNREADABLE", f"The mini-batch message can't be read: {error}")
                 self.machine.unreadable(worker, entry, failure)
             return
-        entry.items, entry.handed_over, entry.loads = found.items, time.time(), message.is_described(found)
+        entry.items, entry.handed_over, entry.loads = found.items, time.time(), kind == frames.DESCRIBED
         try:
             self._crew.process(worker).deliver(entry.delivery.mini_batch, payload, kind)
         except OSError as error:  # a long one goes by way of a file

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from parallelrun_core.ids import new_nonce
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
@@ -41,13 +41,12 @@ class Delivery(msgspec.Struct, frozen=True):
         return self.tries > 0 or self.lost > 0
 
 
-@dataclass(slots=True)
-class Reports:
+class Reports(msgspec.Struct):
     """What an agent has to say in its next turn: encoded outcomes by id and token."""
 
-    decided: list[tuple[int, str, bytes]] = field(default_factory=list)
-    retries: list[tuple[int, str, bytes]] = field(default_factory=list)
-    returns: list[tuple[int, str]] = field(default_factory=list)
+    decided: list[tuple[int, str, bytes]] = []
+    retries: list[tuple[int, str, bytes]] = []
+    returns: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
         return len(self.decided) + len(self.retries) + len(self.returns)
@@ -82,6 +81,9 @@ class AgentQueue:
     def __init__(self, redis: Redis, job_id: str, *, session: str, node: str, lease_ms: int) -> None:
         self.job_id = job_id
         self._session = session
+        self._nonces = count(
+            secrets.randbits(48)
+        )  # no two lease calls have the same one, nor would two sessions of one name
         self._node = node
         self._lease_ms = lease_ms
         keys = JobKeys(job_id)
@@ -99,7 +101,7 @@ class AgentQueue:
         Running it twice with the same reports, as after a lost answer, does no harm: the second time they are refused.
         """
         args: list[Any] = [
-            self._session, self._node, self._lease_ms, mode, want, new_nonce(),
+            self._session, self._node, self._lease_ms, mode, want, f"{next(self._nonces):x}",
             len(reports.decided), len(reports.retries), len(reports.returns),
         ]  # fmt: skip
         for report in reports.decided:

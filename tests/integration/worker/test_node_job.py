@@ -67,8 +67,7 @@ class Node:
                 key.data()
         now = time.monotonic()
         self.job.check_time(now)
-        if self.job.turn_due(now):
-            self.job.turn(now)
+        self.job.turn(now)
         if not self.job.machine.left and self.job.machine.wanted_workers(now) > 0:
             self.job.spawn()
 

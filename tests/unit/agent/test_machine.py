@@ -17,9 +17,10 @@ from parallelrun_agent.policy.commands import (
     TellInitFailure,
     TellStacks,
 )
+from parallelrun_agent.policy.look_ahead import TURN_S
 from parallelrun_agent.policy.machine import JobMachine, NextTurn
 from parallelrun_agent.policy.outcomes import Answer, Exit
-from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker import NEVER, Worker
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Reports, Turn
 from tests.unit.agent.making import RUN_S, UNCHARGED, machine
@@ -124,6 +125,50 @@ def test_a_node_naps_only_while_every_worker_has_enough_to_do() -> None:
     assert node.nap_s == 0.0
     node.answered(worker, 3, Answer(run_s=0.02), 100.06)
     assert node.nap_s <= 0.0
+
+
+def two_at_work(run_s: float, *, look_ahead: bool) -> tuple[JobMachine, Worker, Worker]:
+    """A machine whose two workers have one mini-batch each, since 100 s; more wait on the queue."""
+    node = machine(look_ahead=look_ahead)
+    workers = [Worker(f"p{number}", f"s.p{number}", 99.0) for number in range(2)]
+    for worker in workers:
+        node.worker_started(worker)
+        node.worker_ready(worker)
+        node._look_ahead.observe(run_s)
+    deliveries = tuple(Delivery(number, f"s/{number}", 0, 0, b"") for number in range(2))
+    turn = NextTurn("join", Reports(), 2)
+    node.answered_turn(turn, Turn(JobState.PROCESSING, ready=9, deliveries=deliveries), sent_at=100.0, now=100.0)
+    assert [command.worker for command in take(node, Deliver)] == workers
+    return node, workers[0], workers[1]
+
+
+def test_one_turn_is_for_all_whose_answers_come_sooner_than_it_would() -> None:
+    node, first, second = two_at_work(0.00001, look_ahead=False)
+    node.answered(first, 0, Answer(run_s=0.00001), 100.0001)
+    assert node.next_turn(100.0001) is None
+    assert node.gather_until == pytest.approx(100.0 + TURN_S)
+    node.answered(second, 1, Answer(run_s=0.00001), 100.0002)
+    turn = node.next_turn(100.0002)
+    assert turn is not None
+    assert turn.want == 2
+
+
+def test_who_has_room_does_not_wait_for_an_answer_that_is_late() -> None:
+    node, first, _ = two_at_work(0.00001, look_ahead=False)
+    node.answered(first, 0, Answer(run_s=0.00001), 100.0001)
+    assert node.next_turn(100.0001) is None
+    turn = node.next_turn(100.0 + TURN_S + 0.00001)
+    assert turn is not None
+    assert turn.want == 1
+    assert node.gather_until == NEVER
+
+
+def test_who_has_room_does_not_wait_for_others_where_runs_take_longer_than_a_turn() -> None:
+    node, first, _ = two_at_work(0.001, look_ahead=False)
+    node.answered(first, 0, Answer(run_s=0.001), 100.0001)
+    turn = node.next_turn(100.0001)
+    assert turn is not None
+    assert turn.want == 1
 
 
 def test_the_head_alone_is_charged_for_a_death() -> None:

@@ -149,8 +149,8 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.check_time(self.now)
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
         self.obey()
-        if not self.redis_is_away and self.machine.turn_due(self.now):
-            self.turn(0.0, 1)
+        if not self.redis_is_away:
+            self.turn_if_due(0.0, 1)
 
     @rule(really=st.integers(0, 4))
     def redis_goes_or_comes(self, really: int) -> None:
@@ -167,22 +167,27 @@ class NodeHistory(RuleBasedStateMachine):
     @rule(delay=st.sampled_from([0.0, 0.0, 0.1, 4.0]), is_lost=st.integers(0, 19))
     def turn(self, delay: float, is_lost: int) -> None:
         """One call of the queue; its answer may be late, or never come."""
+        self.machine.look_again()
+        assert self.turn_if_due(delay, is_lost) or self.has_left() or self.machine.state is None
+
+    def turn_if_due(self, delay: float, is_lost: int) -> bool:
+        """Whether there was something to say, to ask for, or a lease to renew."""
         if self.has_left() or self.machine.state is None:
-            return
+            return False
         self.machine.ready = len(self.waiting)
         turn = self.machine.next_turn(self.now)
         if turn is None:
-            assert self.has_left()
-            return
+            return False
         sent_at = self.now
         answer = self.answer(turn)
         self.now += delay
         if is_lost == 0 and not answer.deliveries:
-            return  # whoever repeats the turn is refused what was accepted
+            return True  # whoever repeats the turn is refused what was accepted
         self.machine.answered_turn(turn, answer, sent_at=sent_at, now=self.now)
         self.obey()
         if answer.lost:
             assert not self.machine.desk.held
+        return True
 
     def answer(self, turn: NextTurn) -> Turn:
         if turn.mode != "join" and not self.queue_session:

@@ -6,6 +6,7 @@ these is in `held`, by token; and each leaves it by one report: decided, to be t
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +27,8 @@ class Desk:
         """Leased, and with no worker yet."""
         self.reports = Reports()
         """What the next turn says."""
-        self._reports_since = 0.0
+        self.reports_since = NEVER
+        """When the first of these came up; NEVER: there are none."""
 
     @property
     def unreported(self) -> int:
@@ -35,9 +37,7 @@ class Desk:
 
     def report_by(self, *, busy: bool) -> float:
         """When what there is to report must be reported. Until then, a turn that leases anyway can carry it, too."""
-        if not self.reports:
-            return NEVER
-        return self._reports_since + (_REPORT_WITHIN_S if busy else 0.0)
+        return self.reports_since + (_REPORT_WITHIN_S if busy else 0.0)
 
     def receive(self, deliveries: Iterable[Delivery]) -> None:
         """These have been leased."""
@@ -47,21 +47,22 @@ class Desk:
 
     def hand_out(self, able: list[Worker], depth: int, now: float) -> Iterator[tuple[Worker, InHand]]:
         """Put the backlog into the shortest lines, `depth` long at most; what has no room stays."""
+        rooms = [(-room, place) for place, worker in enumerate(able) if (room := worker.line.room(depth, now))]
+        heapq.heapify(rooms)
         waiting: list[InHand] = []
-        while self.backlog:
+        while self.backlog and rooms:
             entry = self.backlog.popleft()
-            worker, most = able[0], 0
-            for each in able:
-                if (room := each.line.room(depth, now)) > most:
-                    worker, most = each, room
-            if not most:
-                waiting.append(entry)
-                break
-            if entry.delivery.is_suspect and len(worker.line):
+            place = rooms[0][1]
+            line = able[place].line
+            if entry.delivery.is_suspect and line:
                 waiting.append(entry)
                 continue
-            worker.line.push(entry, now)
-            yield worker, entry
+            line.push(entry, now)
+            yield able[place], entry
+            if room := line.room(depth, now):
+                heapq.heapreplace(rooms, (-room, place))
+            else:
+                heapq.heappop(rooms)
         self.backlog.extendleft(reversed(waiting))
 
     def take_again(self, entries: list[InHand]) -> None:
@@ -70,8 +71,10 @@ class Desk:
 
     def give_back(self, entries: Iterable[InHand], now: float) -> None:
         """These can't be run here, and nobody is to be charged for it."""
-        self._note(now)
-        self.reports.returns += [(entry.delivery.mini_batch, entry.delivery.token) for entry in entries]
+        returns = [(entry.delivery.mini_batch, entry.delivery.token) for entry in entries]
+        if returns:
+            self._note(now)
+            self.reports.returns += returns
 
     def give_back_backlog(self, now: float) -> None:
         self.give_back(self.backlog, now)
@@ -90,6 +93,8 @@ class Desk:
 
     def said(self, reports: Reports) -> None:
         """The queue has heard these: they were the first ones."""
+        if not reports:
+            return
         for token in reports.tokens():
             self.held.pop(token, None)
         self.reports = Reports(
@@ -97,7 +102,8 @@ class Desk:
             self.reports.retries[len(reports.retries) :],
             self.reports.returns[len(reports.returns) :],
         )
+        if not self.reports:
+            self.reports_since = NEVER
 
     def _note(self, now: float) -> None:
-        if not self.reports:
-            self._reports_since = now
+        self.reports_since = min(self.reports_since, now)

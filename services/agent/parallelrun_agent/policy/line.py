@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_core.store.agent_queue import Delivery
 
 
-@dataclass(slots=True)
-class InHand:
+class InHand(msgspec.Struct):
     """One delivery on its way through a worker."""
 
     delivery: Delivery

@@ -12,6 +12,9 @@ MAX_DEPTH = 256
 SLOW_HEAD_S = 0.1
 """A head that runs longer than this has surprised us: what waits behind it is taken back."""
 
+TURN_S = 0.0003
+"""About what a turn takes, with all that wakes for it. An answer that comes sooner than that is worth waiting for."""
+
 _RISE, _FALL = 0.5, 0.1
 _FORGET = 0.02
 
@@ -26,6 +29,11 @@ class LookAhead:
         """About the shortest of late."""
         self.depth = 1
         """How many a worker may have in hand, the running one included."""
+
+    @property
+    def is_brief(self) -> bool:
+        """One in hand takes less than half of a turn: most of the time goes into turns."""
+        return self.depth == 1 and self._run_s is not None and self._run_s < TURN_S / 2
 
     def observe(self, run_s: float) -> None:
         """Take note of one run(). Long ones are believed quickly, short ones slowly."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, Deliver
 from parallelrun_agent.policy.desk import Desk
 from parallelrun_agent.policy.line import InHand
-from parallelrun_agent.policy.look_ahead import LookAhead
+from parallelrun_agent.policy.look_ahead import TURN_S, LookAhead
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death
 from parallelrun_agent.policy.staff import Staff
 from parallelrun_agent.policy.trust import Trust
@@ -52,6 +52,8 @@ class JobMachine:
         self.ready = 0
         """Mini-batches that wait on Redis, as far as this node knows."""
         self.left = False
+        self.gather_until = NEVER
+        """Until when to wait for answers that are due before a turn could bring anything; NEVER: for none."""
         self._spec = spec
         self._recorder = recorder
         self._lease_s = lease_s
@@ -77,13 +79,10 @@ class JobMachine:
 
     # Turns: what is said to the queue, and what it answers
 
-    def turn_due(self, now: float) -> bool:
-        """Whether there is something to say, to ask for, or a lease to renew."""
-        return now >= self.report_by or now >= self._turn_by or self._wants(now) > 0 or self._is_done()
-
     @property
     def report_by(self) -> float:
-        return self.desk.report_by(busy=self.staff.is_busy) if self.desk.reports else NEVER
+        since = self.desk.reports_since
+        return since if since == NEVER else self.desk.report_by(busy=self.staff.is_busy)
 
     @property
     def is_at_rest(self) -> bool:
@@ -103,10 +102,13 @@ class JobMachine:
         self._turn_by = 0.0
 
     def next_turn(self, now: float) -> NextTurn | None:
-        """The next turn; None when there is nothing to leave, which is then done."""
+        """The next turn; None while nothing is to be said, asked for or renewed, and when there is nothing to leave."""
+        is_done, want = self._is_done(), self._wants(now)
+        if not (want or is_done or now >= self._turn_by or now >= self.report_by):
+            return None
         fenced = failpoints.enabled("commit.fence")
         mode: Mode = "stay" if self.joined and fenced else "join"
-        if self._is_done():
+        if is_done:
             mode = "leave"
             if not self.joined:
                 self.left = True
@@ -114,7 +116,7 @@ class JobMachine:
         sending, rest = self.desk.reports.split()
         if mode == "leave" and rest and self.state is JobState.PROCESSING:
             mode = "stay"  # what doesn't fit in one turn must be said before the last one
-        return NextTurn(mode, sending, 0 if mode == "leave" else self._wants(now))
+        return NextTurn(mode, sending, 0 if mode == "leave" else want)
 
     def answered_turn(self, turn: NextTurn, answer: Turn, *, sent_at: float, now: float) -> None:
         """What a turn brought; it may have been long in coming, and the time of a run() begins now."""
@@ -139,14 +141,28 @@ class JobMachine:
         return self._trust.left_s(now) if self.joined else 0.0
 
     def _wants(self, now: float) -> int:
-        """How many more to lease now: nothing until the lines have room for a good part of what they may hold."""
-        if not self._is_open or not self.ready:
+        """How many more to lease now: nothing until the lines have room for a good part of what they may hold.
+
+        Nor while others will answer sooner than a turn could bring anything: their wishes are then in the same turn.
+        """
+        self.gather_until = NEVER
+        if not self.ready or not self._is_open:
             return 0
         depth = self._look_ahead.depth
-        rooms = [worker.line.room(depth, now) for worker in self.staff.able()]
-        if not rooms or max(rooms) < (depth + 1) // 2:
+        most = wanted = 0
+        latest = now - TURN_S
+        for worker in self.staff.able():
+            room = worker.line.room(depth, now)
+            wanted += room
+            most = max(most, room)
+            if not room:
+                latest = max(latest, worker.line.head_since)
+        if most < (depth + 1) // 2:
             return 0
-        return max(0, sum(rooms) - len(self.desk.backlog))
+        if self._look_ahead.is_brief and latest + TURN_S > now:
+            self.gather_until = latest + TURN_S
+            return 0
+        return max(0, wanted - len(self.desk.backlog))
 
     @property
     def _is_open(self) -> bool:
