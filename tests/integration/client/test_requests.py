@@ -22,6 +22,7 @@ from parallelrun import (
     Unauthorized,
     Unavailable,
 )
+from parallelrun.embedded.cluster import reserve_port
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi, Request
 
@@ -101,12 +102,11 @@ def test_refusals_are_not_repeated(api: FakeApi, client: Client, status: int, ki
     assert len(api.requests) == 1
 
 
-def test_a_server_that_is_not_there_is_said_to_be_unreachable(api: FakeApi) -> None:
-    url = api.url
-    api._server.server_close()
-
-    with Client(url, retry=QUICK) as client, pytest.raises(ConnectionFailed, match=url):
-        client.jobs.get("job_1")
+def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:
+    with reserve_port(0) as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        with Client(url, retry=QUICK) as client, pytest.raises(ConnectionFailed, match=url):
+            client.jobs.get("job_1")
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://x", "http://"])
