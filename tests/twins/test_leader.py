@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from parallelrun_api.http import problems
 from parallelrun_api.submission import submissions
+from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core import adoption, decisions, schema
@@ -37,6 +38,7 @@ from tests.unit.api import test_parts as parts
 from tests.unit.api import test_problems as answers
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.concatenator import test_merge as merge
+from tests.unit.concatenator import test_output as output
 from tests.unit.core import test_adoption as take_over
 from tests.unit.core import test_decisions as log
 from tests.unit.core import test_golden as golden
@@ -130,6 +132,8 @@ def test_a_take_over_into_a_job_that_is_there_already_is_found(tmp_path: Path, m
 
 # The output
 
+small_blocks = output.small_blocks
+
 
 @pytest.fixture
 def job(tmp_path: Path) -> merge.Job:
@@ -149,6 +153,14 @@ def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.
     monkeypatch.setattr(Parts, "copy", copy)
     with damage():
         merge.test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job, merge.spoil_byte)
+
+
+def test_an_output_whose_blocks_are_filled_before_they_are_written_is_found(
+    tmp_path: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Leaving, "wait", lambda leaving: leaving.block)
+    with damage():
+        output.test_a_block_is_not_filled_again_before_it_is_written(tmp_path, small_blocks, monkeypatch)
 
 
 def test_rows_that_were_decided_twice_are_found(job: merge.Job) -> None:

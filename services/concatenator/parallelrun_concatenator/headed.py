@@ -12,7 +12,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from parallelrun_concatenator.merge import Output
+from parallelrun_concatenator.output import Output
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet
 
-from parallelrun_concatenator.merge import Output
+from parallelrun_concatenator.output import Output
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core.errors import CorruptLog

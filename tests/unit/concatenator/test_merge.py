@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_concatenator import merge as merge_module
+from parallelrun_concatenator import output as output_module
 from parallelrun_concatenator import parts as parts_module
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import Segment, SegmentTable
@@ -75,7 +75,7 @@ def test_rows_come_in_mini_batch_order_whatever_order_they_were_committed_in(
         patch.setattr(parts_module, "_OPEN_PARTS", 2)
         patch.setattr(parts_module, "_WINDOW_BYTES", window)
         patch.setattr(parts_module, "_SMALL_BYTES", min(window, 20))
-        patch.setattr(merge_module, "_BLOCK_BYTES", 3)
+        patch.setattr(output_module, "_BLOCK_BYTES", 3)
         job = Job(Path(name))
         order = random.Random(seed)
         numbers = list(range(len(rows)))
@@ -154,7 +154,7 @@ def test_a_disk_that_takes_a_little_at_a_time_gets_it_all(job: Job, monkeypatch:
     whole = job.merge()
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:7]))
-    monkeypatch.setattr(merge_module, "_BLOCK_BYTES", 9)
+    monkeypatch.setattr(output_module, "_BLOCK_BYTES", 9)
     assert job.merge() == whole
 
 
@@ -175,7 +175,7 @@ def test_the_target_appears_only_whole(job: Job, monkeypatch: pytest.MonkeyPatch
     for number in range(20):
         job.commit(number, b"%d\n" % number)
     job.write()
-    monkeypatch.setattr(merge_module, "_BLOCK_BYTES", 2)
+    monkeypatch.setattr(output_module, "_BLOCK_BYTES", 2)
     seen: list[bool] = []
     merge(SegmentTable(job.folder).in_order(), job.parts, job.target, lambda _: seen.append(job.target.exists()))
     assert len(seen) > 5
@@ -188,7 +188,7 @@ def test_two_at_the_same_time_do_not_disturb_each_other(job: Job, monkeypatch: p
     for number in range(20):
         job.commit(number, b"%d\n" % number)
     job.write()
-    monkeypatch.setattr(merge_module, "_BLOCK_BYTES", 5)
+    monkeypatch.setattr(output_module, "_BLOCK_BYTES", 5)
     inner: list[str] = []
 
     def another_begins(_: int) -> None:
