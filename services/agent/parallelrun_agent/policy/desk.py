@@ -52,15 +52,17 @@ class Desk:
         waiting: list[InHand] = []
         while self.backlog and rooms:
             entry = self.backlog.popleft()
-            place = rooms[0][1]
-            line = able[place].line
-            if entry.delivery.is_suspect and line:
-                waiting.append(entry)
-                continue
-            line.push(entry, now)
-            yield able[place], entry
-            if room := line.room(depth, now):
-                heapq.heapreplace(rooms, (-room, place))
+            room, place = rooms[0]
+            worker = able[place]
+            if entry.delivery.is_suspect:
+                if worker.line:
+                    waiting.append(entry)
+                    continue
+                room = -1  # nothing may stand behind it
+            worker.line.push(entry, now)
+            yield worker, entry
+            if room < -1:
+                heapq.heapreplace(rooms, (room + 1, place))
             else:
                 heapq.heappop(rooms)
         self.backlog.extendleft(reversed(waiting))
