@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from pydantic import ValidationError
 
 from parallelrun_core import failpoints
-from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.progress import Progress
 from parallelrun_core.recordlog import sync_folder, write_once
@@ -63,7 +64,16 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     resumed: Resumed | None = None
 
     def job_spec(self) -> JobSpec:
-        return JobSpec.model_validate(self.spec)
+        """The job spec, without the fields that a later release has added.
+
+        Raises:
+            CorruptLog: a field is not what it should be.
+        """
+        try:
+            return JobSpec.model_validate(self.spec, extra="ignore")
+        except ValidationError as error:
+            fields = ", ".join("/".join(map(str, details["loc"])) or "spec" for details in error.errors())
+            raise CorruptLog(f"The spec of job {self.job_id} can't be read by this release: {fields}.") from error
 
 
 class JobResult(msgspec.Struct, kw_only=True, frozen=True):
@@ -202,6 +212,7 @@ class JobFolder:
         Raises:
             NotFound: there is no such job.
             NewerSchema: a newer release has made it.
+            CorruptLog: its `job.json` is damaged.
         """
         try:
             return decode((path := self.path / "job.json").read_bytes(), JobRecord, path)

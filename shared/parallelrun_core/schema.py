@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from parallelrun_core.errors import NewerSchema
+from parallelrun_core.errors import CorruptLog, NewerSchema
 
 SCHEMA: Final = 1
 
@@ -26,9 +26,12 @@ def decode(raw: bytes, kind: type[T], path: Path) -> T:
 
     Raises:
         NewerSchema: a later release has written it.
-        msgspec.DecodeError: it is not what it should be.
+        CorruptLog: it is not what it should be.
     """
-    found = msgspec.json.decode(raw, type=_Versioned).schema
-    if found > SCHEMA:
-        raise NewerSchema(f"{path} has schema {found}; this release reads up to {SCHEMA}. Update this service.")
-    return msgspec.json.decode(raw, type=kind)
+    try:
+        found = msgspec.json.decode(raw, type=_Versioned).schema
+        if found > SCHEMA:
+            raise NewerSchema(f"{path} has schema {found}; this release reads up to {SCHEMA}. Update this service.")
+        return msgspec.json.decode(raw, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise CorruptLog(f"{path} can't be read: {error}") from error

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.errors import CorruptLog
 from parallelrun_core.recordlog import RecordWriter, read_records
 from parallelrun_core.schema import SCHEMA, decode
 
@@ -79,10 +78,7 @@ def spans(folder: Path, name: str) -> list[Span]:
         if first is None:
             continue  # its leader died before the header was durable, so it decided nothing
         start, payload = first
-        try:
-            header = decode(payload, Header, file_of(folder, name, term))
-        except msgspec.DecodeError as error:
-            raise CorruptLog(f"{file_of(folder, name, term)}: unreadable header: {error}") from error
+        header = decode(payload, Header, file_of(folder, name, term))
         earlier = [Span(int(t), _first_record(folder, name, int(t)), end) for t, end in header.accepted.items()]
         return [*sorted(earlier, key=lambda span: span.term), Span(term, start, None)]
     return []

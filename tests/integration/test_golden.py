@@ -8,6 +8,7 @@ import pytest
 
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.states import JobState
+from parallelrun_core.store.keys import JobKeys
 from tests.cluster import Cluster
 from tests.golden.build import rows
 from tests.golden.opened import RELEASES, opened
@@ -25,6 +26,17 @@ def test_a_job_of_an_earlier_release_is_finished_and_one_of_a_newer_release_is_l
         newer.path.mkdir()
         record = json.loads((folder.path / "job.json").read_text())
         (newer.path / "job.json").write_text(json.dumps({**record, "schema": 2, "job_id": newer.job_id}))
+        damaged = cluster.folder("job_00000golden0damaged")
+        damaged.path.mkdir()
+        (damaged.path / "job.json").write_text("{")
+        unknown = cluster.folder("job_00000golden0unknown")
+        unknown.path.mkdir()
+        theirs = {**record["spec"], "output_action": "of_the_next_release"}
+        (unknown.path / "job.json").write_text(json.dumps({**record, "job_id": unknown.job_id, "spec": theirs}))
+        cluster.registry.add_job(unknown.job_id, submitted=1.0)  # as an API of the next release does
+        cluster.registry.move(unknown.job_id, JobState.PROCESSING)
+        cluster.redis.rpush(JobKeys(unknown.job_id).ready, 0)
+        cluster.until(lambda: cluster.logged("node000", "job_unreadable") == 1, "the agent leaves it alone")
         cluster.start("master")  # it adopts what Redis doesn't know, as after an upgrade
         result = cluster.result(folder.job_id)
         assert result.state is JobState.COMPLETED, result.failure
@@ -33,5 +45,8 @@ def test_a_job_of_an_earlier_release_is_finished_and_one_of_a_newer_release_is_l
         assert decisions.keys() == set(range(6))
         assert done_before.items() <= decisions.items()
         assert cluster.logged("master", "job_too_new") == 1
-        assert sorted(path.name for path in newer.path.iterdir()) == ["job.json"]
-        assert cluster.processes["master"].poll() is None
+        assert cluster.logged("master", "job_unreadable") == 2  # each once
+        assert cluster.logged("node000", "job_unreadable") == 1
+        for left_alone in (newer, damaged, unknown):
+            assert sorted(path.name for path in left_alone.path.iterdir()) == ["job.json"]
+        assert [cluster.processes[name].poll() for name in ("master", "node000")] == [None, None]

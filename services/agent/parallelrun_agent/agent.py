@@ -23,7 +23,7 @@ from parallelrun_agent.workers.gpus import GpuPool, find_gpus
 from parallelrun_agent.workers.leftovers import end_leftovers
 from parallelrun_agent.workers.plans import fresh_folder
 from parallelrun_agent.workers.watch import Watch
-from parallelrun_core.errors import NewerSchema, NotFound
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.ids import new_session
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.states import JobState
@@ -263,6 +263,9 @@ class Agent:
             return None
         except NewerSchema as error:
             self._leave_alone(job_id, "job_too_new", reason=str(error))
+            return None
+        except CorruptLog as error:
+            self._leave_alone(job_id, "job_unreadable", reason=str(error))
             return None
         self._jobs[job_id] = job
         job.turn(now)

@@ -6,7 +6,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from parallelrun_core.errors import NewerSchema, NotFound
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.connection import connect
 from parallelrun_core.telemetry import logger
@@ -31,6 +31,9 @@ def lead(job_id: str) -> None:
         return
     except NewerSchema as error:
         logger().error("job_too_new", job_id=job_id, reason=str(error))  # a master of that release may lead it
+        return
+    except CorruptLog as error:
+        logger().error("job_unreadable", job_id=job_id, reason=str(error))
         return
 
     def on_terminate(number: int, frame: FrameType | None) -> None:

@@ -35,6 +35,7 @@ class Leader:
     Raises:
         NotFound: there is no such job.
         NewerSchema: a newer release has made it.
+        CorruptLog: what was submitted can't be read.
     """
 
     def __init__(self, redis: Redis, job_id: str, settings: MasterSettings) -> None:

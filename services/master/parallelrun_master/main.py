@@ -7,9 +7,12 @@ only after minutes; this supervisor looks every second.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from parallelrun_core import telemetry
-from parallelrun_core.errors import NewerSchema, NotFound
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.health import serve_health
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import StopSignal, die_with_parent_if_told
@@ -22,7 +25,11 @@ from parallelrun_master import leader as _preloaded  # noqa: F401 - so that fork
 from parallelrun_master.lead import SETTINGS
 from parallelrun_master.settings import MasterSettings
 
+if TYPE_CHECKING:
+    from redis import Redis
+
 _SWEEP_S = 1.0
+_UNFIT: dict[type[Exception], str] = {NotFound: "job_folder_missing", NewerSchema: "job_too_new"}
 
 
 class Master:
@@ -33,6 +40,8 @@ class Master:
         self._log = telemetry.logger()
         self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders, listen_s=settings.leader_seconds)
         self._run_id = ""
+        self._unfit: dict[str, str] = {}
+        """Jobs that nobody here can lead as things stand, and why: said once, not at every look."""
         self.connected = False
 
     def run(self, stop: StopSignal) -> None:
@@ -46,12 +55,8 @@ class Master:
                 if run_id != self._run_id:
                     self._adopt_folders(registry)
                     self._run_id = run_id
-                for job_id in registry.active_jobs():
-                    if not registry.has_leader(job_id):
-                        ask_for_leader(redis, job_id, attempt=str(registry.status(job_id).term))
+                self._ask_for_leaders(redis, registry)
                 self.connected = True
-            except NotFound:
-                pass  # the job ended between two questions
             except CONNECTION_ERRORS as error:
                 self.connected = False
                 self._log.warning("redis_away", error=str(error))
@@ -63,12 +68,32 @@ class Master:
         """Make jobs known that have a folder and no result, and of which this Redis knows nothing."""
         for path in sorted((self._settings.root / "jobs").glob("job_*/job.json")):
             folder = JobFolder(self._settings.root, path.parent.name)
-            try:
+            with self._leaving_alone(folder.job_id):
                 if folder.result() is None and registry.state(folder.job_id) is None:
                     registry.add_job(folder.job_id, submitted=folder.record().submitted)
                     self._log.warning("job_adopted", job_id=folder.job_id)
-            except NewerSchema as error:
-                self._log.error("job_too_new", job_id=folder.job_id, reason=str(error))
+
+    def _ask_for_leaders(self, redis: Redis, registry: Registry) -> None:
+        """See to it that each job which can be read has a leader."""
+        for job_id in registry.active_jobs():
+            if registry.has_leader(job_id):
+                continue
+            with self._leaving_alone(job_id):
+                JobFolder(self._settings.root, job_id).record().job_spec()
+                with suppress(NotFound):  # it ended between two questions
+                    ask_for_leader(redis, job_id, attempt=str(registry.status(job_id).term))
+
+    @contextmanager
+    def _leaving_alone(self, job_id: str) -> Iterator[None]:
+        """A job that can't be read is no reason not to go on with the others."""
+        try:
+            yield
+            self._unfit.pop(job_id, None)
+        except (NotFound, NewerSchema, CorruptLog, OSError) as error:
+            why = _UNFIT.get(type(error), "job_unreadable")
+            if self._unfit.get(job_id) != why:
+                self._unfit[job_id] = why
+                self._log.error(why, job_id=job_id, reason=str(error), root=str(self._settings.root))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -193,6 +193,18 @@ class TestList:
             found = api.get("/v1/jobs?status=canceled").json()
             assert [job["id"] for job in found["items"]] == [ids[1]]
 
+    def test_what_can_not_be_read_holds_up_no_other(self, redis_url: str, site: Site, tmp_path: Path) -> None:
+        with ApiServer(tmp_path / "root", redis_url) as server, server.client() as api:
+            ids = [api.post("/v1/jobs", json=site.spec()).json()["id"] for _ in range(3)]
+            for job_id, text in zip(ids, ("{", '{"schema": 99}'), strict=False):
+                (tmp_path / "root" / "jobs" / job_id / "job.json").write_text(text)
+
+            assert [job["id"] for job in api.get("/v1/jobs").json()["items"]] == ids[2:]
+            answers = [api.get(f"/v1/jobs/{job_id}") for job_id in ids]
+            codes = [answer.json().get("code") for answer in answers]
+            assert codes == ["corrupt_log", "newer_schema", None]
+            assert [answer.status_code for answer in answers] == [500, 409, 200]
+
     def test_none(self, redis_url: str, redis: Redis, tmp_path: Path) -> None:
         with ApiServer(tmp_path / "root", redis_url) as server, server.client() as api:
             assert api.get("/v1/jobs").json() == {"items": [], "next_page_token": None}

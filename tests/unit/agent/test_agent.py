@@ -33,11 +33,15 @@ def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
     for _ in range(2):
         node._look_for_work(1.0)
     assert told[2:] == [("job_too_new", "job_b")]
+    for damaged in ("", "[]", '{"job_id": "job_b", "submitted": 1.0, "code": "c", "spec": {"inputs": 5}}'):
+        (tmp_path / "jobs" / "job_b" / "job.json").write_text(damaged)
+        node._look_for_work(1.0)
+    assert told[3:] == [("job_unreadable", "job_b")]
 
     gone, jobs[:] = jobs[0], jobs[1:]
     node._look_for_work(1.0)
     jobs.append(gone)
     node._look_for_work(1.0)
-    assert told[3:] == [("job_folder_missing", "job_a")]
+    assert told[4:] == [("job_folder_missing", "job_a")]
     for fd in (node._wake, node._wake_end):
         os.close(fd)

@@ -12,7 +12,7 @@ import pytest
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.decisions import DecisionWriter, read_decisions
-from parallelrun_core.errors import NewerSchema
+from parallelrun_core.errors import CorruptLog, NewerSchema
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.manifest import read_closing, read_manifest
 from parallelrun_core.message import decode, paths_of
@@ -80,6 +80,34 @@ def newer_log(folder: JobFolder) -> None:
 
 def read_log(folder: JobFolder) -> object:
     return list(read_term_log(folder.path, "decisions"))
+
+
+def test_fields_that_a_newer_release_has_added_are_passed_over(folder: JobFolder) -> None:
+    path = folder.path / "job.json"
+    record = json.loads(path.read_text())
+    ours = folder.record().job_spec()
+    record["new"] = record["spec"]["new"] = {"of": "the next release"}
+    for given in record["spec"]["inputs"].values():
+        given["new"] = 1
+    path.write_text(json.dumps(record))
+    assert folder.record().job_spec() == ours
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"schema": "1"}', b'{"code": "\xff"}', b"[" * 100_000])
+def test_what_is_damaged_is_told_with_its_path(folder: JobFolder, damaged: bytes) -> None:
+    for name, read in (("job.json", JobFolder.record), ("result.json", JobFolder.result)):
+        (folder.path / name).write_bytes(damaged)
+        with pytest.raises(CorruptLog, match=rf"{name} can't be read"):
+            read(folder)
+
+
+def test_a_setting_that_can_not_be_understood_is_named_without_its_value(folder: JobFolder) -> None:
+    path = folder.path / "job.json"
+    record = json.loads(path.read_text())
+    record["spec"]["environment_variables"] = ["secret"]
+    path.write_text(json.dumps(record))
+    with pytest.raises(CorruptLog, match=r"can't be read by this release: environment_variables\.$"):
+        folder.record().job_spec()
 
 
 @pytest.mark.parametrize(

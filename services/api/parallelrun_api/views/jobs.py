@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from parallelrun_api import models
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, job_folder
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
     from parallelrun_core.store.registry import JobFailure, JobStatus, Registry
@@ -31,6 +32,7 @@ class Jobs:
     def __init__(self, root: Path, registry: Registry) -> None:
         self.root = root
         self._registry = registry
+        self._unfit: set[str] = set()  # of which the log says already that they can't be read
 
     def folder(self, job_id: str) -> JobFolder:
         """The folder of a job whose id came from outside.
@@ -45,6 +47,7 @@ class Jobs:
 
         Raises:
             NotFound: there is none.
+            NewerSchema, CorruptLog: what is recorded of it can't be read.
             RedisError: it hasn't ended, and Redis is away.
         """
         folder = self.folder(job_id)
@@ -98,6 +101,10 @@ class Jobs:
             yield self.get(job_id)
         except NotFound:
             return  # not wholly created yet, or being deleted
+        except (NewerSchema, CorruptLog) as error:
+            if job_id not in self._unfit:
+                self._unfit.add(job_id)
+                logger().warning("job_unreadable", job_id=job_id, reason=str(error))
 
     def has_ended(self, job_id: str) -> bool:
         """Whether the job's result is recorded: nothing about it will change, unless it is reopened."""
