@@ -7,7 +7,7 @@ from types import FrameType
 
 
 class Terminated(KeyboardInterrupt):
-    """Somebody wants this process to end."""
+    """Somebody wants this process to end; its text is the name of the signal."""
 
 
 def raise_on_sigterm() -> None:
@@ -17,5 +17,5 @@ def raise_on_sigterm() -> None:
             signal.signal(number, _raise)
 
 
-def _raise(_number: int, _frame: FrameType | None) -> None:
-    raise Terminated
+def _raise(number: int, _frame: FrameType | None) -> None:
+    raise Terminated(signal.Signals(number).name)

@@ -62,7 +62,11 @@ def run_command(
         display=display_on(sys.stderr, title=spec.name),
         on_end=lambda done: _tell(done, code=spec.code),
     )
-    done = run.run()
+    try:
+        done = run.run()
+    finally:
+        if run.left:
+            _tell_to_resume(run.left)
     _print_places(done)
     raise typer.Exit(_exit_code(done, run))
 
@@ -78,7 +82,13 @@ def _tell(done: Finished, *, code: str) -> None:
     if done.working_data:
         say(f"working data: {done.working_data}")
         if done.job.state != "completed" and done.job.progress.done:
-            say(f"to run only what is not done, into another folder: --resume-from {done.working_data.parent}")
+            _tell_to_resume(done.working_data.parent)
+
+
+def _tell_to_resume(folder: Path) -> None:
+    from parallelrun.cli.output import say
+
+    say(f"to run only what is not done, into another folder: --resume-from {folder}")
 
 
 def _print_places(done: Finished) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
+from parallelrun.embedded.lock import is_locked
 from parallelrun.embedded.run_folder import WORKING_DATA, link_or_copy
 from parallelrun.embedded.services import Layout
+from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.jobfolder import JobFolder, JobResult
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState
 
 _NOT_NEEDED = ("logs", "outputs", "journals")
 
@@ -17,22 +22,38 @@ def job_of(folder: Path) -> JobFolder:
     """The job of the run whose output folder this is.
 
     Raises:
-        InvalidInput: its working data are not there.
+        InvalidInput: its working data are not there, or still in use.
     """
+    if is_locked(folder / WORKING_DATA / "lock"):
+        raise InvalidInput.at("--resume-from", f"the run in {folder} has not ended", "wait for its end, or end it")
     root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
     # A run has one job; beside it may be the one that it has itself gone on with.
     found = sorted(path.parent.name for path in (root / "jobs").glob("job_*/job.json"))
     if not found:
-        hint = "they are kept when a job has failed, and otherwise with --keep"
+        hint = "they are kept when a job has failed, or was canceled half done, and otherwise with --keep"
         raise InvalidInput.at("--resume-from", f"{folder} holds no working data of a run", hint)
     return JobFolder(root, found[-1])
 
 
+def is_begun(job: JobFolder) -> bool:
+    """Whether there is something that another run could take over."""
+    return any(outcome.status == "done" for outcome in read_decisions(job.path))
+
+
 def bring(job: JobFolder, root: Path) -> None:
-    """Let a cluster that has this root folder have that job, too, as one that has ended."""
+    """Let a cluster that has this root folder have that job, too, as one that has ended.
+
+    A run that was killed had no time to say how its job ended. Nobody works for it any more, so it was canceled.
+    """
 
     def leave_out(folder: str, names: list[str]) -> list[str]:
         return [name for name in names if name in _NOT_NEEDED] if Path(folder) == job.path else []
 
-    target = JobFolder(root, job.job_id).path
-    shutil.copytree(job.path, target, copy_function=link_or_copy, ignore=leave_out, symlinks=True)
+    beside = JobFolder(root, f".bringing-{job.job_id}")  # a master goes on with what has no result
+    shutil.copytree(job.path, beside.path, copy_function=link_or_copy, ignore=leave_out, symlinks=True)
+    if not beside.has_ended:
+        canceled = JobState.CANCELED
+        beside.conclude(
+            JobResult(job_id=job.job_id, state=canceled, started=None, ended=time.time(), progress=Progress())
+        )
+    beside.path.rename(JobFolder(root, job.job_id).path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun.embedded import earlier_run
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.run_folder import RunFolder
-from parallelrun.errors import ApiError, ClusterFailed, Conflict, InvalidInput
+from parallelrun.errors import ApiError, ClusterFailed, Conflict, ConnectionFailed, InvalidInput, TimedOut
 from parallelrun.progress.display import Display
 from parallelrun.progress.watch import watch
 from parallelrun_core.jobfolder import JobFolder, job_folder
@@ -37,7 +37,7 @@ class Finished:
     outputs: Mapping[str, Path] = field(default_factory=dict)
     """What the script itself has written, by the names of the outputs."""
     working_data: Path | None = None
-    """What the cluster had, where that is kept: of a job that failed, or when it was asked for."""
+    """What the cluster had, where that is kept: of a job that another run can go on with, or when it was asked for."""
 
 
 class LocalRun:
@@ -81,6 +81,9 @@ class LocalRun:
         self._on_end = on_end
         self.interrupt: KeyboardInterrupt | None = None
         """What made the job end, if somebody interrupted it."""
+        self.left: Path | None = None
+        """The folder that another run can resume from, when this one has broken off with some of the job done."""
+        self._job_id = ""
         self._cluster = Cluster(
             self._folder.home,
             nodes=nodes,
@@ -94,18 +97,27 @@ class LocalRun:
         keep = True  # unless everything is where it belongs
         try:
             job = self._on_cluster()
-            wanted = self._keep or job.state == "failed"
+            wanted = self._keep or job.state == "failed" or (job.state == "canceled" and job.progress.done > 0)
             done = self._hand_over(job, keep=wanted)
             keep = wanted
         except (KeyboardInterrupt, ApiError):
-            keep = self._keep  # there is no job whose data anybody could want
+            keep = self._is_left() or self._keep
             raise
         except ClusterFailed:
-            keep = any(self._cluster.layout.logs.glob("*.log"))  # they say why
+            keep = self._is_left() or any(self._cluster.layout.logs.glob("*.log"))  # they say why
+            raise
+        except (ConnectionFailed, TimedOut):
+            self._is_left()
             raise
         finally:
             self._folder.close(keep=keep)
         return done
+
+    def _is_left(self) -> bool:
+        """Whether another run can go on where this one has broken off."""
+        if self._job_id and earlier_run.is_begun(job_folder(self._cluster.layout.root, self._job_id)):
+            self.left = self._folder.folder
+        return self.left is not None
 
     def _on_cluster(self) -> Job:
         """Run the job to its end."""
@@ -113,6 +125,7 @@ class LocalRun:
             if self._earlier is not None:
                 earlier_run.bring(self._earlier, cluster.layout.root)
             job = client.jobs.create(self._spec, upload_code=False)
+            self._job_id = job.id
             try:
                 return watch(client, job.id, display, on_disconnect=cluster.check)
             except KeyboardInterrupt as interrupt:
@@ -124,7 +137,7 @@ class LocalRun:
                     raise
 
     def _cancel(self, client: Client, job: Job, display: Display) -> Job:
-        display.note("canceling the job; Ctrl-C again ends everything at once")
+        display.note(f"canceling the job; {str(self.interrupt) or 'Ctrl-C'} again ends everything at once")
         with suppress(Conflict):  # too late: its end can be waited for all the same
             client.jobs.cancel(job.id)
         return client.jobs.wait(job.id, timeout_s=_CANCEL_S, raise_on_failure=False)

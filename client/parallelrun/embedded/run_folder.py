@@ -2,7 +2,7 @@
 
     DIR/<output>          a file is there only when it is whole
     DIR/logs/             the job's logs
-    DIR/.parallelrun/     working data; stays when the job failed or the user wants to keep it
+    DIR/.parallelrun/     working data; stays when the job can be resumed from it, or the user wants to keep it
 
 All lies below DIR, so on one filesystem, and what is handed over is renamed or linked, not copied.
 Nothing is removed or replaced that ParallelRun hasn't written there before.
@@ -51,7 +51,7 @@ class RunFolder:
         if lock is None:
             raise InvalidInput.at("--output", f"another run is at work in {folder}")
         self._lock = lock
-        # What an earlier run left that failed or was killed.
+        # What an earlier run left that failed, or was canceled or killed.
         shutil.rmtree(self.home, ignore_errors=True)
 
     @property

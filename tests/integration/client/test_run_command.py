@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.decisions import read_decisions
 from tests.integration.client.conftest import processes_about, wait_until_gone
 
 pytestmark = [
@@ -37,6 +38,15 @@ from pathlib import Path
 def run(mini_batch):
     if Path(mini_batch[0]).name >= "04":
         raise ValueError("not mended yet")
+    return [f"first {Path(path).name}" for path in mini_batch]
+""",
+    "stuck.py": """
+import time
+from pathlib import Path
+
+def run(mini_batch):
+    if Path(mini_batch[0]).name >= "04":
+        time.sleep(600)
     return [f"first {Path(path).name}" for path in mini_batch]
 """,
     "slow.py": """
@@ -173,8 +183,42 @@ def test_an_interrupt_cancels_the_job_and_leaves_nothing_running(job: Path, numb
 
     assert (command.returncode, said) == (code, f"logs: {job}/out/logs\n")
     assert "canceled in" in told
+    assert f"canceling the job; {'Ctrl-C' if code == 130 else 'SIGTERM'} again ends" in told
+    assert "--resume-from" not in told
     assert processes_about(job / "out") == {}
     assert not (job / "out" / ".parallelrun").exists()
+
+
+@pytest.mark.parametrize("how", ["interrupted", "interrupted twice", "killed"])
+def test_what_was_done_when_a_run_was_broken_off_is_not_lost(job: Path, how: str) -> None:
+    command = start(job, "--set", "entry_script=stuck.py")
+    deadline = time.monotonic() + 60
+    while not any(list(read_decisions(path)) for path in job.glob("out/.parallelrun/cluster/data/jobs/job_*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    _, said = start(job, "--output", "new", "--resume-from", "out").communicate(timeout=30)
+    assert "has not ended" in said
+    if how == "killed":
+        command.kill()
+    else:
+        command.send_signal(signal.SIGINT)
+        assert command.stderr is not None
+        while how == "interrupted twice" and "canceling" not in command.stderr.readline():
+            pass
+        if how == "interrupted twice":
+            command.send_signal(signal.SIGINT)
+    _, said = command.communicate(timeout=60)
+    assert command.returncode == (-signal.SIGKILL if how == "killed" else 130)
+    wait_until_gone(job / "out", within_s=30)
+    assert how == "killed" or f"--resume-from {job}/out\n" in said
+
+    code, _, told = run(job, "--output", "new", "--resume-from", "out")
+    assert code == 0, told
+    rows = (job / "new" / "words.txt").read_text().splitlines()
+    assert [row.removeprefix("first ")[:6] for row in rows] == [f"{number:02}.txt" for number in range(10)]
+    taken_over = sum(row.startswith("first") for row in rows) // 2
+    assert taken_over
+    assert f"5/5 mini-batches ({taken_over} taken over)" in "\n".join(told)
 
 
 def test_a_second_interrupt_ends_everything_at_once(job: Path) -> None:
