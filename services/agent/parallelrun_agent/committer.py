@@ -109,7 +109,7 @@ class Committer:
             for fd in closing:
                 os.close(fd)
                 self._lost_parts.discard(fd)
-            if self._stopped and not self._waiting:
+            if self._stopped and not self._waiting and not self._closing:
                 _abandon(journal)
                 return
 
