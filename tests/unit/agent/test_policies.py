@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parallelrun_agent.node.memory import OomWatch
@@ -58,12 +58,13 @@ def test_about_as_much_waits_as_the_horizon_says(run_s: float) -> None:
 
 
 @given(lease=st.floats(0.06, 3600), sent=seconds, later=st.floats(0, 7200))
+@example(lease=3600.0, sent=0.0, later=3590.0)
 def test_trust_ends_before_the_lease_can(lease: float, sent: float, later: float) -> None:
     trust = Trust(lease)
     assert not trust.holds(sent)
     trust.renewed(sent)
     if trust.holds(sent + later):
-        assert later < lease
+        assert later < lease * (1 - 1 / 50)  # a quick turn doesn't renew it in full
     assert not trust.holds(sent + lease)
     assert trust.holds(sent) or lease < 1e-9 * sent
 

@@ -2,7 +2,7 @@
 
 Redis ends a lease by its own clock, `lease` after the renewal *arrived*. The agent counts from the moment it *sent*
 the renewal and stops a margin earlier, so it has ended its workers before anybody else may start theirs, whatever
-the wall clocks say.
+the wall clocks say. The margin is never less than twice what a quick turn may leave the lease short by (`turn.lua`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ class Trust:
     """The trust window of one session."""
 
     def __init__(self, lease_s: float) -> None:
-        self._window = lease_s - min(1.0, lease_s * 0.2)
+        self._window = lease_s - max(min(1.0, 0.2 * lease_s), 0.04 * lease_s)
         self._until = float("-inf")
 
     def renewed(self, sent_at: float) -> None:
