@@ -174,6 +174,16 @@ def test_a_node_is_alive_while_it_beats_and_known_until_it_leaves(desk: Desk) ->
     assert desk.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b"]
 
 
+def test_a_node_that_has_been_lost_for_a_day_is_forgotten(desk: Desk) -> None:
+    for name in ("a", "b", "c"):
+        desk.registry.beat(node(name), lease_ms=60_000)
+    day_ago = (desk.registry.now() - 86_400) * 1000
+    desk.redis.zadd(keys.NODES_ALIVE, {"a": day_ago - 1, "b": day_ago + 600_000})
+    desk.registry.beat(node("c"), lease_ms=60_000)
+    assert [(info.node, alive) for info, alive in desk.registry.nodes()] == [("b", False), ("c", True)]
+    assert desk.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b", b"c"]
+
+
 def test_a_password_is_not_shown() -> None:
     from parallelrun_core.store.connection import without_password
 

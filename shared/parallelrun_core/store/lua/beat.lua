@@ -1,4 +1,5 @@
--- A node's heartbeat in the list of nodes; an empty description takes the node off the list.
+-- A node's heartbeat in the list of nodes; an empty description takes the node off the list. Who has not been heard of for
+-- a day will hardly come back under that name: containers have a new one each time.
 --
 -- KEYS  1 nodes  2 nodes:alive
 -- ARGV  1 node  2 description as JSON  3 lease, ms
@@ -9,6 +10,11 @@ if ARGV[2] == '' then
   return 0
 end
 local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for _, lost in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now - 86400000, 'LIMIT', 0, 1000)) do
+  redis.call('HDEL', KEYS[1], lost)
+  redis.call('ZREM', KEYS[2], lost)
+end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('ZADD', KEYS[2], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3], ARGV[1])
+redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1])
 return 1
