@@ -71,9 +71,10 @@ class NodeJob:
             changed=self._on_python,
         )
         self._plans = PlanMaker(folder, record, spec, settings, watch.gpus, python=self._python)
+        self._generation = folder.generation()
         self.machine = JobMachine(
             spec,
-            Recorder(settings.node, generation=folder.generation(), run_max_try=spec.run_max_try),
+            Recorder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
             limit=watch.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,
@@ -93,7 +94,7 @@ class NodeJob:
 
     @property
     def is_over(self) -> bool:
-        """There is nothing more to do: the node has left the job, or there is no such job any more."""
+        """There is nothing more to do: the node has left the job, or what it had joined is there no more."""
         return self.machine.left or self.machine.state is None
 
     # The session: a fresh one for each time that this node joins the job
@@ -101,7 +102,12 @@ class NodeJob:
     def _open_session(self) -> None:
         self.session = new_session(self._settings.node)
         self._queue = AgentQueue(
-            self._redis, self.job_id, session=self.session, node=self._settings.node, lease_ms=self._settings.lease_ms
+            self._redis,
+            self.job_id,
+            session=self.session,
+            node=self._settings.node,
+            lease_ms=self._settings.lease_ms,
+            generation=self._generation,
         )
         self._disk = DiskWatch(self.folder.parts, self.session, job_id=self.job_id)
         wake, self._wake_end = os.pipe()

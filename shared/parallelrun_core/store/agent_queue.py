@@ -65,7 +65,7 @@ class Turn(msgspec.Struct, frozen=True):
     """What a turn brought."""
 
     state: JobState | None
-    """The job's state; None when Redis knows no such job."""
+    """The job's state; None when Redis knows no such job, or only another generation of it."""
     lost: bool = False
     """This session has been given up; nothing that it holds is its own any more."""
     ready: int = 0
@@ -78,14 +78,16 @@ class Turn(msgspec.Struct, frozen=True):
 class AgentQueue:
     """One job's queue, as one agent session sees it. Not thread-safe. Raises redis-py's errors."""
 
-    def __init__(self, redis: Redis, job_id: str, *, session: str, node: str, lease_ms: int) -> None:
+    def __init__(
+        self, redis: Redis, job_id: str, *, session: str, node: str, lease_ms: int, generation: int = 0
+    ) -> None:
         self.job_id = job_id
         self._session = session
-        self._nonces = count(
-            secrets.randbits(48)
-        )  # no two lease calls have the same one, nor would two sessions of one name
+        # No two lease calls have the same one, nor would two sessions of one name.
+        self._nonces = count(secrets.randbits(48))
         self._node = node
         self._lease_ms = lease_ms
+        self._generation = generation
         keys = JobKeys(job_id)
         self._turn = QuickScript(redis, script(redis, "turn"))
         self._turn_keys = [
@@ -102,7 +104,7 @@ class AgentQueue:
         """
         args: list[Any] = [
             self._session, self._node, self._lease_ms, mode, want, f"{next(self._nonces):x}",
-            len(reports.decided), len(reports.retries), len(reports.returns),
+            self._generation, len(reports.decided), len(reports.retries), len(reports.returns),
         ]  # fmt: skip
         for report in reports.decided:
             args += report

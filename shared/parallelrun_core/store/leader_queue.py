@@ -145,7 +145,7 @@ class LeaderQueue:
         Raises:
             Fenced: another turn has begun.
         """
-        done, *rest = self._publish(keys=self._publish_keys, args=[self.term, first, *messages])
+        done, *rest = self._publish(keys=self._publish_keys, args=[self.term, self.generation, first, *messages])
         if rest[0] == b"fenced":
             raise Fenced(f"term {self.term} may not publish")
         if rest[0] == b"ended":

@@ -54,9 +54,19 @@ class Desk:
         else:
             self.redis.hset(self.keys.job, "state", state)
 
-    def agent(self, node: str = "node", lease_ms: int = LONG_MS) -> Session:
+    def agent(self, node: str = "node", lease_ms: int = LONG_MS, generation: int = 0) -> Session:
         session = new_session(node)
-        return Session(session, AgentQueue(self.redis, self.job_id, session=session, node=node, lease_ms=lease_ms))
+        queue = AgentQueue(
+            self.redis, self.job_id, session=session, node=node, lease_ms=lease_ms, generation=generation
+        )
+        return Session(session, queue)
+
+    def reopen(self) -> None:
+        """The user lets the job go on, which has ended, and the leader puts it all up anew."""
+        self.registry.retire(self.job_id)
+        self.registry.reopen(self.job_id, submitted=1.0)
+        self.force(JobState.PROCESSING)
+        self.leader.generation += 1
 
     def publish(self, count: int) -> Published:
         first = self.leader.checkpoint()

@@ -231,6 +231,24 @@ def test_reports_are_split_without_losing_or_repeating_any() -> None:
 # Sessions
 
 
+@pytest.mark.parametrize("mode", ["join", "stay", "leave"])
+def test_who_works_for_an_earlier_generation_is_told_that_it_is_gone_and_changes_nothing(
+    desk: Desk, mode: Mode
+) -> None:
+    """What it would commit could not be decided: the leader takes it for late."""
+    desk.publish(2)
+    agent = desk.agent()
+    held = agent.lease(1)
+    desk.force(JobState.FAILED)
+    desk.reopen()
+    desk.publish(2)
+    before = desk.everything()
+    turn = agent.queue.turn(mode, decided(held), 1)
+    assert (turn.state, turn.deliveries) == (None, ())
+    assert desk.everything() == before
+    assert [each.mini_batch for each in desk.agent(generation=1).lease(2)] == [0, 1]
+
+
 @pytest.mark.parametrize("mode", ["stay", "leave"])
 def test_a_session_that_never_joined_or_was_given_up_is_told_so_and_changes_nothing(desk: Desk, mode: Mode) -> None:
     desk.publish(2)

@@ -15,7 +15,7 @@ from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.watch import Watch
 from parallelrun_core import codestore
-from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store
+from parallelrun_core.jobfolder import JobFolder, JobRecord, Reopening, code_store
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.spec import JobSpec
@@ -52,7 +52,14 @@ class Node:
         settings = AgentSettings(
             root=root, work_dir=root / "work", node="node", slots=slots, lease_seconds=600, sync=False
         )
-        self.job = NodeJob(redis, folder, settings, watch)
+        self._parts = (redis, folder, settings, watch)
+        self.job = NodeJob(*self._parts)
+        self.job.turn(time.monotonic())
+
+    def join(self) -> None:
+        """The agent has seen that it is over, and that there is work."""
+        self.job.close()
+        self.job = NodeJob(*self._parts)
         self.job.turn(time.monotonic())
 
     def publish(self, *names: str) -> None:
@@ -234,6 +241,20 @@ def test_a_session_that_was_given_up_while_the_job_ends_leaves_once(node: Callab
     cluster.desk.redis.delete(cluster.desk.keys.sessions)
     cluster.until(lambda: cluster.job.machine.left, "it leaves")
     assert list(cluster.desk.leader.sessions()) == []
+
+
+def test_a_node_that_was_away_while_its_job_failed_and_was_retried_joins_it_afresh(node: Callable[..., Node]) -> None:
+    cluster = node("def run(items): return items")
+    cluster.publish("a")
+    cluster.decided(1)
+    folder, desk = cluster.job.folder, cluster.desk
+    desk.force(JobState.FAILED)
+    folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
+    desk.reopen()
+    cluster.publish("a")
+    cluster.until(lambda: cluster.job.is_over, "it is over with what it had joined")
+    cluster.join()
+    assert cluster.decided(1)[0].generation == 1
 
 
 def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], tmp_path: Path) -> None:

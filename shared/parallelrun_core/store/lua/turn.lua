@@ -2,16 +2,18 @@
 --
 -- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins
 -- ARGV  1 session  2 node  3 lease, ms  4 mode: join | stay | leave  5 how many to lease  6 nonce
---       7 number of decided  8 number of retries  9 number of returns, then
+--       7 generation  8 number of decided  9 number of retries  10 number of returns, then
 --         decided: id, token, record      the mini-batch is done or has failed for good
 --         retries: id, token, record      the try failed, another shall follow: charged
 --         returns: id, token              never started: goes back uncharged
 -- Answer {state, ready left, refused reports, [id, token, tries, lost, message]...}, or {'lost', state} when the session
--- has been given up: its mini-batches belong to others now, and nothing of this turn was done.
+-- has been given up: its mini-batches belong to others now, and nothing of this turn was done. {'gone'} when there is no
+-- such job, or the agent takes it for one of another generation: what it would commit could not be decided.
 
 local session, node, mode = ARGV[1], ARGV[2], ARGV[4]
-local state = redis.call('HGET', KEYS[1], 'state')
-if not state then return {'gone'} end
+local job = redis.call('HMGET', KEYS[1], 'state', 'generation')
+local state = job[1]
+if not state or (job[2] and job[2] ~= ARGV[7]) then return {'gone'} end
 
 local time = redis.call('TIME')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
@@ -20,7 +22,7 @@ if mode ~= 'join' and not ended then return {'lost', state} end
 -- Quick turns need not write each time: agents stop trusting a lease long before its last fiftieth.
 if not ended or ended + ARGV[3] / 50 < ends then redis.call('ZADD', KEYS[7], ends, session) end
 
-local at = 10
+local at = 11
 local refused = 0
 
 -- Most jobs have none of these. A mini-batch may have been given out a second time (speculate.lua): its first delivery is
@@ -73,7 +75,7 @@ local function report(records)
   end
 end
 
-local decided, records = take(tonumber(ARGV[7]), 3)
+local decided, records = take(tonumber(ARGV[8]), 3)
 if #decided > 0 then
   redis.call('HDEL', KEYS[4], unpack(decided))
   redis.call('HDEL', KEYS[3], unpack(decided))
@@ -86,7 +88,7 @@ if #decided > 0 then
 end
 
 local retries, tokens
-retries, records, tokens = take(tonumber(ARGV[8]), 3)
+retries, records, tokens = take(tonumber(ARGV[9]), 3)
 for i, id in ipairs(retries) do
   redis.call('HINCRBY', KEYS[5], id, 1)
   if release(id, tokens[i]) then redis.call('LPUSH', KEYS[2], id) end
@@ -94,7 +96,7 @@ end
 report(records)
 
 local returns
-returns, records, tokens = take(tonumber(ARGV[9]), 2)
+returns, records, tokens = take(tonumber(ARGV[10]), 2)
 for i = #returns, 1, -1 do
   if release(returns[i], tokens[i]) then redis.call('LPUSH', KEYS[2], returns[i]) end
 end
