@@ -9,7 +9,7 @@ import pytest
 
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Mode, Reports
-from tests.integration.queue.desk import Desk, decided, message, retried, returned
+from tests.integration.queue.desk import Desk, Session, decided, message, retried, returned
 
 pytestmark = pytest.mark.integration
 
@@ -428,6 +428,72 @@ def test_of_two_deliveries_the_first_to_commit_decides(desk: Desk) -> None:
     assert slow.queue.turn("stay", decided(first), 0).refused == 1
     assert [each.token for each in desk.outcomes()] == [second[0].token]
     assert desk.leases() == {}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("report", [retried, returned])
+def test_when_both_deliveries_come_to_nothing_in_one_turn_the_mini_batch_is_given_out_anew(
+    desk: Desk, report: Report, swapped: bool
+) -> None:
+    desk.publish(1)
+    agent = desk.agent()
+    both = twins(desk, agent)
+    assert agent.queue.turn("stay", report(both[::-1] if swapped else both), 0).refused == 0
+    assert (desk.leases(), desk.redis.exists(desk.keys.twins)) == ({}, 0)
+    assert desk.ready() == [0]
+    tries = len(both) if report is retried else 0  # a run() that failed is a try, whichever delivery it was for
+    assert desk.charged()["tries"].get(0, 0) == len(desk.outcomes()) == tries
+
+
+@pytest.mark.parametrize("done", [0, 1])
+@pytest.mark.parametrize("report", [retried, returned])
+def test_of_two_deliveries_in_one_turn_the_one_that_is_done_decides(desk: Desk, report: Report, done: int) -> None:
+    desk.publish(1)
+    agent = desk.agent()
+    both = twins(desk, agent)
+    other = report([both[1 - done]])
+    reports = Reports(decided([both[done]]).decided, other.retries, other.returns)
+    assert agent.queue.turn("stay", reports, 0).refused == 1
+    assert [each.token for each in desk.outcomes()] == [both[done].token]
+    assert (desk.leases(), desk.redis.exists(desk.keys.twins), desk.ready()) == ({}, 0, [])
+
+
+def test_of_two_deliveries_that_are_done_in_one_turn_one_counts(desk: Desk) -> None:
+    desk.publish(1)
+    agent = desk.agent()
+    both = twins(desk, agent)
+    assert agent.queue.turn("stay", decided(both), 0).refused == 1
+    assert [each.token for each in desk.outcomes()] == [both[0].token]
+    assert (desk.leases(), desk.redis.exists(desk.keys.twins), desk.ready()) == ({}, 0, [])
+
+
+def test_a_first_delivery_that_its_session_no_longer_holds_is_forgotten(desk: Desk) -> None:
+    """Otherwise the mini-batch would be thought to be with it as soon as the second delivery has come to nothing."""
+    desk.publish(2)
+    slow, quick = desk.agent("slow"), desk.agent("quick")
+    first, other = slow.lease(2)
+    assert desk.leader.speculate([(first.mini_batch, first.token), (other.mini_batch, other.token)]) == 2
+    second = quick.lease(2)
+    assert slow.queue.reassert([other.token]) == 0
+    assert desk.redis.hkeys(desk.keys.twins) == [b"1"]
+    slow.queue.turn("leave", Reports(), 0)
+    quick.queue.turn("stay", retried(second), 0)
+    assert (desk.leases(), sorted(desk.ready())) == ({}, [0, 1])
+
+
+def test_a_session_that_leaves_with_both_deliveries_leaves_neither_behind(desk: Desk) -> None:
+    desk.publish(1)
+    agent = desk.agent()
+    twins(desk, agent)
+    agent.queue.turn("leave", Reports(), 0)
+    assert (desk.leases(), desk.redis.exists(desk.keys.twins), desk.ready()) == ({}, 0, [0])
+
+
+def twins(desk: Desk, agent: Session) -> list[Delivery]:
+    """Both deliveries of a straggler, which one session holds."""
+    (first,) = agent.lease(1)
+    assert desk.leader.speculate([(first.mini_batch, first.token)]) == 1
+    return [first, *agent.lease(1)]
 
 
 def test_an_answer_that_never_came_costs_no_mini_batch_once_the_agent_has_said_what_it_holds(desk: Desk) -> None:

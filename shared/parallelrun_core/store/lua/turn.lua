@@ -46,8 +46,9 @@ local function release(id, token)
   return true
 end
 
--- Takes `count` reports of `width` arguments; answers those whose lease is still theirs, with their tokens.
-local function take(count, width)
+-- Takes `count` reports of `width` arguments; answers those whose lease is still theirs, with their tokens. Both deliveries
+-- of a mini-batch may be reported in one turn: one of them `decides`, but each has a lease to be released.
+local function take(count, width, decides)
   local ids, reports = {}, {}
   if count == 0 then return ids, reports, {} end
   for i = 0, count - 1 do ids[#ids + 1] = ARGV[at + i * width] end
@@ -56,8 +57,9 @@ local function take(count, width)
   for i, held in ipairs(tokens) do
     local base = at + (i - 1) * width
     local token = ARGV[base + 1]
-    if state == 'processing' and (held == token or twin(ARGV[base]) == token) and not seen[ARGV[base]] then
-      seen[ARGV[base]] = true
+    local counts_once = decides and ARGV[base] or token
+    if state == 'processing' and (held == token or twin(ARGV[base]) == token) and not seen[counts_once] then
+      seen[counts_once] = true
       mine[#mine + 1] = ARGV[base]
       held_by[#mine] = token
       reports[#reports + 1] = ARGV[base + 2]
@@ -75,7 +77,7 @@ local function report(records)
   end
 end
 
-local decided, records = take(tonumber(ARGV[8]), 3)
+local decided, records = take(tonumber(ARGV[8]), 3, true)
 if #decided > 0 then
   redis.call('HDEL', KEYS[4], unpack(decided))
   redis.call('HDEL', KEYS[3], unpack(decided))
@@ -104,8 +106,12 @@ end
 local answer = {state, 0, refused}
 if mode == 'leave' then
   local prefix = session .. '/'
+  local twins = have_twins and redis.call('HGETALL', KEYS[10]) or {}
+  for i = 1, #twins, 2 do -- what it still held and didn't report: first deliveries, whose second one goes on alone
+    if twins[i + 1]:sub(1, #prefix) == prefix then redis.call('HDEL', KEYS[10], twins[i]) end
+  end
   local leases = redis.call('HGETALL', KEYS[4])
-  for i = 1, #leases, 2 do -- what it still held and didn't report
+  for i = 1, #leases, 2 do
     if leases[i + 1]:sub(1, #prefix) == prefix and release(leases[i], leases[i + 1]) then
       redis.call('LPUSH', KEYS[2], leases[i])
     end
