@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 from unittest.mock import ANY
 
+import msgspec
 import pytest
 
 from parallelrun_agent.policy.commands import (
@@ -268,6 +269,51 @@ def test_a_slow_head_gives_what_waits_behind_it_to_others() -> None:
     node.taken_back(worker, [2, 3], 100.2)
     assert node.desk.reports.returns == [(2, "s/2"), (3, "s/3")]
     assert len(worker.line) == 1
+
+
+def begun(of: JobMachine) -> list[int]:
+    """The mini-batches that were handed to a worker just now."""
+    return [command.entry.delivery.mini_batch for command in take(of, Deliver)]
+
+
+def lease(node: JobMachine, now: float, *deliveries: Delivery, ready: int = 0) -> None:
+    """A turn that brings these, and says that there are more."""
+    turn = node.next_turn(now)
+    assert turn is not None
+    assert turn.want >= len(deliveries)
+    node.answered_turn(turn, Turn(JobState.PROCESSING, ready=ready, deliveries=deliveries), sent_at=now, now=now)
+
+
+def test_a_retry_that_waits_for_a_slow_head_goes_to_others_and_is_not_leased_again_meanwhile() -> None:
+    node, worker = at_work(1)
+    node.ready = 1
+    retry = Delivery(2, "s/2", 1, 0, b"")
+    lease(node, 100.01, retry)
+    node.check_time(100.05)
+    assert not node.desk.reports, "the head may still be quick"
+    node.check_time(100.2)
+    assert begun(node) == []
+    assert node.desk.reports.returns == [(2, "s/2")]
+    lease(node, 100.3, ready=1)
+    assert node.next_turn(100.31) is None
+    node.answered(worker, 1, Answer(run_s=0.3), 100.32)
+    node.heard(worker, 100.32)
+    lease(node, 100.33, msgspec.structs.replace(retry, token="s/3"))
+    assert begun(node) == [2]
+
+
+def test_a_retry_is_begun_soon_however_much_else_is_there() -> None:
+    node, worker = at_work(1, 2)
+    node.ready = 1000
+    lease(node, 100.001, Delivery(3, "s/3", 1, 0, b""), *(Delivery(n, f"s/{n}", 0, 0, b"") for n in (4, 5)), ready=1000)
+    for number in (1, 2):
+        assert begun(node) == []
+        node.answered(worker, number, Answer(run_s=0.001), 100.001 + 0.001 * number)
+        node.heard(worker, 100.001 + 0.001 * number)
+    assert begun(node) == [3]
+    node.answered(worker, 3, Answer(run_s=0.001), 100.004)
+    node.heard(worker, 100.004)
+    assert begun(node) == [4, 5]
 
 
 def test_a_job_that_succeeded_lets_its_workers_shut_down_and_asks_who_hangs() -> None:

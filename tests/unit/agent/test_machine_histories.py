@@ -19,6 +19,7 @@ from parallelrun_agent.policy.commands import (
     TellInitFailure,
     TellStacks,
 )
+from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_agent.policy.machine import NextTurn
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import Worker
@@ -149,6 +150,8 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.check_time(self.now)
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
         self.obey()
+        heads = [worker.line.running_s(self.now) for worker in self.machine.staff.able()]
+        assert not self.machine.desk.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
             self.turn_if_due(0.0, 1)
 

@@ -46,7 +46,10 @@ class Desk:
             self.backlog.append(InHand(delivery))
 
     def hand_out(self, able: list[Worker], depth: int, now: float) -> Iterator[tuple[Worker, InHand]]:
-        """Put the backlog into the shortest lines, `depth` long at most; what has no room stays."""
+        """Put the backlog into the shortest lines, `depth` long at most; what has no room stays.
+
+        For what needs a line of its own the shortest one gets nothing more until it is empty.
+        """
         rooms = [(-room, place) for place, worker in enumerate(able) if (room := worker.line.room(depth, now))]
         heapq.heapify(rooms)
         waiting: list[InHand] = []
@@ -57,6 +60,7 @@ class Desk:
             if entry.delivery.is_suspect:
                 if worker.line:
                     waiting.append(entry)
+                    heapq.heappop(rooms)
                     continue
                 room = -1  # nothing may stand behind it
             worker.line.push(entry, now)

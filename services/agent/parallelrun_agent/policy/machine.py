@@ -157,12 +157,13 @@ class JobMachine:
             most = max(most, room)
             if not room:
                 latest = max(latest, worker.line.head_since)
-        if most < (depth + 1) // 2:
+        waiting = len(self.desk.backlog)
+        if most - waiting < (depth + 1) // 2:
             return 0
         if self._look_ahead.is_brief and latest + TURN_S > now:
             self.gather_until = latest + TURN_S
             return 0
-        return max(0, wanted - len(self.desk.backlog))
+        return wanted - waiting
 
     @property
     def _is_open(self) -> bool:
@@ -314,12 +315,14 @@ class JobMachine:
         return [worker for worker in self.staff.workers if self.staff.hangs(worker, now)]
 
     def check_time(self, now: float) -> None:
-        """Enforce the lease, the run timeout and the end of the job; take back what waits behind a slow head."""
+        """Enforce the lease, the run timeout and the end of the job; let others have what waits for a slow head."""
         fenced = failpoints.enabled("commit.fence") and failpoints.enabled("lease.trust")
         if self.joined and not self._trust.holds(now) and fenced:
             self._abandon("lease_expired")
             return
         self.staff.check_time(now)
+        if self.desk.backlog and self.staff.is_held_up(now):
+            self.desk.give_back_backlog(now)
         if now > self._end_by:
             self.staff.kill_all("drained")
 

@@ -49,6 +49,10 @@ class Staff:
         """Those that can be given something."""
         return [worker for worker in self.workers if worker.ready and not worker.ending]
 
+    def is_held_up(self, now: float) -> bool:
+        """Nobody will soon be free: all who can be given something have a head that is unexpectedly slow."""
+        return all(worker.line.running_s(now) > SLOW_HEAD_S for worker in self.able())
+
     def idle(self) -> Worker | None:
         """One that has nothing to do."""
         return next((worker for worker in self.able() if not worker.line), None)
