@@ -142,6 +142,26 @@ def test_resume_does_what_was_never_decided() -> None:
         assert len(runs.read_text().split()) == 100 - len(done)
 
 
+def test_a_concatenation_that_always_dies_fails_the_job_which_is_resumed_when_it_would_not() -> None:
+    with Cluster(failpoints="concatenate.before_sync=kill") as cluster:
+        runs = cluster.home / "runs"
+        variables = {"SWITCH": str(cluster.home / "nowhere"), "RUNS": str(runs)}
+        job = cluster.submit(PICKY, inputs=cluster.files(100), mini_batch_size=100, environment_variables=variables)
+        first = cluster.result(job)
+        assert first.state is JobState.FAILED
+        assert first.failure is not None
+        assert (first.failure.code, first.output) == ("CONCATENATION_FAILED", "")
+        assert "died 5 times" in first.failure.summary
+        cluster.kill("concatenator")
+        cluster.environments["concatenator"] = {"PARALLELRUN_FAILPOINTS": ""}
+        cluster.start("concatenator")
+        reopen(cluster, job, retry_failed=True)
+        again = cluster.result(job)
+        assert again.state is JobState.COMPLETED
+        assert len(cluster.output(again)) == 100
+        assert len(runs.read_text().splitlines()) == 1
+
+
 def test_a_cancelled_job_is_resumed_although_redis_has_lost_it() -> None:
     with Cluster() as cluster:
         job, switch, _ = submit(cluster, mini_batch_size=1)

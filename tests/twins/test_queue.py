@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from parallelrun_concatenator.concatenate import SETTINGS, Concatenation
+from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_master.finishing import Finishing
+from tests.integration.queue import test_concatenating as concatenating
+from tests.integration.queue import test_leader as leader
 from tests.integration.queue import test_leading as leading
 from tests.integration.queue import test_model as model
 from tests.integration.queue import test_turn as turn
 from tests.integration.queue.desk import LONG_MS, Desk, decided
-from tests.twins.sabotage import altered, always, damage, without
+from tests.twins.sabotage import altered, always, damage, nothing, without
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -70,6 +77,29 @@ def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.Monke
     monkeypatch.setattr(leading, "PATIENCE_S", 0.3)
     with damage():
         leading.test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis)
+
+
+def test_an_end_that_leaves_committed_results_unread_is_found(
+    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Finishing, "_read_rest", nothing)
+    with damage():
+        leader.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
+            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
+        )
+
+
+def test_a_late_concatenation_that_replaces_the_output_is_found(
+    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ConcatenatorSettings(redis_url=redis_url, root=tmp_path)
+    monkeypatch.setenv(SETTINGS, settings.model_dump_json())
+    monkeypatch.setattr(signal, "signal", nothing)
+    monkeypatch.setattr(Concatenation, "_check_still_wanted", nothing)
+    with damage():
+        concatenating.test_one_that_was_paused_and_wakes_too_late_replaces_no_output(
+            concatenating.Job(redis, tmp_path), JobState.FINALIZING, monkeypatch
+        )
 
 
 def test_an_agent_that_does_not_say_what_it_holds_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import msgspec
 
@@ -14,12 +17,19 @@ from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.disktrouble import is_disk_trouble
-from parallelrun_core.errors import NotFound, ParallelRunError
+from parallelrun_core.errors import Fenced, ParallelRunError
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
-from parallelrun_core.store.leader_queue import Concatenated, LeaderQueue, report_concatenated
+from parallelrun_core.store.leader_queue import (
+    Concatenated,
+    LeaderQueue,
+    begin_concatenating,
+    end_concatenating,
+    go_on_concatenating,
+    report_concatenated,
+)
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.telemetry import logger
 
@@ -29,60 +39,147 @@ if TYPE_CHECKING:
 SETTINGS = "_PARALLELRUN_CONCATENATOR_SETTINGS"
 """Variable in which the supervisor leaves its settings for the processes that RQ forks."""
 _SHOW_EVERY_S = 0.5
-_TELL_WITHIN_S = 60.0
+_BEAT_S = 1.0
+_TTL_MS = 5000
+_PATIENCE_S = 60.0
+
+Answer = TypeVar("Answer")
+
+
+class _Stopped(BaseException):
+    """The service was told to stop."""
 
 
 def concatenate(job_id: str) -> None:
     """Put the output of a job together, if it is finalizing. Safe to run twice, also at the same time."""
     die_with_parent_if_told()
     settings = ConcatenatorSettings.model_validate_json(os.environ[SETTINGS])
-    redis = connect(settings.redis_url)
-    registry = Registry(redis)
-    queue = LeaderQueue(redis, job_id)
-    log = logger(job_id=job_id)
-    if registry.state(job_id) is not JobState.FINALIZING:
-        log.info("nothing_to_concatenate")
-        return
-    folder = JobFolder(settings.root, job_id)
-    progress = registry.status(job_id).progress
-    shown_at = 0.0
-
-    def show(length: int) -> None:
-        nonlocal shown_at
-        now = time.monotonic()
-        if now >= shown_at + _SHOW_EVERY_S:
-            shown_at = now
-            progress.bytes_concatenated = length
-            text = msgspec.json.encode(progress)
-            with suppress(*CONNECTION_ERRORS):  # this is for those who watch; the work goes on without them
-                queue.show({"progress": text}, event=("progress", text))
-
-    began = time.monotonic()
+    signal.signal(signal.SIGTERM, _stop)
     try:
+        Concatenation(connect(settings.redis_url), JobFolder(settings.root, job_id)).run()
+    except CONNECTION_ERRORS as error:
+        logger(job_id=job_id).warning("redis_away", error=str(error))  # the leader asks again
+    except _Stopped:
+        pass  # so it does, before the work had begun or when it was done
+
+
+def _stop(*_: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Stopped
+
+
+class Concatenation:
+    """One attempt to put the output of a job together.
+
+    Raises one of `CONNECTION_ERRORS` when Redis is away for long, or at the beginning.
+    """
+
+    def __init__(self, redis: Redis, folder: JobFolder) -> None:
+        self._redis = redis
+        self._folder = folder
+        self._generation = folder.generation()
+        self._registry = Registry(redis)
+        self._log = logger(job_id=folder.job_id)
+
+    def run(self) -> None:
+        """Make the output and tell the leader of it, or of what is in the way."""
+        job_id = self._folder.job_id
+        if self._registry.state(job_id) is not JobState.FINALIZING:
+            self._log.info("nothing_to_concatenate")
+        elif not begin_concatenating(self._redis, job_id, ttl_ms=_TTL_MS):
+            self._log.info("already_concatenating")
+        else:
+            with self._shown_as_alive():
+                self._conclude()
+
+    @contextmanager
+    def _shown_as_alive(self) -> Iterator[None]:
+        """However long a step takes that shows no progress, nobody shall think that this process has died."""
+        job_id, ended = self._folder.job_id, threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(_BEAT_S):
+                with suppress(*CONNECTION_ERRORS):
+                    go_on_concatenating(self._redis, job_id, ttl_ms=_TTL_MS)
+
+        beating = threading.Thread(target=beat, daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            beating.join()
+            with suppress(*CONNECTION_ERRORS):
+                end_concatenating(self._redis, job_id)
+
+    def _conclude(self) -> None:
+        try:
+            made = self._make()
+        except _Stopped:
+            self._log.info("concatenation_stopped")
+            with suppress(*CONNECTION_ERRORS):
+                report_concatenated(self._redis, self._folder.job_id, _POSTPONED)
+            return
+        except Fenced as error:
+            self._log.warning("fenced", reason=str(error))
+            return
+        except Exception as error:
+            made = self._trouble(error)
+        _patiently(lambda: report_concatenated(self._redis, self._folder.job_id, made))
+
+    def _trouble(self, error: Exception) -> Concatenated:
+        if isinstance(error, OSError) and is_disk_trouble(error):
+            self._log.warning("disk_full", error=str(error))
+            return _POSTPONED
+        if isinstance(error, OSError | ParallelRunError):
+            self._log.error("concatenation_failed", error=str(error))
+            return Concatenated("", 0, "", problem=f"The output can't be put together: {error}")
+        self._log.exception("concatenation_crashed")
+        return Concatenated("", 0, "", problem=f"The output can't be put together: {type(error).__name__}: {error}")
+
+    def _make(self) -> Concatenated:
+        job_id, folder = self._folder.job_id, self._folder
+        queue = LeaderQueue(self._redis, job_id)
+        progress = self._registry.status(job_id).progress
+        shown_at = 0.0
+
+        def show(length: int) -> None:
+            nonlocal shown_at
+            now = time.monotonic()
+            if now >= shown_at + _SHOW_EVERY_S:
+                shown_at = now
+                progress.bytes_concatenated = length
+                text = msgspec.json.encode(progress)
+                with suppress(*CONNECTION_ERRORS):  # this is for those who watch; the work goes on without them
+                    queue.show({"progress": text}, event=("progress", text))
+
+        began = time.monotonic()
         spec = folder.record().job_spec()
         target = folder.output_file(spec)
         table = SegmentTable(folder.path)
         progress.bytes_to_concatenate = table.bytes
         assembler, notes = assembler_of(spec, target, table, folder.parts)
-        merged = merge(table.in_order(), folder.parts, target, show, assembler)
-        made = Concatenated(str(target), merged.length, merged.sha256, notes=notes)
-        log.info("concatenated", segments=len(table), bytes=merged.length, seconds=round(time.monotonic() - began, 3))
-    except (OSError, ParallelRunError, NotFound) as error:
-        if isinstance(error, OSError) and is_disk_trouble(error):
-            log.warning("disk_full", error=str(error))
-            raise  # RQ sees this one fail, and the leader asks again after a while
-        log.error("concatenation_failed", error=str(error))
-        made = Concatenated("", 0, "", problem=f"The output can't be put together: {error}")
-    _tell(redis, job_id, made)
+        merged = merge(table.in_order(), folder.parts, target, show, assembler, before_rename=self._check_still_wanted)
+        seconds = round(time.monotonic() - began, 3)
+        self._log.info("concatenated", segments=len(table), bytes=merged.length, seconds=seconds)
+        return Concatenated(str(target), merged.length, merged.sha256, notes=notes)
+
+    def _check_still_wanted(self) -> None:
+        """A process that was paused may come to its end when another has made the output, or a later one, long ago."""
+        state = _patiently(lambda: self._registry.state(self._folder.job_id))
+        if state is not JobState.FINALIZING or self._folder.generation() != self._generation:
+            raise Fenced("the job doesn't wait for this output any more")
 
 
-def _tell(redis: Redis, job_id: str, made: Concatenated) -> None:
-    """Tell the leader, also when Redis is away just now: a large output should not be made twice for that."""
-    until = time.monotonic() + _TELL_WITHIN_S
+_POSTPONED = Concatenated("", 0, "", is_postponed=True)
+
+
+def _patiently(ask: Callable[[], Answer]) -> Answer:
+    """What Redis answers, also when it is away just now: a large output should not be made twice for that."""
+    until = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            report_concatenated(redis, job_id, made)
-            return
+            return ask()
         except CONNECTION_ERRORS:
             if time.monotonic() > until:
                 raise

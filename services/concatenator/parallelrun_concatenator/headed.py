@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import struct
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +18,7 @@ from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
 
 _LENGTH = struct.Struct("<I")
+csv.field_size_limit(sys.maxsize)  # a cell may be as long as a script makes it
 
 Column = tuple[str, int]
 """A name, and how many columns of that name come before in the same header."""

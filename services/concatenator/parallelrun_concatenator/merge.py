@@ -36,11 +36,16 @@ def merge(
     target: Path,
     progress: Callable[[int], None],
     assembler: Assembler | None = None,
+    *,
+    before_rename: Callable[[], object] = lambda: None,
 ) -> Merged:
     """Make `target` of the segments; lines are put one behind the other.
 
     The file is built beside the target and renamed when it is synced, so a reader sees the whole output or none.
     Running it again gives the same bytes.
+
+    Args:
+        before_rename: called when all is durable; what it raises keeps the output from being published.
 
     Raises:
         CorruptLog: the rows of a segment are not what was committed.
@@ -54,6 +59,7 @@ def merge(
             (assembler or OneBehindTheOther()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")
             merged = output.finish()
+        before_rename()
         failpoints.reach("concatenate.before_rename")
         os.rename(beside, target)
         failpoints.reach("concatenate.after_rename")

@@ -11,15 +11,21 @@ from parallelrun_core import failpoints
 from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.manifest import read_closing
 from parallelrun_core.states import JobState
-from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_failed
+from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_failed, concatenation_waits
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.leader_queue import Concatenated
+from parallelrun_core.store.leader_queue import Concatenated, News, end_concatenating
 from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.term import Term
 
 _LEAVE_S = 45.0
 _AGAIN_S = 15.0
+_GONE_S = 5.0
+_MAX_CRASHES = 5
+_CRASHES = (
+    f"The process that puts the output together died {_MAX_CRASHES} times before it was through; perhaps it needs more "
+    "memory than there is. The rows are kept: resume the job when that is mended."
+)
 _FIRST_PAUSE_S = 0.25
 _LOOK_MS = 100
 
@@ -29,22 +35,30 @@ class Finishing:
 
     def __init__(self, term: Term) -> None:
         self._term = term
-        self._made: Concatenated | None = None  # asked for by a leader before this one
+        self._made: Concatenated | None = None
+        """What a concatenator has told, perhaps because a leader before this one had asked for it."""
+        self._is_postponed = False
+        """A concatenator has told that it can't make the output now."""
 
     def finalize(self) -> JobResult | None:
         """Let the workers shut down, then have the output put together; returns the result unless interrupted."""
         term = self._term
         failpoints.reach("finish.finalizing")
         term.reports.say("All mini-batches are decided; workers shut down.")
-        self._read_rest()
+        with suppress(*CONNECTION_ERRORS):
+            self._read_rest()
         self._wait_for_agents()
-        self._read_rest()  # what workers said last, for the reports: how long shutdown() took
+        with suppress(*CONNECTION_ERRORS):
+            self._read_rest()  # what workers said last, for the reports: how long shutdown() took
         if term.state() is not JobState.FINALIZING:
             return None  # Redis has forgotten that far back
         made: Concatenated | None = Concatenated("", 0, "")
         if term.spec.writes_rows and not term.resigning:
             term.reports.say("Concatenation begins.")
-            made = self._made or self._concatenate()
+            made = self._concatenate()
+            if made is not None:
+                progress = term.ledger.progress
+                progress.bytes_concatenated = progress.bytes_to_concatenate = made.length
         if made is None:
             return None
         if made.problem:
@@ -55,6 +69,7 @@ class Finishing:
     def conclude(self, state: JobState, made: Concatenated | None = None) -> JobResult:
         """Record how the job ended: first in the folder, then on Redis."""
         term, ledger = self._term, self._term.ledger
+        self._read_rest()  # Redis has accepted it, so it isn't run again when the job is resumed
         ledger.settle(time.monotonic(), at_once=True)
         status = term.registry.status(term.job_id)
         ledger.progress.running = ledger.progress.preparing = 0
@@ -98,15 +113,21 @@ class Finishing:
         term.log.info("job_ended", state=result.state)
 
     def _read_rest(self) -> None:
-        """Have the reports hear of what the stream still holds: all may be decided, and not all of it reported.
+        """Enter what the stream still holds: it may be behind what ended the job, or decided and not reported.
 
-        A leader that died had perhaps written decisions that it had not come to report.
+        Raises one of `CONNECTION_ERRORS` when Redis is away.
         """
         ledger = self._term.ledger
-        with suppress(*CONNECTION_ERRORS):
-            while news := ledger.read(block_ms=None):
-                ledger.enter([outcome for entry in news for outcome in entry.outcomes])
-                self._made = next((each.concatenated for each in news if each.concatenated is not None), self._made)
+        while news := ledger.read(block_ms=None):
+            ledger.enter([outcome for entry in news for outcome in entry.outcomes])
+            self._hear(news)
+
+    def _hear(self, news: list[News]) -> None:
+        for told in (entry.concatenated for entry in news if entry.concatenated is not None):
+            if told.is_postponed:
+                self._is_postponed = True
+            else:
+                self._made = self._made or told
 
     def _show_end(self, end: JobState) -> None:
         """Let Redis have the recorded state: a leader may have died before, Redis may have forgotten it since."""
@@ -128,43 +149,44 @@ class Finishing:
                 if self._term.state() is JobState.PROCESSING:
                     return  # Redis has forgotten that they were to leave
 
-    def _read(self) -> Concatenated | None:
+    def _read(self) -> None:
         """Wait for news. Nothing can be decided any more; what still comes is about workers and the output."""
-        news = self._term.ledger.read(block_ms=_LOOK_MS)
+        self._hear(self._term.ledger.read(block_ms=_LOOK_MS))
         if self._term.tick(time.monotonic()):
             self._term.queue.reap(max_lost=self._term.spec.lost_leases, max_lease_ms=self._term.settings.lease_ms)
-        return next((entry.concatenated for entry in news if entry.concatenated is not None), None)
 
     def _concatenate(self) -> Concatenated | None:
         """Ask a concatenator for the output, and another one when it dies; None when interrupted."""
         term = self._term
-        ask_at, asked, last, attempt, pause_s = 0.0, 0, -1, "", _FIRST_PAUSE_S
-        while not term.resigning:
+        ask_at, asked, attempt, pause_s = 0.0, 0, "", _FIRST_PAUSE_S
+        while self._made is None and not term.resigning:
             try:
                 now = time.monotonic()
                 status = term.registry.status(term.job_id)
                 if status.state is not JobState.FINALIZING:
                     return None
                 term.reports.look_at_concatenation(status.progress, now)
-                if asked and status.progress.bytes_concatenated != last:
-                    last, ask_at = status.progress.bytes_concatenated, now + _AGAIN_S
-                if concatenation_failed(term.redis, term.job_id, attempt=attempt):
-                    # It was killed, or the disk is full: that may last.
-                    attempt, ask_at = "", now + pause_s
+                died = concatenation_failed(term.redis, term.job_id, attempt=attempt)
+                if died and term.queue.count_crash("concatenation_crashes") >= _MAX_CRASHES:
+                    return Concatenated("", 0, "", problem=_CRASHES)
+                if died:
+                    end_concatenating(term.redis, term.job_id)
+                elif term.queue.is_concatenating():
+                    ask_at = max(ask_at, now + _GONE_S)
+                if died or self._is_postponed:
+                    attempt, ask_at, self._is_postponed = "", now + pause_s, False  # what is short may stay so
                     pause_s = min(_AGAIN_S, 2 * pause_s)
                     term.log.warning("concatenation_interrupted", again_in_s=ask_at - now)
                 if now >= ask_at:
-                    asked += 1
-                    attempt, ask_at = f"{term.queue.term}-{asked}", now + _AGAIN_S
+                    if not concatenation_waits(term.redis, term.job_id, attempt=attempt):
+                        asked += 1
+                        attempt = f"{term.queue.term}-{asked}"
+                    ask_at = now + _AGAIN_S
                     ask_for_concatenation(term.redis, term.job_id, attempt=attempt)
-                made = self._read()
-                if made is not None:
-                    progress = term.ledger.progress
-                    progress.bytes_concatenated = progress.bytes_to_concatenate = made.length
-                    return made
+                self._read()
             except CONNECTION_ERRORS as error:
                 term.wait_for_redis(error)
-        return None
+        return self._made
 
 
 def _line_breaks(count: int) -> list[str]:

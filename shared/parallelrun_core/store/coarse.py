@@ -51,6 +51,12 @@ def concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
     )
 
 
+def concatenation_waits(redis: Redis, job_id: str, *, attempt: str) -> bool:
+    """Whether no concatenator has come to this attempt yet."""
+    asked = queue(redis, CONCATENATE_QUEUE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
+    return asked is not None and asked.get_status(refresh=False) == JobStatus.QUEUED
+
+
 def _concatenation_id(job_id: str, attempt: str) -> str:
     return f"concatenate-{job_id}-{attempt}"
 

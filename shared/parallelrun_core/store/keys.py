@@ -45,6 +45,11 @@ class JobKeys:
         return self._key("leader")
 
     @property
+    def concatenating(self) -> str:
+        """string with a time to live: there while a process puts the output together."""
+        return self._key("concatenating")
+
+    @property
     def ready(self) -> str:
         """list: ids of published mini-batches that nobody holds; the next one is on the left."""
         return self._key("ready")
@@ -98,5 +103,5 @@ class JobKeys:
         """Every key of the job, for when it is deleted."""
         return [
             self.job, self.leader, self.ready, self.messages, self.leases, self.twins, self.tries, self.lost,
-            self.sessions, self.nodes, self.outcomes, self.events,
+            self.sessions, self.nodes, self.outcomes, self.events, self.concatenating,
         ]  # fmt: skip

@@ -57,6 +57,8 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     problem: str = ""
     notes: list[str] = []
     """What the user should know of it."""
+    is_postponed: bool = False
+    """Nothing was made, for a reason that may pass: the disk is full, or the service was told to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +230,13 @@ class LeaderQueue:
         if not self._assign(keys=[self._keys.job, self._keys.nodes], args=[self.term, *nodes]):
             raise Fenced(f"term {self.term} may not assign nodes")
 
-    def count_crash(self) -> int:
-        """Count one more leader that failed; returns how many did."""
-        return int(self._redis.hincrby(self._keys.job, "crashes", 1))
+    def count_crash(self, of: Literal["crashes", "concatenation_crashes"] = "crashes") -> int:
+        """Count one more leader, or one more concatenation, that failed; returns how many did."""
+        return int(self._redis.hincrby(self._keys.job, of, 1))
+
+    def is_concatenating(self) -> bool:
+        """Whether a process that puts the output together is alive, or was a few seconds ago."""
+        return bool(self._redis.exists(self._keys.concatenating))
 
     def show(self, fields: dict[str, str | bytes | int], *, event: tuple[str, bytes] | None = None) -> None:
         """Write what others may read of the job, and tell those who watch."""
@@ -245,22 +251,42 @@ class LeaderQueue:
 
 def report_init_failure(redis: Redis, job_id: str, failure: InitFailure) -> None:
     """An agent tells the leader that a worker didn't get through `init()`."""
-    redis.xadd(JobKeys(job_id).outcomes, {"init_failed": msgspec.json.encode(failure)})
+    _tell(redis, job_id, {"init_failed": msgspec.json.encode(failure)})
 
 
 def report_preparing(redis: Redis, job_id: str, node: str) -> None:
     """An agent tells the leader that it is making the environment of the workers, and will need some time yet."""
-    redis.xadd(JobKeys(job_id).outcomes, {"preparing": node})
+    _tell(redis, job_id, {"preparing": node})
 
 
 def report_phases(redis: Redis, job_id: str, phases: list[Phase]) -> None:
     """An agent tells the leader, for its reports, how long init() and shutdown() took in some workers."""
-    redis.xadd(JobKeys(job_id).outcomes, {"phases": msgspec.json.encode(phases)})
+    _tell(redis, job_id, {"phases": msgspec.json.encode(phases)})
 
 
 def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated) -> None:
     """The concatenator tells the leader what it made."""
-    redis.xadd(JobKeys(job_id).outcomes, {"concatenated": msgspec.json.encode(concatenated)})
+    _tell(redis, job_id, {"concatenated": msgspec.json.encode(concatenated)})
+
+
+def begin_concatenating(redis: Redis, job_id: str, *, ttl_ms: int) -> bool:
+    """A process is about to put the output together; whether no other does."""
+    return bool(redis.set(JobKeys(job_id).concatenating, 1, px=ttl_ms, nx=True))
+
+
+def go_on_concatenating(redis: Redis, job_id: str, *, ttl_ms: int) -> None:
+    """The process that puts the output together is still alive."""
+    redis.set(JobKeys(job_id).concatenating, 1, px=ttl_ms)
+
+
+def end_concatenating(redis: Redis, job_id: str) -> None:
+    """The process that put the output together has ended."""
+    redis.delete(JobKeys(job_id).concatenating)
+
+
+def _tell(redis: Redis, job_id: str, entry: dict[str, str | bytes]) -> None:
+    """Add an entry for the leader. A job that was retired has no stream any more, and who comes too late makes none."""
+    redis.xadd(JobKeys(job_id).outcomes, entry, nomkstream=True)  # type: ignore[arg-type]
 
 
 def _given_up(mini_batch: int, generation: int, fields: dict[bytes, bytes]) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import threading
 import time
@@ -11,12 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
+from parallelrun_core.store import coarse
 from parallelrun_core.store.connection import connect
+from parallelrun_core.store.leader_queue import (
+    MAX_NEWS,
+    Concatenated,
+    LeaderQueue,
+    begin_concatenating,
+    end_concatenating,
+    report_concatenated,
+)
+from parallelrun_core.store.registry import CONCATENATE_QUEUE
+from parallelrun_master import finishing
 from parallelrun_master.leader import Leader
 from parallelrun_master.scheduling import Publisher
 from parallelrun_master.settings import MasterSettings
@@ -35,7 +47,9 @@ pytestmark = [
 class Led:
     """A job with a folder, and a leader to be run."""
 
-    def __init__(self, redis: Redis, url: str, root: Path, files: int, state: JobState = JobState.QUEUED) -> None:
+    def __init__(
+        self, redis: Redis, url: str, root: Path, files: int, state: JobState = JobState.QUEUED, **fields: object
+    ) -> None:
         inputs = root / "inputs"
         inputs.mkdir()
         for number in range(files):
@@ -45,6 +59,7 @@ class Led:
         self.folder = JobFolder(root, self.desk.job_id)
         spec = JobSpec.parse({
             "entry_script": "a.py", "inputs": str(inputs), "mini_batch_size": 1, "output_action": "summary_only",
+            **fields,
         })  # fmt: skip
         self.folder.create(
             JobRecord(job_id=self.desk.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
@@ -129,6 +144,79 @@ def test_who_takes_over_after_the_result_was_recorded_waits_for_the_agents_and_c
     timer.join()
     assert job.desk.registry.active_jobs() == []
     assert job.desk.registry.state(job.desk.job_id) is ended
+
+
+def test_trouble_with_the_books_is_not_blamed_on_the_input(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stale(_: DecisionWriter) -> None:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    job = led(1)
+    job.desk.force(JobState.PROCESSING)
+    job.desk.redis.xadd(job.desk.keys.outcomes, {"preparing": "node"})
+    with monkeypatch.context() as patch:
+        patch.setattr(DecisionWriter, "sync", stale)
+        with pytest.raises(OSError, match="Stale"):
+            job.leader().run()
+    assert job.folder.result() is None
+    assert job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING
+
+
+@pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED])
+def test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
+    led: Callable[..., Led], state: JobState
+) -> None:
+    """More of it than one reading takes; who resumes the job doesn't run it again."""
+    job = led(1, state=JobState.PROCESSING)
+    desk = job.desk
+    assert desk.leader.acquire("before", ttl_ms=600_000, folder_term=0)
+    desk.publish(MAX_NEWS + 20)
+    agent = desk.agent()
+    for delivery in agent.lease(MAX_NEWS + 10):
+        assert agent.queue.turn("stay", decided([delivery]), 0).refused == 0
+    desk.registry.move(desk.job_id, state)
+    agent.queue.turn("leave", decided(()), 0)
+    desk.leader.resign("before")
+    job.leader().run()
+    assert len(list(read_decisions(job.folder.path))) == MAX_NEWS + 10
+    assert (job.result().state, job.result().progress.done) == (state, MAX_NEWS + 10)
+
+
+def test_while_a_concatenation_lives_no_other_is_asked_for(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_AGAIN_S", "_GONE_S"):
+        monkeypatch.setattr(finishing, name, 0.01)
+    monkeypatch.setattr(finishing, "_LOOK_MS", 10)
+    job = led(1, state=JobState.FINALIZING, output_action="append_row")
+    desk, looks = job.desk, threading.Semaphore(0)
+    desk.redis.xadd(desk.keys.outcomes, {"state": "finalizing"})
+    alive = LeaderQueue.is_concatenating
+
+    def looked(queue: LeaderQueue) -> bool:
+        looks.release()
+        return alive(queue)
+
+    monkeypatch.setattr(LeaderQueue, "is_concatenating", looked)
+    assert begin_concatenating(desk.redis, desk.job_id, ttl_ms=600_000)
+    thread = threading.Thread(target=job.leader().run)
+    thread.start()
+    asked = coarse.queue(desk.redis, CONCATENATE_QUEUE)
+    for _ in range(5):
+        assert looks.acquire(timeout=30)
+    assert asked.count == 0
+    end_concatenating(desk.redis, desk.job_id)
+    until = time.monotonic() + 30
+    while not asked.count and time.monotonic() < until:
+        time.sleep(0.01)
+    for _ in range(5):
+        assert looks.acquire(timeout=30)
+    assert asked.count == 1, "asked for again while the first one waits for its turn"
+    report_concatenated(desk.redis, desk.job_id, Concatenated("", 0, "", is_postponed=True))
+    report_concatenated(desk.redis, desk.job_id, Concatenated("/out", 5, "abc"))
+    thread.join(30)
+    assert (job.result().state, job.result().output) == (JobState.COMPLETED, "/out")
 
 
 def test_a_second_leader_is_turned_away(led: Callable[..., Led]) -> None:

@@ -16,8 +16,10 @@ from parallelrun_core.store.leader_queue import (
     Concatenated,
     InitFailure,
     LeaderQueue,
+    Phase,
     report_concatenated,
     report_init_failure,
+    report_phases,
     report_preparing,
 )
 from tests.integration.queue.desk import LONG_MS, Desk, decided, message, retried
@@ -354,6 +356,19 @@ def test_news_come_in_order_and_from_where_the_reader_was(desk: Desk) -> None:
         news[1].entry_id, news[2].entry_id, preparing.entry_id,
     ]  # fmt: skip
     assert desk.leader.news(preparing.entry_id, block_ms=1) == []
+
+
+def test_who_comes_too_late_leaves_nothing_of_a_job_that_was_retired(desk: Desk) -> None:
+    desk.registry.move(desk.job_id, JobState.CANCELED)
+    desk.registry.retire(desk.job_id)
+    before = desk.everything()
+    failure = Failure("INIT_EXCEPTION", "no model", "Traceback")
+    report_init_failure(desk.redis, desk.job_id, InitFailure("node", "process000", failure))
+    report_phases(desk.redis, desk.job_id, [Phase("node", "process000", "SHUTDOWN", 1.0, 1.0)])
+    report_preparing(desk.redis, desk.job_id, "node")
+    report_concatenated(desk.redis, desk.job_id, Concatenated("/out", 5, "abc"))
+    assert desk.everything() == before
+    assert desk.redis.exists(desk.keys.outcomes) == 0
 
 
 def test_what_is_forgotten_is_gone_and_nothing_else_is(desk: Desk) -> None:

@@ -87,6 +87,11 @@ def test_columns_that_differ_are_put_where_they_belong_and_told(tmp_path: Path) 
     assert "1 mini-batches returned rows without column names" in job.notes[1]
 
 
+def test_a_cell_may_be_as_long_as_it_is(tmp_path: Path) -> None:
+    job = headed(tmp_path, pd.DataFrame({"a": [1]}), pd.DataFrame({"b": ["x" * 140_000], "a": [2]}))
+    assert job.merge() == b"a b\n1 \n2 " + b"x" * 140_000 + b"\n"
+
+
 def test_a_long_header_and_columns_of_one_name(tmp_path: Path) -> None:
     names = [f"column-{number:05d}" for number in range(1000)]
     job = headed(tmp_path, pd.DataFrame([range(1000)], columns=names), append_row_separator=",")

@@ -6,7 +6,7 @@
 local state = redis.call('HGET', KEYS[1], 'state')
 if state and state ~= 'completed' and state ~= 'failed' and state ~= 'canceled' then return {0, state} end
 redis.call('HSET', KEYS[1], 'state', 'queued', 'published', 0)
-redis.call('HDEL', KEYS[1], 'failure', 'ended', 'crashes')
+redis.call('HDEL', KEYS[1], 'failure', 'ended', 'crashes', 'concatenation_crashes')
 redis.call('HINCRBY', KEYS[1], 'version', 1)
 redis.call('PERSIST', KEYS[1])
 redis.call('PERSIST', KEYS[2])

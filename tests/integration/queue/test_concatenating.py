@@ -1,0 +1,147 @@
+"""A concatenation on a real server: what its leader hears of it, whatever is in the way."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parallelrun_concatenator import concatenate as concatenating
+from parallelrun_concatenator.concatenate import SETTINGS, concatenate
+from parallelrun_concatenator.output import Merged, Output
+from parallelrun_concatenator.segments import SegmentTable
+from parallelrun_concatenator.settings import ConcatenatorSettings
+from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.jobfolder import JobFolder, JobRecord, Reopening
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.states import JobState
+from parallelrun_core.store.leader_queue import Concatenated, go_on_concatenating
+from tests.integration.queue.desk import Desk
+from tests.unit.core.making import names_in, outcome
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+pytestmark = pytest.mark.integration
+
+ROWS = b"one\ntwo\n"
+
+
+class Job:
+    """A job that is finalizing."""
+
+    def __init__(self, redis: Redis, root: Path) -> None:
+        self.desk = Desk(redis)
+        self.desk.registry.move(self.desk.job_id, JobState.FINALIZING)
+        self.folder = JobFolder(root, self.desk.job_id)
+        spec = JobSpec.parse({"entry_script": "a.py", "inputs": str(root)})
+        self.folder.create(
+            JobRecord(job_id=self.desk.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
+        )
+        (self.folder.parts / "part").write_bytes(ROWS)
+        log = DecisionWriter(self.folder.path, 1)
+        log.add([outcome(0, part="part", length=len(ROWS), crc=zlib.crc32(ROWS))])
+        log.sync()
+        log.close()
+        self.output = self.folder.output_file(spec)
+
+    def concatenate(self) -> None:
+        concatenate(self.desk.job_id)
+
+    def told(self) -> list[Concatenated]:
+        """What the leader has heard."""
+        news = self.desk.leader.news(b"0-0", block_ms=None)
+        return [entry.concatenated for entry in news if entry.concatenated is not None]
+
+
+@pytest.fixture
+def job(redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
+    settings = ConcatenatorSettings(redis_url=redis_url, root=tmp_path)
+    monkeypatch.setenv(SETTINGS, settings.model_dump_json())
+    handler = signal.getsignal(signal.SIGTERM)
+    yield Job(redis, tmp_path)
+    signal.signal(signal.SIGTERM, handler)
+
+
+def test_the_output_is_made_and_told(job: Job) -> None:
+    job.concatenate()
+    assert job.output.read_bytes() == ROWS
+    assert [(each.path, each.length) for each in job.told()] == [(str(job.output), len(ROWS))]
+    assert not job.desk.leader.is_concatenating()
+
+
+def test_an_error_that_nobody_has_thought_of_is_told_as_the_reason(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concatenating, "assembler_of", lambda *_: 1 / 0)
+    job.concatenate()
+    (told,) = job.told()
+    assert told.problem == "The output can't be put together: ZeroDivisionError: division by zero"
+    assert not job.output.exists()
+
+
+def test_a_full_disk_and_an_end_of_the_service_postpone_it(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Output) -> Merged:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def stopped(_: Output) -> Merged:
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("the signal was not heard")
+
+    for finish in (full, stopped):
+        monkeypatch.setattr(Output, "finish", finish)
+        job.concatenate()
+    monkeypatch.undo()
+    assert job.told() == [Concatenated("", 0, "", is_postponed=True)] * 2
+    assert names_in(job.output.parent) == []
+    assert not job.desk.leader.is_concatenating()
+
+
+def test_it_is_seen_to_live_however_long_a_step_takes_and_no_other_begins(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats, made = threading.Semaphore(0), SegmentTable
+
+    def beat(redis: Redis, job_id: str, *, ttl_ms: int) -> None:
+        go_on_concatenating(redis, job_id, ttl_ms=ttl_ms)
+        beats.release()
+
+    def slow_table(folder: Path) -> SegmentTable:
+        job.desk.redis.delete(job.desk.keys.concatenating)  # as if it had run out
+        for _ in range(2):
+            assert beats.acquire(timeout=30)
+        assert job.desk.leader.is_concatenating()
+        job.concatenate()
+        assert job.told() == []
+        return made(folder)
+
+    monkeypatch.setattr(concatenating, "_BEAT_S", 0.01)
+    monkeypatch.setattr(concatenating, "go_on_concatenating", beat)
+    monkeypatch.setattr(concatenating, "SegmentTable", slow_table)
+    job.concatenate()
+    assert len(job.told()) == 1
+    assert job.output.read_bytes() == ROWS
+
+
+@pytest.mark.parametrize("state", [JobState.COMPLETED, JobState.FINALIZING], ids=["ended", "reopened"])
+def test_one_that_was_paused_and_wakes_too_late_replaces_no_output(
+    job: Job, state: JobState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job has ended meanwhile, with the output of another concatenation, or is finalizing again with more rows."""
+    finish = Output.finish
+
+    def late(output: Output) -> Merged:
+        job.output.write_text("the output of the other")
+        job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
+        job.desk.force(state)
+        return finish(output)
+
+    monkeypatch.setattr(Output, "finish", late)
+    job.concatenate()
+    assert job.output.read_text() == "the output of the other"
+    assert names_in(job.output.parent) == [job.output.name]
+    assert job.told() == []
