@@ -76,9 +76,10 @@ class Decided:
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
         """Let those that failed in an earlier generation (all of them, or these) be decided anew."""
+        chosen = None if mini_batches is None else set(mini_batches)
         for mini_batch, failure in self._failures.items():
-            chosen = mini_batches is None or mini_batch in mini_batches
-            if chosen and failure.generation < generation and self._states[mini_batch] == self._FAILED:
+            is_chosen = chosen is None or mini_batch in chosen
+            if is_chosen and failure.generation < generation and self._states[mini_batch] == self._FAILED:
                 self._states[mini_batch] = self._OPEN
                 self.count -= 1
                 self._take_out(failure)

@@ -8,7 +8,6 @@ import time
 import msgspec
 
 from parallelrun_core import failpoints
-from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
@@ -22,7 +21,7 @@ from parallelrun_master.policy.pace import Pace
 from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.policy.verdict import Signature
 from parallelrun_master.reports.scheduling_log import SchedulingLog
-from parallelrun_master.scheduling import Publisher, Scheduler
+from parallelrun_master.scheduling import InputUnreadable, Publisher, Scheduler
 from parallelrun_master.term import Term
 
 _SLICE_S = 0.005
@@ -49,7 +48,7 @@ class Processing:
 
         Raises:
             Fenced: another turn has begun.
-            OSError: the disk is full.
+            OSError: the disk is full, or something is wrong here.
         """
         try:
             self._run()
@@ -76,9 +75,7 @@ class Processing:
             except ShuffleFailed as error:
                 hint = "the job can be resumed when that is mended"
                 self._course.fail(JobFailure(code="SHUFFLE_FAILED", summary=f"No groups: {error}.", hint=hint))
-            except OSError as error:
-                if is_disk_trouble(error):
-                    raise
+            except InputUnreadable as error:
                 summary = f"The input can't be read: {error}"
                 self._course.fail(JobFailure(code="INPUT_UNREADABLE", summary=summary))
 

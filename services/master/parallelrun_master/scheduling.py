@@ -6,21 +6,31 @@ publishing stops when enough lies on Redis, so a job of twenty million files nee
 
 from __future__ import annotations
 
+import errno
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Final
 
 from parallelrun_core import failpoints
 from parallelrun_core.decisions import Decided
+from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing
 from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
 from parallelrun_master.planning.shuffling import Told
 from parallelrun_master.policy.window import Window
 
 _CALL_BYTES = 4 << 20
+_OURS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+class InputUnreadable(Exception):
+    """An input can't be listed or read."""
 
 
 class Scheduler:
@@ -41,6 +51,7 @@ class Scheduler:
         begins: Callable[[int, bool], object] = lambda *_: None,
         told: Told = lambda *_: None,
     ) -> None:
+        self._folder = folder
         self.closing: Closing | None = read_closing(folder)
         self._writer: ManifestWriter | None = None
         if self.closing is None:
@@ -49,7 +60,7 @@ class Scheduler:
         if self.closing is None and self._writer is not None:
             known = known_in(folder) if self._writer.mini_batches else Known()
             self._inputs = InputCuts(folder, spec, known, begins, term=term, told=told)
-            self._cuts = self._inputs.__iter__()
+            self._cuts = self._cuts_of(self._inputs)
 
     @property
     def mini_batches(self) -> int:
@@ -64,9 +75,10 @@ class Scheduler:
         """Schedule for about so long; whether there is more to do. What was scheduled is durable on return.
 
         Raises:
-            OSError: an input can't be read.
+            InputUnreadable: an input can't be read.
             InvalidInput: an input is not what the job spec or its MLTable file says.
-        ShuffleFailed: its rows can't be grouped here.
+            ShuffleFailed: its rows can't be grouped here.
+            OSError: something is wrong here, and not with an input.
         """
         writer = self._writer
         if writer is None:
@@ -84,6 +96,19 @@ class Scheduler:
         self._writer = None
         failpoints.reach("schedule.closed")
         return False
+
+    def _cuts_of(self, inputs: InputCuts) -> Generator[Cut | None]:
+        try:
+            yield from inputs
+        except OSError as error:
+            if is_disk_trouble(error) or error.errno in _OURS or self._is_in_folder(error):
+                raise
+            raise InputUnreadable(str(error)) from error
+
+    def _is_in_folder(self, error: OSError) -> bool:
+        """Whether this is about a file of the job itself."""
+        name = error.filename
+        return isinstance(name, str | bytes) and Path(os.fsdecode(name)).is_relative_to(self._folder)
 
     def stop(self) -> None:
         """Leave off: nothing that was begun goes on in the background."""

@@ -1,0 +1,62 @@
+"""Which errors are blamed on an input, and which are not: those end the leader's turn, and another may get through."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.planning import input_cuts
+from parallelrun_master.planning.input_cuts import InputCuts
+from parallelrun_master.scheduling import InputUnreadable, Scheduler
+
+# A leader has a process of its own, which ends with it and so closes its files.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """What a leader has left open is found here, and not in the middle of somebody else's test."""
+    yield
+    gc.collect()
+
+
+def scheduler(folder: Path, inputs: Path) -> Scheduler:
+    return Scheduler(folder, JobSpec.parse({"entry_script": "e.py", "inputs": str(inputs)}), 1)
+
+
+def test_an_input_that_is_not_there_is_to_blame(tmp_path: Path) -> None:
+    found = scheduler(tmp_path, tmp_path.parent / "nowhere")
+    with pytest.raises(InputUnreadable, match="nowhere"):
+        found.step(60)
+    found.stop()
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOSPC, errno.EIO])
+def test_what_is_short_here_is_not_blamed_on_an_input(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed(_: InputCuts) -> object:
+        raise OSError(number, os.strerror(number), "/in/a")
+
+    monkeypatch.setattr(InputCuts, "__iter__", listed)
+    found = scheduler(tmp_path, tmp_path)
+    with pytest.raises(OSError, match=os.strerror(number)):
+        found.step(60)
+    found.stop()
+
+
+def test_a_file_of_the_job_itself_is_not_an_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stale(folder: Path, *_: object) -> None:
+        raise OSError(errno.ESTALE, "Stale file handle", str(folder / "inputs.json"))
+
+    monkeypatch.setattr(input_cuts, "save_plans", stale)
+    found = scheduler(tmp_path, tmp_path)
+    with pytest.raises(OSError, match="Stale"):
+        found.step(60)
+    found.stop()
