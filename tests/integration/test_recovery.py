@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import textwrap
 
 import pytest
 
+from parallelrun_core.outcome import decode_list
+from parallelrun_core.recordlog import read_records
 from parallelrun_core.states import JobState
+from parallelrun_core.store.leader_queue import LeaderQueue
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import Cluster
 
@@ -91,12 +95,55 @@ def test_a_redis_that_forgets_everything_costs_no_row() -> None:
     with Cluster(nodes=1, slots=2, leader_s=1) as cluster:
         job = submit(cluster)
         cluster.until(lambda: decided(cluster, job) > 100, "some are decided")
-        cluster.redis_server.kill()
-        for path in cluster.redis_server.folder.rglob("*"):
-            if path.is_file() and path.suffix != ".sock" and path.name != "log":
-                path.unlink()
-        cluster.redis_server.start()
+        forget_everything(cluster)
         check(cluster, job)
+
+
+def forget_everything(cluster: Cluster) -> None:
+    """Kill Redis, and start it without anything that it had kept."""
+    cluster.redis_server.kill()
+    for path in cluster.redis_server.folder.rglob("*"):
+        if path.is_file() and path.suffix != ".sock" and path.name != "log":
+            path.unlink()
+    cluster.redis_server.start()
+
+
+def test_what_was_finished_and_not_decided_when_redis_forgot_everything_is_not_run_again() -> None:
+    script = textwrap.dedent("""
+        import os
+        def run(mini_batch):
+            names = [os.path.basename(path) for path in mini_batch]
+            with open(os.environ["RUNS"], "a") as runs:
+                runs.write(names[0] + "\\n")
+            return names
+    """)
+    with Cluster(slots=2) as cluster:
+        cluster.kill("node000")
+        runs = cluster.home / "runs"
+        variables = {"RUNS": str(runs)}
+        job = cluster.submit(script, inputs=cluster.files(20), mini_batch_size=1, environment_variables=variables)
+        folder = cluster.folder(job)
+
+        def finished() -> int:
+            journals = folder.journals.iterdir()
+            return sum(len(decode_list(raw)) for journal in journals for _, raw in read_records(journal))
+
+        queue = LeaderQueue(cluster.redis, job)
+        cluster.until(lambda: queue.checkpoint() == 20, "all are published")
+        leaders = cluster.leaders()
+        cluster.kill("master")
+        for leader in leaders:  # it would go on without the master
+            leader.kill()
+        cluster.start("node000")
+        cluster.until(lambda: finished() == 20, "all are finished, and nobody decides")
+        forget_everything(cluster)
+        cluster.start("master")
+        result = cluster.result(job)
+        assert cluster.logged("master", "journals_adopted") == 1
+        assert result.state is JobState.COMPLETED, result.failure
+        assert (result.progress.done, result.progress.rows) == (20, 20)
+        assert cluster.output(result) == [f"file-{number:07d}.txt" for number in range(20)]
+        assert sorted(runs.read_text().splitlines()) == cluster.output(result)
 
 
 def test_everything_killed_at_once_goes_on_when_it_is_started_again() -> None:

@@ -6,6 +6,8 @@ An outcome exists once it is in the decision log. So the order is: append, sync,
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -21,6 +23,7 @@ from parallelrun_master.retry_log import RetryLog, shortened
 
 _SYNC_EVERY_S = 0.1
 _MOST_TOLD = 50_000
+_ADOPTED_AT_ONCE = 1000
 
 
 class Ledger:
@@ -132,6 +135,15 @@ class Ledger:
         self.progress.retried += len(retries)
         self._show_decided()
         return accepted, signatures
+
+    def adopt(self, outcomes: Iterable[Outcome]) -> int:
+        """Record as decisions what Redis has forgotten, durably; returns how many of them became one."""
+        found = iter(outcomes)
+        adopted = 0
+        while group := list(islice(found, _ADOPTED_AT_ONCE)):
+            adopted += len(self.enter(group)[0])
+        self._log.sync()
+        return adopted
 
     def settle(self, now: float, *, at_once: bool = False) -> None:
         """Sync what was entered, then let Redis forget it; at most so often, unless it must be at once."""

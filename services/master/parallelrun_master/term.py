@@ -19,6 +19,7 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import JobFailure, Registry
 from parallelrun_core.telemetry import logger
 from parallelrun_core.termlog import terms
+from parallelrun_master.journals import finished
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.verdict import Errors, with_cause
 from parallelrun_master.reports import Reports
@@ -82,6 +83,8 @@ class Term:
             self.queue.generation = self.reopening.generation
             if self.reopening.retry_failed:
                 self.ledger.reopen(self.reopening.generation, self.reopening.mini_batches)
+        if self.queue.term > 1 and not self.queue.checkpoint():
+            self._adopt()
         earlier, progress = self.registry.status(self.job_id).progress, self.ledger.progress
         progress.retried, progress.lost = max(progress.retried, earlier.retried), earlier.lost
         progress.resumed = self._resumed.mini_batches if self._resumed else 0
@@ -90,6 +93,13 @@ class Term:
             progress.items_scheduled = max(closing.items, progress.items_scheduled)  # of a table, what was read
             progress.published, progress.listing_done = earlier.published, True
         self.reports.say(f"Term {self.queue.term} begins.")
+
+    def _adopt(self) -> None:
+        """Others have led, and Redis doesn't know that anything was published: it has forgotten the job."""
+        adopted = self.ledger.adopt(finished(self.folder, self.ledger.decided, self.queue.generation))
+        if adopted:
+            self.log.warning("journals_adopted", mini_batches=adopted)
+            self.reports.say(f"{adopted:,} mini-batches that were done when Redis forgot the job are not run again.")
 
     def end(self) -> None:
         """Let another process lead at once."""

@@ -1,0 +1,43 @@
+"""What agents had finished when Redis forgot the job: candidates in their journals of mini-batches without a decision.
+
+Such a candidate was durable before its agent offered it to Redis, so its rows need no second run. Which delivery it
+came from doesn't matter any more: nobody else has decided the mini-batch, and who still works on it comes too late.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+from parallelrun_core.decisions import Decided
+from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.outcome import Outcome, decode_list
+from parallelrun_core.recordlog import read_records
+
+_BLOCK_BYTES = 1 << 20
+
+
+def finished(folder: JobFolder, decided: Decided, generation: int) -> Iterator[Outcome]:
+    """The candidates with status `done` of this generation that have no decision and whose rows are there."""
+    for journal in sorted(folder.journals.glob("*")):
+        for _, raw in read_records(journal):
+            for outcome in decode_list(raw):
+                is_open = outcome.generation == generation and outcome.mini_batch not in decided
+                if is_open and outcome.status == "done" and _has_rows(folder, outcome):
+                    yield outcome
+
+
+def _has_rows(folder: JobFolder, outcome: Outcome) -> bool:
+    """Whether the rows are what was written: an agent that doesn't sync may have lost them in a power cut."""
+    if not outcome.length:
+        return True
+    crc, left = 0, outcome.length
+    try:
+        with (folder.parts / outcome.part).open("rb") as part:
+            part.seek(outcome.offset)
+            while left and (block := part.read(min(left, _BLOCK_BYTES))):
+                crc = zlib.crc32(block, crc)
+                left -= len(block)
+    except OSError:
+        return False
+    return not left and crc == outcome.crc
