@@ -66,7 +66,8 @@ def run(
         resume_from=Path(resume_from) if resume_from else None,
         display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
     )
-    done = local.run()
+    with reading.told_of_the_document():  # the API looks closer than `check_paths`
+        done = local.run()
     if local.interrupt is not None:
         raise local.interrupt
     if done.job.state != "completed":

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
+from parallelrun.spec_source import Source
 from parallelrun_core.codestore import check_entry_script
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
+
+_MOST_LOOKED_AT: Final = 1000
 
 
 def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
@@ -24,12 +32,25 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
     """
     file = Path(path)
     try:
-        document = load_document(file.read_bytes())
+        text = file.read_bytes()
     except OSError as error:
         raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
+    try:
+        document = load_document(text)
+    except InvalidInput as error:
+        error.retell(lambda problem: replace(problem, place=str(file)))
+        raise
+    assigned = []
     for assignment in assignments:
         set_field(document, assignment)
-    return read_job(document, folder=file.absolute().parent)
+        assigned.append(assignment.partition("=")[0])
+    source = Source(file, text, document, assigned)
+    try:
+        reading = read_job(document, folder=file.absolute().parent)
+    except InvalidInput as error:
+        error.retell(source.located)
+        raise
+    return replace(reading, located=source.located)
 
 
 def check_paths(spec: JobSpec) -> None:
@@ -39,15 +60,15 @@ def check_paths(spec: JobSpec) -> None:
         InvalidInput: something is missing: all of it at once.
     """
     problems = [
-        Problem(pointer=f"/inputs/{name}/path", message=f"there is no file or folder {given.path!r}")
-        for name, given in spec.input_paths()
-        if not _is_there(given.path)
+        _missing(f"/inputs/{name}/path", given.path) for name, given in spec.input_paths() if not _is_there(given.path)
     ]
     if not spec.code:
         hint = "the folder of the entry script, from that of the job file, as in `code: src`"
         problems.append(Problem(pointer="/code", message="this field is required", hint=hint))
     elif not Path(spec.code).is_dir():
-        problems.append(Problem(pointer="/code", message=f"there is no folder {spec.code!r}"))
+        problems.append(
+            Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_meant(Path(spec.code)))
+        )
     else:
         try:
             check_entry_script(Path(spec.code), spec.entry_script)
@@ -55,6 +76,24 @@ def check_paths(spec: JobSpec) -> None:
             problems += error.problems
     if problems:
         raise InvalidInput(problems=tuple(problems))
+
+
+def _missing(pointer: str, path: str) -> Problem:
+    if glob.has_magic(path):
+        return Problem(pointer=pointer, message=f"no file matches {path!r}")
+    return Problem(pointer=pointer, message=f"there is no file or folder {path!r}", hint=_meant(Path(path)))
+
+
+def _meant(path: Path) -> str:
+    """A question about what is there beside a path that isn't, with nearly its name; empty when there is nothing."""
+    missing = next((each for each in (path, *path.parents) if each.parent.is_dir()), path)
+    try:
+        with os.scandir(missing.parent) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_LOOKED_AT)]
+    except OSError:
+        return ""
+    close = get_close_matches(missing.name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else ""
 
 
 def _is_there(path: str) -> bool:

@@ -17,6 +17,7 @@ entry per wrong field, so that a user sees all of them at once and not one per a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -27,10 +28,12 @@ class Problem:
     pointer: str
     message: str
     hint: str = ""
+    place: str = ""
+    """The file and line that the field stands in, where that is known."""
 
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{self.pointer}: {self.message}{hint}" if self.pointer else f"{self.message}{hint}"
+        return ": ".join(filter(None, (self.place, self.pointer, f"{self.message}{hint}")))
 
 
 class ParallelRunError(Exception):
@@ -44,6 +47,13 @@ class ParallelRunError(Exception):
         self.problems = problems
         self.message = message or "; ".join(map(str, problems)) or (type(self).__doc__ or "").strip()
         super().__init__(self.message)
+
+    def retell(self, told: Callable[[Problem], Problem]) -> None:
+        """Have each problem told as `told` makes it, such as with another pointer."""
+        if self.problems:
+            self.problems = tuple(map(told, self.problems))
+            self.message = "; ".join(map(str, self.problems))
+            self.args = (self.message,)
 
 
 class InvalidInput(ParallelRunError):

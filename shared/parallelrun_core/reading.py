@@ -6,7 +6,7 @@ There are three spellings: our own (`JobSpec`, docs/job-spec.md), v2 documents o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from parallelrun_core.azure.environment import note_image, read_conda_file
 from parallelrun_core.azure.findings import Findings, Note, Place, relocated
 from parallelrun_core.azure.v1 import is_v1, read_v1
 from parallelrun_core.azure.v2 import is_v2, read_v2
-from parallelrun_core.errors import Conflict, InvalidInput
+from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
 from parallelrun_core.spec import JobSpec
 
 __all__ = ["Note", "Reading", "read_job"]
@@ -33,15 +33,22 @@ class Reading:
     """From a field of the spec to where in the document its value came from."""
     default: str = ""
     """Where all others came from."""
+    located: Callable[[Problem], Problem] = lambda problem: problem
+    """Adds to a problem of the document where in its file that is."""
 
     @contextmanager
     def told_of_the_document(self) -> Iterator[None]:
         """What is found wrong with the spec in this block is told of the fields of the document."""
         try:
             yield
-        except (InvalidInput, Conflict) as error:
-            problems = tuple(relocated(problem, self.places, self.default) for problem in error.problems)
-            raise (type(error)(problems=problems) if problems else error) from error
+        except ParallelRunError as error:
+            error.retell(self._told)
+            raise
+
+    def _told(self, problem: Problem) -> Problem:
+        if problem.pointer.startswith("-"):  # an option of a command line
+            return problem
+        return self.located(relocated(problem, self.places, self.default))
 
 
 def read_job(document: object, *, folder: Path | None = None) -> Reading:

@@ -145,7 +145,9 @@ def check_complaint(said: Said, wrong: Wrong) -> None:
     lines = said.err.splitlines()
     assert said.code == 2, said
     assert any(line.startswith("error: ") for line in lines)
-    assert any(line.startswith(f"  {wrong.pointer}: ") for line in lines), said.err
+    # What is told of a short form has no parts; what only a server finds has no line of a file.
+    field = re.escape(wrong.pointer.removesuffix("/path"))
+    assert any(re.match(rf"  (\S+job\.yml:\d+: )?{field}(/path)?: ", line) for line in lines), said.err
     assert re.search(wrong.says, said.err, re.DOTALL), said.err
     assert "Traceback" not in said.err
 
@@ -157,7 +159,7 @@ def test_every_mistake_is_named_at_once(embedded: Embedded, site: Site) -> None:
 
     assert said.code == 2
     for pointer in several.changes:
-        assert f"  /{pointer}: " in said.err
+        assert re.search(rf"job\.yml:\d+: /{pointer}: ", said.err)
 
 
 def test_a_zip_that_leaves_its_folder(embedded: Embedded, user: HttpUser, site: Site) -> None:

@@ -39,7 +39,8 @@ def lines_about(error: Exception) -> list[str]:
     if isinstance(error, ParallelRunError):
         lines = [f"error: {clean(_headline(error), lines=True)}"]
         for problem in error.problems:
-            lines.append(f"  {clean(problem.pointer or 'job spec')}: {clean(problem.message)}")
+            where = ": ".join(filter(None, (problem.place, problem.pointer))) or "job spec"
+            lines.append(f"  {clean(where)}: {clean(problem.message)}")
             if problem.hint:
                 lines.append(f"    hint: {clean(problem.hint)}")
         if isinstance(error, Unauthorized):
@@ -47,8 +48,11 @@ def lines_about(error: Exception) -> list[str]:
         return lines
     show = getattr(error, "format_message", None)
     if show is not None:  # the command line's own
+        text = show()
+        if text.startswith("Usage: "):  # all of the help: a command was given none of its own
+            return [text]
         usage = getattr(getattr(error, "ctx", None), "get_usage", None)
-        return [*([usage()] if usage else []), f"error: {show()}"]
+        return [*([usage()] if usage else []), f"error: {text}"]
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return [f"error: {clean(where + (error.strerror or str(error)))}"]

@@ -46,7 +46,8 @@ def create(
     say_notes(reading.notes)
     spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     with connect(url, token) as client:
-        created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
+        with reading.told_of_the_document():
+            created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
         print(created.id, flush=True)
         if spec.resume_from:
             say(f"{created.progress.resumed:,} mini-batches were taken over from {spec.resume_from}")

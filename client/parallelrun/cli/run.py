@@ -63,7 +63,8 @@ def run_command(
         on_end=lambda done: _tell(done, code=spec.code),
     )
     try:
-        done = run.run()
+        with reading.told_of_the_document():  # the API looks closer than `check_paths`
+            done = run.run()
     finally:
         if run.left:
             _tell_to_resume(run.left)

@@ -264,7 +264,7 @@ class Agent:
         except NewerSchema as error:
             self._leave_alone(job_id, "job_too_new", reason=str(error))
             return None
-        except CorruptLog as error:
+        except (CorruptLog, OSError) as error:
             self._leave_alone(job_id, "job_unreadable", reason=str(error))
             return None
         self._jobs[job_id] = job

@@ -134,8 +134,8 @@ def test_a_spec_that_the_server_refuses_is_reported_field_by_field(
 
     assert capsys.readouterr().err.splitlines() == [
         "error: this can't be done:",
-        "  /inputs/data/path: there is no such folder",
-        "  /entry_script: count.py defines no run()",
+        f"  {job_file}:3: /inputs: there is no such folder",
+        f"  {job_file}:2: /entry_script: count.py defines no run()",
         "    hint: it needs one",
     ]
 

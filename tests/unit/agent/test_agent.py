@@ -36,6 +36,9 @@ def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
     for damaged in ("", "[]", '{"job_id": "job_b", "submitted": 1.0, "code": "c", "spec": {"inputs": 5}}'):
         (tmp_path / "jobs" / "job_b" / "job.json").write_text(damaged)
         node._look_for_work(1.0)
+    (tmp_path / "jobs" / "job_b" / "job.json").unlink()
+    (tmp_path / "jobs" / "job_b" / "job.json").mkdir()
+    node._look_for_work(1.0)
     assert told[3:] == [("job_unreadable", "job_b")]
 
     gone, jobs[:] = jobs[0], jobs[1:]

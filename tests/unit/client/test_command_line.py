@@ -36,7 +36,8 @@ def test_a_wrong_command_line_exits_with_1(capsys: pytest.CaptureFixture[str], l
     assert main(line.split()) == ExitCode.USAGE
 
     shown = capsys.readouterr()
-    assert "Usage: " in shown.out + shown.err
+    assert (shown.out + shown.err).count("Usage: ") == 1
+    assert ("error: " in shown.err) == (line not in ("", "job"))
     assert "Traceback" not in shown.err
 
 
@@ -66,8 +67,8 @@ def test_a_wrong_job_file_is_reported_whole_before_anything_starts(
 
     assert capsys.readouterr().err.splitlines() == [
         "error: this can't be done:",
-        "  /run_max_try: should be greater than or equal to 1, not 0",
-        "  /mini_batch_sise: unknown field",
+        f"  {tmp_path}/job.yml:4: /run_max_try: should be greater than or equal to 1, not 0",
+        f"  {tmp_path}/job.yml:3: /mini_batch_sise: unknown field",
         "    hint: did you mean 'mini_batch_size'?",
     ]
     assert not (tmp_path / "out").exists()

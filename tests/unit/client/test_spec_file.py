@@ -60,6 +60,42 @@ def test_everything_that_is_missing_is_named(job_file: Path) -> None:
     assert [problem.pointer for problem in caught.value.problems] == ["/inputs/more/path", "/entry_script"]
 
 
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        (("inputs: data", "inputs: dta"), "job.yml:5: /inputs: there is no file or folder .* .did you mean 'data'"),
+        (("inputs: data", "inputs:\n  x: dta/a"), "job.yml:6: /inputs/x: there is no .*/dta/a' .did you mean 'data'"),
+        (("inputs: data", "inputs:\n  x:\n    path: dta"), "job.yml:7: /inputs/x/path: there is no"),
+        (("inputs: data", "inputs:\n  x: {type: uri_file}"), "job.yml:6: /inputs/x/path: this field is required"),
+        (("code: src", "code: sc"), "job.yml:3: /code: there is no folder .* .did you mean 'src'"),
+        (("count.py", "cuont.py"), "job.yml:4: /entry_script: "),
+        (("name: words", "name: ''"), "job.yml:2: /name: "),
+        (("entry_script: count.py", ""), "job.yml: /entry_script: this field is required"),
+        (("name: words", "name: [words"), "job.yml: not readable as YAML or JSON: line 3"),
+    ],
+)
+def test_what_is_wrong_is_told_of_what_stands_in_the_file_and_where(
+    job_file: Path, change: tuple[str, str], told: str
+) -> None:
+    job_file.write_text(JOB.replace(*change))
+
+    with pytest.raises(InvalidInput, match=told):
+        check(job_file)
+
+
+def test_what_the_command_line_has_set_is_told_of_it(job_file: Path) -> None:
+    with pytest.raises(InvalidInput, match="--set: /inputs: there is no"):
+        check(job_file, "inputs=dta")
+    with pytest.raises(InvalidInput, match="--set: /inputs/x/path: there is no"):
+        check(job_file, "inputs={x: {path: dta}}")
+
+
+def check(job_file: Path, *assignments: str) -> None:
+    reading = read_job_file(job_file, assignments)
+    with reading.told_of_the_document():
+        check_paths(reading.spec)
+
+
 @pytest.mark.parametrize("assignment, pointer", [("code=''", "/code"), ("code=nowhere", "/code")])
 def test_the_code_has_to_be_there(job_file: Path, assignment: str, pointer: str) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -72,7 +108,7 @@ def test_a_pattern_is_there_when_something_matches(job_file: Path) -> None:
     (job_file.parent / "data" / "a.txt").touch()
     check_paths(read_job_file(job_file, ["inputs=data/*.txt"]).spec)
 
-    with pytest.raises(InvalidInput, match="no file or folder"):
+    with pytest.raises(InvalidInput, match=r"no file matches .*\*.csv"):
         check_paths(read_job_file(job_file, ["inputs=data/*.csv"]).spec)
 
 

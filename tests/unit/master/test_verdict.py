@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from parallelrun_master.policy.verdict import (
     Errors,
     InitWatch,
     StallWatch,
+    files_of,
     nothing_returned,
     over_threshold,
     with_cause,
@@ -91,6 +93,24 @@ def test_a_job_without_a_row_is_told_whether_run_failed_or_returned_nothing() ->
     assert "all mini-batches failed (3)" in broken.summary
 
 
+@pytest.mark.parametrize(
+    "message, items_failed, says",
+    [
+        ("ValueError: bad", 30, "mini_batch_size: 1"),
+        ("ValueError: bad", 3, ""),
+        ("ModuleNotFoundError: No module named 'x'", 30, "environment: {pip: [NAME]}"),
+    ],
+)
+def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: int, says: str) -> None:
+    errors, counts = Errors(), progress(scheduled=3, failed=3, items_failed=items_failed)
+    errors.add(failed(0, message=message))
+    crossed = over_threshold(spec(mini_batch_error_threshold=0), counts, errors)
+    assert crossed is not None
+    for failure in (crossed, nothing_returned(counts, errors)):
+        assert says in failure.hint
+        assert bool(failure.hint) == bool(says)
+
+
 def test_items_that_are_missing_without_an_error_are_explained() -> None:
     failure = over_threshold(spec(error_threshold=2), progress(items_failed=3), Errors())
     assert failure is not None
@@ -127,11 +147,29 @@ def test_a_million_different_errors_need_no_memory_and_are_not_all_told() -> Non
     assert len(errors.most_common(10_000)) == 1000
 
 
+@pytest.mark.parametrize(
+    "items, files, told", [(10, ["a", "b", "c"], ["a", "b", "c", "…"]), (2, ["a", "b"], ["a", "b"]), (9, [], [])]
+)
+def test_the_first_files_of_a_mini_batch_do_not_look_like_all(items: int, files: list[str], told: list[str]) -> None:
+    assert files_of(msgspec.json.encode({"id": 4, "items": items, "files": files}).decode()) == told
+
+
 # init()
 
 
-def init_failure(category: ErrorCategory = "INIT_EXCEPTION") -> InitFailure:
-    return InitFailure("node", "process003", Failure(category, "no model", "Traceback"))
+def init_failure(category: ErrorCategory = "INIT_EXCEPTION", message: str = "no model") -> InitFailure:
+    return InitFailure("node", "process003", Failure(category, message, "Traceback"))
+
+
+@pytest.mark.parametrize(
+    "message, says",
+    [("no model", "call init()"), ("ModuleNotFoundError: No module named 'x' (in the Python /p)", "conda_file: FILE")],
+)
+def test_an_init_that_fails_is_told_with_what_to_do(message: str, says: str) -> None:
+    watch = InitWatch(spec(), 0.0)
+    told = [watch.failed(init_failure(message=message), 1, 1.0) for _ in range(3)][-1]
+    assert told is not None
+    assert says in told.hint
 
 
 @given(slots=st.integers(1, 20))

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from parallelrun_worker.runner import _describe
+
 AGENT = Path(__file__).parents[3] / "services" / "agent"
 LOAD = """
 import sys
@@ -143,3 +145,9 @@ def test_what_run_leaves_in_globals_is_there_the_next_time(tmp_path: Path) -> No
 def test_objects_of_the_script_can_be_pickled(tmp_path: Path) -> None:
     script = "import pickle\nclass Model: x = 3\ndef run(items): return pickle.loads(pickle.dumps(Model())).x"
     assert load(write(tmp_path, score=script))[0] == 3
+
+
+def test_a_module_that_is_missing_is_told_with_the_python_that_has_none() -> None:
+    told = json.loads(_describe(ModuleNotFoundError("No module named 'torch'"), "/code"))
+
+    assert told["message"] == f"ModuleNotFoundError: No module named 'torch' (in the Python {sys.executable})"

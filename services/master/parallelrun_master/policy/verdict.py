@@ -22,9 +22,24 @@ SHORT_RETURNS = (
     "logs/sys/job_report/processed_mini-batches.csv"
 )
 _INIT_PATIENCE_S = 120.0
+_INIT_HINT = (
+    "init() and the script's own imports run once in each worker; a plain Python shows the same: import the script "
+    "there, and call init()"
+)
+
+
+ONE_FAILS_ALL = (
+    "a run() that raises fails all items of its mini-batch, also those that are fine: catch in run() what one item "
+    "raises, and return rows for the others; or have smaller mini-batches, as with mini_batch_size: 1"
+)
+NOT_INSTALLED = (
+    "a package has to be named in the job, as in `environment: {pip: [NAME]}` or `environment: {conda_file: FILE}`: "
+    "without one, workers run in the Python of their node; a module of your own has to be below `code`"
+)
 
 
 class _Detail(msgspec.Struct):
+    items: int = 0
     files: list[str] = []
 
 
@@ -40,7 +55,7 @@ class Signature:
     count: int = 0
     mini_batches: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    """Some of the first mini-batch's."""
+    """The first mini-batch's: the first of them, and an ellipsis when there may be more."""
 
 
 class Errors:
@@ -99,9 +114,10 @@ class Errors:
 def files_of(detail: str) -> list[str]:
     """The first files of a mini-batch, of which a failed try tells in its `detail`."""
     try:
-        return msgspec.json.decode(detail, type=_Detail).files if detail else []
+        found = msgspec.json.decode(detail or "{}", type=_Detail)
     except msgspec.DecodeError:
         return []
+    return [*found.files, "…"] if found.files and found.items > len(found.files) else found.files
 
 
 def error_log(node: str, process: str) -> str:
@@ -124,7 +140,7 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFail
         summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
     if not summary:
         return None
-    hint = SHORT_RETURNS if errors.first is None else ""
+    hint = SHORT_RETURNS if errors.first is None else _what_to_do(progress, errors.first)
     return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary, hint=hint), errors)
 
 
@@ -132,10 +148,25 @@ def nothing_returned(progress: Progress, errors: Errors) -> JobFailure:
     """An append_row job without one row fails, whatever the thresholds say (reference §3.5)."""
     if progress.failed == progress.scheduled:
         summary = f"No mini-batch item succeeded: all mini-batches failed ({progress.failed:,})."
-        return with_cause(JobFailure(code="NO_ROWS", summary=summary), errors)
+        hint = _what_to_do(progress, errors.first) if errors.first else ""
+        return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
     summary = "No mini-batch item succeeded: run() returned no row at all."
     hint = "run() must return one row for each item that it processed; for no output, use output_action: summary_only"
     return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
+
+
+def _what_to_do(progress: Progress, first: Signature) -> str:
+    """What a user can do when run() raises."""
+    if first.category != "RUN_EXCEPTION":
+        return ""
+    if _is_about_a_package(first.message):
+        return NOT_INSTALLED
+    return ONE_FAILS_ALL if progress.items_failed > progress.failed else ""
+
+
+def _is_about_a_package(message: str) -> bool:
+    """Whether an import has failed."""
+    return message.startswith("ModuleNotFoundError")
 
 
 def with_cause(failure: JobFailure, errors: Errors) -> JobFailure:
@@ -216,7 +247,7 @@ def _init_failed(failure: InitFailure, summary: str) -> JobFailure:
         first_cause=f"{failure.failure.category}: {failure.failure.message}",
         traceback=failure.failure.traceback,
         log=error_log(failure.node, failure.process),
-        hint="init() and the script's own imports run once in each worker; try them on one machine first",
+        hint=NOT_INSTALLED if _is_about_a_package(failure.failure.message) else _INIT_HINT,
     )
 
 

@@ -86,7 +86,8 @@ def _told(signature: Signature) -> list[str]:
     samples, message = signature.mini_batches, signature.message.partition("\n")[0]
     where = f" (mini-batch{'es' if len(samples) > 1 else ''} {', '.join(map(str, samples))})" if samples else ""
     lines = [f"{signature.count:8,} x {signature.category}: {message}{where}"]
-    lines += [f"{'':11}for example {', '.join(signature.files)}"] if signature.files else []
+    if signature.files:  # whichever of them did it
+        lines.append(f"{'':11}mini-batch {samples[0]} has the files {', '.join(signature.files)}")
     lines += [f"{'':11}in full: {signature.log}"] if signature.log else []
     return lines
 

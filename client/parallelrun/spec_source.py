@@ -1,0 +1,72 @@
+"""Where in a job file its fields stand, for what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+
+from parallelrun.errors import Problem
+
+
+class Source:
+    """A job file, and what the command line has changed of it.
+
+    Args:
+        file: as its user names it.
+        document: what was read from it, with all changes.
+        assigned: the paths of the fields that were changed, such as `inputs.images.path`.
+    """
+
+    def __init__(self, file: Path, text: bytes, document: object, assigned: list[str]) -> None:
+        self._file = file
+        self._text = text
+        self._document = document
+        self._assigned = ["/" + path.replace(".", "/") for path in assigned]
+
+    def located(self, problem: Problem) -> Problem:
+        """The same problem with its place, told of a field that the user has written: a short form has no parts."""
+        pointer = self._written(problem.pointer)
+        if any(f"{pointer}/".startswith(f"{path}/") for path in self._assigned):
+            return replace(problem, pointer=pointer, place="--set")
+        lines, found = _lines(self._text), pointer
+        while found and found not in lines:  # what is missing should be in what is around it
+            found = found.rpartition("/")[0]
+        return replace(problem, pointer=pointer, place=f"{self._file}:{lines[found]}" if found else str(self._file))
+
+    def _written(self, pointer: str) -> str:
+        part, walked = self._document, ""
+        for name in pointer.split("/")[1:]:
+            match part:
+                case dict() if name in part:
+                    part = part[name]
+                case list() if name.isdecimal() and int(name) < len(part):
+                    part = part[int(name)]
+                case str() | int() | float():
+                    return walked
+                case _:
+                    return pointer
+            walked += f"/{name}"
+        return pointer
+
+
+def _lines(text: bytes) -> dict[str, int]:
+    """The line of each field, by its pointer."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    return dict(_lines_below(root, "", set())) if root else {}
+
+
+def _lines_below(node: yaml.Node, pointer: str, seen: set[int]) -> Iterator[tuple[str, int]]:
+    if id(node) in seen:  # an alias may stand for very much, many times
+        return
+    seen.add(id(node))
+    parts: list[tuple[object, yaml.Node, yaml.Node]] = []
+    if isinstance(node, yaml.MappingNode):
+        parts = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        parts = [(number, value, value) for number, value in enumerate(node.value)]
+    for name, head, value in parts:
+        yield f"{pointer}/{name}", head.start_mark.line + 1
+        yield from _lines_below(value, f"{pointer}/{name}", seen)
