@@ -37,6 +37,7 @@ class Node:
 
     def __init__(self, redis: Redis, root: Path, script: str, *, slots: int = 1, **fields: Any) -> None:
         self.desk = Desk(redis)
+        redis.xadd(self.desk.keys.outcomes, {"state": JobState.PROCESSING})  # as it is with a job that was moved there
         code = root / "code-folder"
         code.mkdir()
         (code / "score.py").write_text(textwrap.dedent(script))
