@@ -68,11 +68,14 @@ def run(
     )
     with reading.told_of_the_document():  # the API looks closer than `check_paths`
         done = local.run()
-    if local.interrupt is not None:
-        raise local.interrupt
-    if done.job.state != "completed":
+    error: BaseException | None = local.interrupt
+    if error is None and done.job.state != "completed":
         error = JobFailed(done.job) if done.job.state == "failed" else JobCanceled(done.job)
+    if error is not None:
         error.add_note(f"logs: {done.logs}")
+        if done.working_data and done.job.progress.done:
+            folder = str(done.working_data.parent)
+            error.add_note(f"to run only what is not done, into another folder: resume_from={folder!r}")
         raise error
     notes = [*map(str, reading.notes)] or done.job.notes
     return replace(done, job=msgspec.structs.replace(done.job, notes=notes))

@@ -15,6 +15,27 @@ pytestmark = [
 ]
 
 
+def test_what_a_failed_job_has_done_is_told_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.py").write_text(
+        "def run(mini_batch):\n    return [1 / ('b' not in mini_batch[0][-5:])]\n"
+    )
+    (tmp_path / "data").mkdir()
+    for name in "ab":
+        (tmp_path / "data" / f"{name}.txt").touch()
+    job = {"code": str(tmp_path / "src"), "entry_script": "main.py", "inputs": str(tmp_path / "data")}
+
+    with pytest.raises(JobFailed) as caught:
+        parallelrun.run(
+            {**job, "mini_batch_size": 1, "allowed_failed_percent": 10},
+            output=tmp_path / "out",
+            processes=1,
+            progress=False,
+        )
+
+    assert caught.value.__notes__[1].endswith(f"into another folder: resume_from='{tmp_path}/out'")
+
+
 def test_a_job_that_fails_is_an_error_with_its_cause_and_its_logs(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -319,3 +319,15 @@ def test_items_that_failed_without_an_error_are_explained(tmp_path: Path) -> Non
     )
     assert (tmp_path / "job_result.txt").read_text().startswith("Job job_1 was canceled.\n")
     assert "Warning" not in (tmp_path / "job_result.txt").read_text()
+
+
+def test_the_result_says_which_files_a_mini_batch_has_and_what_to_do(tmp_path: Path) -> None:
+    errors = Errors()
+    detail = '{"id": 4, "items": 10, "files": ["/a", "/b", "/c"]}'
+    errors.add(failed(4, items=10, detail=detail))
+    progress = Progress(scheduled=9, done=8, failed=1, items_failed=10, rows=80)
+    result = JobResult(job_id="job_1", state=JobState.COMPLETED, started=1.0, ended=2.0, progress=progress)
+    write_job_result(tmp_path, result, errors, JobSpec.parse({"entry_script": "a.py", "inputs": "/data"}))
+    told = (tmp_path / "job_result.txt").read_text()
+    assert "mini-batch 4 has the files /a, /b, /c, …\n" in told
+    assert "Hint: a run() that raises fails all items of its mini-batch" in told

@@ -140,7 +140,7 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFail
         summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
     if not summary:
         return None
-    hint = SHORT_RETURNS if errors.first is None else _what_to_do(progress, errors.first)
+    hint = SHORT_RETURNS if errors.first is None else what_to_do(progress, errors.first)
     return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary, hint=hint), errors)
 
 
@@ -148,14 +148,14 @@ def nothing_returned(progress: Progress, errors: Errors) -> JobFailure:
     """An append_row job without one row fails, whatever the thresholds say (reference §3.5)."""
     if progress.failed == progress.scheduled:
         summary = f"No mini-batch item succeeded: all mini-batches failed ({progress.failed:,})."
-        hint = _what_to_do(progress, errors.first) if errors.first else ""
+        hint = what_to_do(progress, errors.first) if errors.first else ""
         return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
     summary = "No mini-batch item succeeded: run() returned no row at all."
     hint = "run() must return one row for each item that it processed; for no output, use output_action: summary_only"
     return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
 
 
-def _what_to_do(progress: Progress, first: Signature) -> str:
+def what_to_do(progress: Progress, first: Signature) -> str:
     """What a user can do when run() raises."""
     if first.category != "RUN_EXCEPTION":
         return ""

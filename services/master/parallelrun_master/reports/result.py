@@ -9,7 +9,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import JobFailure
-from parallelrun_master.policy.verdict import SHORT_RETURNS, Errors, Signature
+from parallelrun_master.policy.verdict import SHORT_RETURNS, Errors, Signature, what_to_do
 from parallelrun_master.reports.files import replace_text
 
 _MOST_KINDS = 100
@@ -50,6 +50,8 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpe
         replace_text(logs / "job_error.txt", "\n".join([lines[0], *why]) + "\n")
     else:
         (logs / "job_error.txt").unlink(missing_ok=True)  # of an earlier end, before the job went on
+        if progress.failed and errors.first is not None and (hint := what_to_do(progress, errors.first)):
+            lines.append(f"Hint: {hint}")
     common = errors.most_common(_COMMONEST)
     if common:
         lines += ["", "The commonest errors:", *(line for signature in common for line in _told(signature))]
