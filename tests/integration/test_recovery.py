@@ -99,6 +99,15 @@ def test_a_redis_that_forgets_everything_costs_no_row() -> None:
         check(cluster, job)
 
 
+def test_a_redis_that_forgets_everything_and_lives_on_costs_no_row() -> None:
+    with Cluster(nodes=1, slots=2, leader_s=1) as cluster:
+        job = submit(cluster)
+        cluster.until(lambda: decided(cluster, job) > 100, "some are decided")
+        cluster.redis.flushall()
+        check(cluster, job)
+        assert cluster.logged("master", "job_adopted") == 1
+
+
 def forget_everything(cluster: Cluster) -> None:
     """Kill Redis, and start it without anything that it had kept."""
     cluster.redis_server.kill()

@@ -52,6 +52,8 @@ class Master:
             try:
                 run_id = server_run_id(redis)
                 self._workers.keep_running()
+                if registry.has_forgotten():
+                    self._run_id = ""
                 if run_id != self._run_id:
                     self._adopt_folders(registry)
                     self._run_id = run_id

@@ -20,6 +20,10 @@ NODES_ALIVE: Final = PREFIX + "nodes:alive"
 """zset: node → when it counts as lost, ms of Redis' clock."""
 
 
+KNOWN: Final = PREFIX + "known"
+"""string: there since a master has looked whether Redis knows all jobs that have a folder."""
+
+
 def idempotency(key: str) -> str:
     """string: what was submitted under this idempotency key, as `sha256 of the request:job id`."""
     return f"{PREFIX}idempotency:{key}"

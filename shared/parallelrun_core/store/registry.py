@@ -111,6 +111,10 @@ class Registry:
         """Jobs that may need a leader or agents, oldest first."""
         return [raw.decode() for raw in self._redis.zrange(keys.ACTIVE_JOBS, 0, -1)]  # type: ignore[union-attr]
 
+    def has_forgotten(self) -> bool:
+        """Whether Redis is empty, or new, since somebody last asked: a server may lose all it has and live on."""
+        return bool(self._redis.set(keys.KNOWN, 1, nx=True))
+
     def is_active(self, job_id: str) -> bool:
         """Whether the job may need a leader or agents; one that has ended does so until it is retired."""
         return self._redis.zscore(keys.ACTIVE_JOBS, job_id) is not None
