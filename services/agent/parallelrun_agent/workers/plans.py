@@ -13,6 +13,7 @@ from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.leftovers import MARK, mark
+from parallelrun_agent.workers.trash import throw_away
 from parallelrun_agent.workers.worker_process import WorkerPlan
 from parallelrun_core.enginelog import EngineLog
 from parallelrun_core.jobfolder import JobFolder, JobRecord
@@ -162,11 +163,11 @@ class PlanMaker:
 
     def clean(self, process: str) -> None:
         """Remove a dead worker's working folder."""
-        shutil.rmtree(self._local / process, ignore_errors=True)
+        throw_away(self._local / process, self._local.parent)
         self._gpus.give_back(f"{self.job_id}/{process}")
 
     def close(self) -> None:
-        shutil.rmtree(self._local, ignore_errors=True)
+        throw_away(self._local, self._local.parent)
 
 
 def fresh_folder(path: Path) -> None:
