@@ -430,41 +430,36 @@ def test_of_two_deliveries_the_first_to_commit_decides(desk: Desk) -> None:
     assert desk.leases() == {}
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("report", [retried, returned])
-def test_when_both_deliveries_come_to_nothing_in_one_turn_the_mini_batch_is_given_out_anew(
-    desk: Desk, report: Report, swapped: bool
+@pytest.mark.parametrize("way", ["one turn", "one turn, swapped", "two turns", "two sessions"])
+@pytest.mark.parametrize("second", [decided, retried, returned])
+@pytest.mark.parametrize("first", [decided, retried, returned])
+def test_whatever_becomes_of_two_deliveries_the_mini_batch_is_decided_once_or_given_out_anew(
+    desk: Desk, first: Report, second: Report, way: str
 ) -> None:
     desk.publish(1)
-    agent = desk.agent()
-    both = twins(desk, agent)
-    assert agent.queue.turn("stay", report(both[::-1] if swapped else both), 0).refused == 0
+    agent, other = desk.agent("a"), desk.agent("b")
+    one, two = twins(desk, agent, other if way == "two sessions" else agent)
+    if way == "two sessions":
+        agent.queue.turn("stay", first([one]), 0)
+        other.queue.turn("stay", second([two]), 0)
+    elif way == "two turns":
+        agent.queue.turn("stay", first([one]), 0)
+        agent.queue.turn("stay", second([two]), 0)
+    else:
+        if way == "one turn, swapped":
+            one, two = two, one
+        former, latter = first([one]), second([two])
+        both = Reports(
+            former.decided + latter.decided, former.retries + latter.retries, former.returns + latter.returns
+        )
+        agent.queue.turn("stay", both, 0)
+    is_decided = decided in (first, second)
+    assert [each.status for each in desk.outcomes()].count("done") == is_decided
     assert (desk.leases(), desk.redis.exists(desk.keys.twins)) == ({}, 0)
-    assert desk.ready() == [0]
-    tries = len(both) if report is retried else 0  # a run() that failed is a try, whichever delivery it was for
-    assert desk.charged()["tries"].get(0, 0) == len(desk.outcomes()) == tries
-
-
-@pytest.mark.parametrize("done", [0, 1])
-@pytest.mark.parametrize("report", [retried, returned])
-def test_of_two_deliveries_in_one_turn_the_one_that_is_done_decides(desk: Desk, report: Report, done: int) -> None:
-    desk.publish(1)
-    agent = desk.agent()
-    both = twins(desk, agent)
-    other = report([both[1 - done]])
-    reports = Reports(decided([both[done]]).decided, other.retries, other.returns)
-    assert agent.queue.turn("stay", reports, 0).refused == 1
-    assert [each.token for each in desk.outcomes()] == [both[done].token]
-    assert (desk.leases(), desk.redis.exists(desk.keys.twins), desk.ready()) == ({}, 0, [])
-
-
-def test_of_two_deliveries_that_are_done_in_one_turn_one_counts(desk: Desk) -> None:
-    desk.publish(1)
-    agent = desk.agent()
-    both = twins(desk, agent)
-    assert agent.queue.turn("stay", decided(both), 0).refused == 1
-    assert [each.token for each in desk.outcomes()] == [both[0].token]
-    assert (desk.leases(), desk.redis.exists(desk.keys.twins), desk.ready()) == ({}, 0, [])
+    assert (desk.ready(), desk.messages()) == (([], set()) if is_decided else ([0], {0}))
+    if not is_decided:  # a run() that failed is a try, whichever delivery it was for
+        tries = [first, second].count(retried)
+        assert desk.charged()["tries"].get(0, 0) == len(desk.outcomes()) == tries
 
 
 def test_a_first_delivery_that_its_session_no_longer_holds_is_forgotten(desk: Desk) -> None:
@@ -484,16 +479,16 @@ def test_a_first_delivery_that_its_session_no_longer_holds_is_forgotten(desk: De
 def test_a_session_that_leaves_with_both_deliveries_leaves_neither_behind(desk: Desk) -> None:
     desk.publish(1)
     agent = desk.agent()
-    twins(desk, agent)
+    twins(desk, agent, agent)
     agent.queue.turn("leave", Reports(), 0)
     assert (desk.leases(), desk.redis.exists(desk.keys.twins), desk.ready()) == ({}, 0, [0])
 
 
-def twins(desk: Desk, agent: Session) -> list[Delivery]:
-    """Both deliveries of a straggler, which one session holds."""
+def twins(desk: Desk, agent: Session, other: Session) -> list[Delivery]:
+    """Both deliveries of a straggler."""
     (first,) = agent.lease(1)
     assert desk.leader.speculate([(first.mini_batch, first.token)]) == 1
-    return [first, *agent.lease(1)]
+    return [first, *other.lease(1)]
 
 
 def test_an_answer_that_never_came_costs_no_mini_batch_once_the_agent_has_said_what_it_holds(desk: Desk) -> None:
