@@ -167,10 +167,10 @@ class Finishing:
                     return None
                 term.reports.look_at_concatenation(status.progress, now)
                 died = concatenation_failed(term.redis, term.job_id, attempt=attempt)
-                if died and term.queue.count_crash("concatenation_crashes") >= _MAX_CRASHES:
-                    return Concatenated("", 0, "", problem=_CRASHES)
                 if died:
                     end_concatenating(term.redis, term.job_id)
+                    if term.queue.count_crash("concatenation_crashes") >= _MAX_CRASHES:
+                        return Concatenated("", 0, "", problem=_CRASHES)
                 elif term.queue.is_concatenating():
                     ask_at = max(ask_at, now + _GONE_S)
                 if died or self._is_postponed:
