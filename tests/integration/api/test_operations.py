@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import stat
@@ -163,7 +164,8 @@ class TestProblems:
     ) -> None:
         with ApiServer(tmp_path / "root", redis_url) as server, server.client() as api:
             job_id = api.post("/v1/jobs", json=site.spec()).json()["id"]
-            (JobFolder(server.root, job_id).path / "job.json").write_text("{}")
+            record = JobFolder(server.root, job_id).path / "job.json"
+            record.write_text(json.dumps({**json.loads(record.read_text()), "submitted": 1e300}))  # no date
 
             answer = api.get(f"/v1/jobs/{job_id}")
             entry = server.wait_for("request_failed")
