@@ -81,6 +81,7 @@ class JobMachine:
 
     @property
     def report_by(self) -> float:
+        """When there must be a turn for what there is to report; NEVER: there is nothing."""
         since = self.desk.reports_since
         return since if since == NEVER else self.desk.report_by(busy=self.staff.is_busy)
 
