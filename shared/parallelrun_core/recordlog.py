@@ -23,7 +23,7 @@ class RecordWriter:
     """Appends frames to a file that it creates and owns. Nothing is durable before `sync()`.
 
     Raises:
-        FileExistsError: the file is there already: somebody else's turn.
+        FileExistsError: the file is there already: another leader's term.
     """
 
     def __init__(self, path: Path) -> None:

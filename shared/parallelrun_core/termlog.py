@@ -1,4 +1,4 @@
-"""A record log that is fenced by term: `<name>.1`, `<name>.2`, … one file per leader's turn.
+"""A record log that is fenced by term: `<name>.1`, `<name>.2`, … one file for each term of a leader.
 
 Two processes may believe for a moment that they lead a job: one was paused, and another took over.
 So a leader never appends to a file that it did not create. It creates `<name>.<term>` exclusively and

@@ -158,7 +158,7 @@ def test_a_leader_that_is_cut_off_is_replaced_in_time() -> None:
         cluster.until(lambda: decisions(cluster, job) > before + 10, "its successor decides")
         assert cluster.registry.state(job) is JobState.PROCESSING
         proxy.set("pass")
-        cluster.until(lambda: cluster.logged("master", "fenced") > 0, "the first one sees that its turn is over")
+        cluster.until(lambda: cluster.logged("master", "fenced") > 0, "the first one sees that its term is over")
         check(cluster, job)
 
 

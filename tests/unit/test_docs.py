@@ -13,6 +13,7 @@ from parallelrun_core.store.keys import JobKeys
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(ROOT / "tests").rglob("*.md")]
 
 
 def test_every_field_of_a_job_is_described_with_the_words_of_the_code() -> None:
@@ -57,7 +58,14 @@ def test_every_promise_has_a_proof_and_a_twin_that_are_there(number: str, promis
         assert f"def {name}(" in where.read_text(), f"{name} is not in {where}"
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS.glob("*.md")], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_table_is_in_one_piece(page: Path) -> None:
+    """A row behind an empty line is shown as it stands, with all its bars."""
+    blocks = re.findall(r"(?:^\|.*\n?)+", page.read_text(), re.MULTILINE)
+    assert [block[:80] for block in blocks if not re.match(r"\|.*\n\|---", block)] == []

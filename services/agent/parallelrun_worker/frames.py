@@ -10,10 +10,10 @@ the worker has not read yet. End of file asks for an orderly end: `shutdown()`, 
 Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each written at once and unbuffered.
 
     READY        payload: seconds that import and init() took (8 bytes, double)
-    INIT_FAILED  payload: JSON {message, traceback}
+    INIT_FAILED  payload: JSON {category, message, traceback}
     DONE         payload: the struct below
     FAILED       payload: the struct below, then JSON {category, message, traceback}
-    STOPPED      payload: JSON {message, traceback} when shutdown() raised, else empty
+    STOPPED      payload: JSON {category, message, traceback} when shutdown() raised, else empty
     NOT_KEPT     payload: mini-batch (8 bytes), then the system's words: its rows did not fit on the disk
     LOADED       payload: the struct below; only for DESCRIBED ones, before run() is called
 

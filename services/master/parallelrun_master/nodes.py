@@ -49,7 +49,7 @@ class NodeWatch:
         """End what is lost; returns how many deliveries were lost with it.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
         """
         nodes = [info for info, alive in self._registry.nodes() if alive]
         ready = [info for info in nodes if info.state == "ready"]

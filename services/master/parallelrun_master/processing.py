@@ -47,7 +47,7 @@ class Processing:
         """Until the job has left this state, or the leader is to resign.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
             OSError: the disk is full, or something is wrong here.
         """
         try:

@@ -1,4 +1,4 @@
-"""One leader's turn: what its phases share, and the ways in which it can be interrupted."""
+"""One leader's term: what its phases share, and the ways in which it can be interrupted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AWAY_S = 60.0
 
 
 class Term:
-    """A leader's turn at one job. It begins with `begin()`."""
+    """One leader's term at one job. It begins with `begin()`."""
 
     ledger: Ledger
     reports: Reports
@@ -110,7 +110,7 @@ class Term:
         """Whether it is time again for what is done a few times a second; leadership has been renewed then.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
         """
         if now < self._tick_at:
             return False
@@ -130,7 +130,7 @@ class Term:
         """Move the job on, unless somebody else was faster.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
         """
         if failure is not None:
             failure = self._told(failure)
@@ -157,7 +157,7 @@ class Term:
             self._shown = text
 
     def wait_for_redis(self, error: Exception) -> None:
-        """Redis is away. Wait for it, then see whether this turn still lasts and what Redis has forgotten.
+        """Redis is away. Wait for it, then see whether this term still lasts and what Redis has forgotten.
 
         Raises:
             Fenced: another process leads by now, or Redis doesn't come back.

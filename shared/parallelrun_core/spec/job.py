@@ -1,6 +1,6 @@
 """`JobSpec`: all settings of one parallel job.
 
-Names and defaults are the reference system's (`run_max_try`, `error_threshold`, …). Load one with
+Names and defaults are those of Azure ML (`run_max_try`, `error_threshold`, …). Load one with
 `JobSpec.parse`, which reports every wrong field at once: where, why, and what was probably meant.
 """
 
@@ -97,7 +97,7 @@ class JobSpec(Strict):
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""
     run_max_try: int = Field(default=3, ge=1, le=2**31)
-    """Tries a mini-batch has before it counts as failed (the reference's `max_retries` + 1)."""
+    """Tries a mini-batch has before it counts as failed (Azure ML's `max_retries` + 1)."""
     lost_leases: int = Field(default=10, ge=0, le=1_000_000)
     """Times that a mini-batch may be lost with its node before it counts as failed."""
     first_task_creation_timeout: Seconds = 600

@@ -128,7 +128,7 @@ class LeaderQueue:
         """Go on leading.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
         """
         if not self._lead(keys=self._lead_keys, args=["renew", token, ttl_ms, self.term]):
             raise Fenced(f"term {self.term} is over")
@@ -145,7 +145,7 @@ class LeaderQueue:
         """Put messages of consecutive ids up for leasing. With none, just look. A job that isn't processing takes none.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
         """
         done, *rest = self._publish(keys=self._publish_keys, args=[self.term, self.generation, first, *messages])
         if rest[0] == b"fenced":
@@ -178,7 +178,7 @@ class LeaderQueue:
         """Drop the entries up to this one: they are in the decision log.
 
         Raises:
-            Fenced: another turn has begun, and its leader may not have read them.
+            Fenced: another term has begun, and its leader may not have read them.
         """
         stamp, _, sequence = up_to.partition(b"-")
         keep = f"{int(stamp)}-{int(sequence) + 1}"
@@ -189,7 +189,7 @@ class LeaderQueue:
         """End the sessions whose lease has run out.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
         """
         answer = self._reap(keys=self._reap_keys, args=[self.term, max_lost, max_lease_ms])
         if answer[0] == b"fenced":
@@ -208,7 +208,7 @@ class LeaderQueue:
         """Give these out a second time; returns how many of them were still out.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
         """
         flat = [part for delivery in deliveries for part in delivery]
         keys = [self._keys.job, self._keys.ready, self._keys.leases, self._keys.twins]
@@ -225,7 +225,7 @@ class LeaderQueue:
         """Let only these nodes work for the job; every node, when there are none.
 
         Raises:
-            Fenced: another turn has begun.
+            Fenced: another term has begun.
         """
         if not self._assign(keys=[self._keys.job, self._keys.nodes], args=[self.term, *nodes]):
             raise Fenced(f"term {self.term} may not assign nodes")

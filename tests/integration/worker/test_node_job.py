@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import selectors
 import textwrap
 import time
@@ -125,6 +126,18 @@ def test_mini_batches_are_run_and_committed(node: Callable[..., Node]) -> None:
     )
     assert rows.decode().split() == [f"/in/{name}" for name in "abcdefgh"]
     assert cluster.desk.leases() == {}
+
+
+def test_the_protocol_names_what_a_worker_is_told(node: Callable[..., Node]) -> None:
+    script = "import json\ndef run(items): return list(json.load(open('.worker.json')))"
+    cluster = node(script)
+    cluster.publish("a")
+    done = cluster.decided(1)[0]
+    told = (cluster.job.folder.parts / done.part).read_text().split()
+    page = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
+    table = page.partition("| key of the JSON file |")[2].partition("\n\n")[0]
+    named = [key for line in table.splitlines()[2:] for key in re.findall(r"`(\w+)`", line.split(" | ")[0])]
+    assert sorted(told) == sorted(named)
 
 
 @pytest.mark.parametrize("error", ["ValueError(items[0])", "ValueError('\\ud800 \\udcff')"])

@@ -103,7 +103,7 @@ class JobHistory(RuleBasedStateMachine):
 
     @rule(mini_batch=st.integers(0, 11))
     def a_former_leader_wakes(self, mini_batch: int) -> None:
-        """It doesn't know yet that its turn is over, and writes what it believes; Redis refuses the rest."""
+        """It doesn't know yet that its term is over, and writes what it believes; Redis refuses the rest."""
         if self.former:
             self.former[-1]._log.add([failed(mini_batch, items=ITEMS)])
             self.former[-1]._log.sync()

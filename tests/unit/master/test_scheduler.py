@@ -1,4 +1,4 @@
-"""Which errors are blamed on an input, and which are not: those end the leader's turn, and another may get through."""
+"""Which errors are blamed on an input, and which are not: those end the leader's term, and another may get through."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ __all__ = ["Reports"]
 
 
 class Reports:
-    """All that one leader's turn writes below logs/. What a full disk doesn't take is lost, and fails nothing."""
+    """All that a leader writes below logs/ in one term. What a full disk doesn't take is lost, and fails nothing."""
 
     def __init__(self, folder: JobFolder, spec: JobSpec, term: int) -> None:
         self.mask = Mask({"environment_variables": spec.environment_variables})
@@ -37,7 +37,7 @@ class Reports:
         replace_text(self._folder.logs / "readme.txt", README)
 
     def say(self, text: str) -> None:
-        """A turn of events, for the overview and the leader's log."""
+        """A change of phase, for the overview and the leader's log."""
         self.overview.say(text)
         self.log.info(text)
 
@@ -77,6 +77,6 @@ class Reports:
         self.say(f"The job {ENDED[result.state]}.")
 
     def close(self) -> None:
-        """The leader's turn is over."""
+        """The leader's term is over."""
         self.tries.close()
         self._summaries.write()

@@ -13,16 +13,16 @@ _COLUMNS = "Datetime,Total Tasks,Scheduled Tasks,Completed Tasks,Failed Tasks,El
 
 
 class Overview:
-    """logs/job_progress_overview.<yyyymmddhh>.txt: a line now and then, and at each turn of events.
+    """logs/job_progress_overview.<yyyymmddhh>.txt: a line now and then, and at each change of phase.
 
-    And logs/sys/metrics/<timestamp>/progress.csv, a row for each of the former; the timestamp is that of the leader's
-    turn.
+    And logs/sys/metrics/<timestamp>/progress.csv, a row for each of the former; the timestamp is when the leader's
+    term began.
     """
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._began: tuple[float, int] | None = None
-        """When this leader's turn was first told of, and how much was decided then."""
+        """When this term was first told of, and how much was decided then."""
         self._table = logs / "sys" / "metrics" / f"{datetime.now(UTC):%Y%m%d%H%M%S}" / "progress.csv"
 
     def say(self, text: str) -> None:
@@ -47,7 +47,7 @@ class Overview:
         )
 
     def _left_s(self, progress: Progress, elapsed_s: float) -> float | None:
-        """At the speed of this turn: what was decided in an earlier one, or another job, took none of its time."""
+        """At the speed of this term: what was decided in an earlier one, or another job, took none of its time."""
         began_s, before = self._began = self._began or (elapsed_s, progress.decided)
         decided, left = progress.decided - before, progress.scheduled - progress.decided
         if progress.listing_done and progress.decided and not left:

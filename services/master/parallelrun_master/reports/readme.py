@@ -24,7 +24,7 @@ sys/job_report/processed_mini-batches.csv a row for each try of a mini-batch and
                                           distinct ids; done: ids with a row RUN_DONE; retried: Picked Count above 1
 sys/job_report/process_summary.csv        the same summed up by process
 sys/job_report/node_summary.csv           the same summed up by node
-sys/metrics/<timestamp>/progress.csv      the progress as a table, one for each turn of a leader
+sys/metrics/<timestamp>/progress.csv      the progress as a table, one for each term of a leader
 
 How the nodes were used (resource_monitor_interval; 0: not at all):
 
@@ -36,7 +36,7 @@ sys/perf/<node>/processes_cpu_memory_usage/<yyyymmddhh>/processes_<minute>    al
 
 The engine itself:
 
-sys/master_role.<term>.txt                scheduling and leading; one file for each turn of a leader
+sys/master_role.<term>.txt                scheduling and leading; one file for each term of a leader
 sys/node/<node>/<process>.txt             one worker: each mini-batch picked, loaded, run, done
 sys/node/<node>/<process>.stdout.txt      what processes printed that the script started without redirection; also
 sys/node/<node>/<process>.stderr.txt      what libraries that aren't Python printed
