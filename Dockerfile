@@ -20,7 +20,7 @@ RUN if [ -n "${AGENT_REQUIREMENTS}" ]; then \
     fi
 
 FROM libraries AS package
-COPY LICENSE pyproject.toml ./
+COPY LICENSE README.md pyproject.toml ./
 COPY shared shared
 COPY services services
 COPY client client

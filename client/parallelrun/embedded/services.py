@@ -125,7 +125,7 @@ def node_names(nodes: int) -> list[str]:
 
 def usable_cpus() -> int:
     """How many CPUs this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def _module(name: str, *arguments: str) -> tuple[str, ...]:

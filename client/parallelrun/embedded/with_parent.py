@@ -17,8 +17,7 @@ _PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Make the wish known to the kernel, then become the command."""
     parent, *command = sys.argv[1:]
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != int(parent):  # it ended before the kernel knew of our wish
         sys.exit("the parent process has ended")
     os.execv(command[0], command)  # noqa: S606 - there is no shell, on purpose

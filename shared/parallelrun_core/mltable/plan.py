@@ -195,7 +195,7 @@ def _check_keys(plan: InputPlan) -> None:
         if not missing:
             plan.is_shuffled = True
             return
-        hint = f"install {' and '.join(missing)} there: pip install 'parallelrun[tables]'"
+        hint = f"install {' and '.join(missing)} there: pip install '.[tables]' in the checkout"
         message = f"to group rows by {', '.join(invalid)} takes libraries that are not installed where the services run"
         raise InvalidInput.at("/partition_keys", message, hint)
     if plan.partition is None:

@@ -42,7 +42,7 @@ class Site(NamedTuple):
         return Shuffle(self.folder, 0, self.plan, term, told)
 
     def run(self, term: int, told: Callable[[int, int], object] = lambda *_: None) -> None:
-        """One leader's turn; the pieces are small, so that there are many."""
+        """One leader's term; the pieces are small, so that there are many."""
         size = self.file.stat().st_size
         path = os.fsencode(self.file)
         pieces = [Piece(path, start, min(start + 100, size)) for start in range(0, size, 100)]
@@ -169,7 +169,7 @@ def test_after_a_failover_no_group_is_cut_twice(tmp_path: Path) -> None:
 def test_without_the_libraries_it_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "find_spec", lambda name: None if name == "duckdb" else object())
     given = Input(path="/data", transformations=("read_delimited",))
-    with pytest.raises(InvalidInput, match=r"install duckdb there: pip install 'parallelrun\[tables\]'"):
+    with pytest.raises(InvalidInput, match=r"install duckdb there: pip install '\.\[tables\]'"):
         plan_input("data", given, ["k"])
     files = Input(path="/data")
     with pytest.raises(InvalidInput, match="no partition format"):
