@@ -102,7 +102,7 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
 
     node: str
     state: str
-    """ready; draining, once it was told to stop; lost."""
+    """ready; disk_full, while it waits for room; draining, once it was told to stop; lost."""
     slots: int = 0
     """Workers that it runs at the same time."""
     busy: int = 0

@@ -1,4 +1,4 @@
-"""The life of a job: its states and the moves between them.
+"""The life of a job: its states and the moves between them; and the states of a node.
 
     queued ──► processing ──► finalizing ──► completed
       │            │              │
@@ -44,3 +44,19 @@ ALLOWED_FROM: dict[JobState, frozenset[JobState]] = {
     JobState.CANCELED: frozenset({JobState.QUEUED, JobState.PROCESSING}),
 }
 """Target state → the states it may be entered from."""
+
+
+class NodeState(StrEnum):
+    """What a node is up to."""
+
+    READY = "ready"
+    DISK_FULL = "disk_full"
+    """It leases nothing until there is room on its disk again."""
+    DRAINING = "draining"
+    """It was told to stop, and finishes what runs."""
+    LOST = "lost"
+    """Its lease has run out. No node says this of itself."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> NodeState:
+        return cls.READY  # what only a later release knows; it lives, and says so

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun import Client
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
@@ -73,7 +74,7 @@ def assert_nothing_was_lost(cluster: Cluster, job: str, files: int) -> None:
 def test_a_node_whose_disk_is_full_waits_charges_nobody_and_goes_on_by_itself(
     small_disks: list[SmallDisk], where: str, room: int
 ) -> None:
-    with Cluster(slots=2) as cluster:
+    with Cluster(slots=2, api=True) as cluster, Client(cluster.api_url) as client:
         cluster.kill("node000")
         job = cluster.submit(SCRIPT, inputs=cluster.files(120), mini_batch_size=4)
         disk = SmallDisk(cluster.folder(job).path / where)
@@ -81,7 +82,7 @@ def test_a_node_whose_disk_is_full_waits_charges_nobody_and_goes_on_by_itself(
         disk.fill(but=room)
         cluster.start("node000")
         cluster.until(lambda: cluster.logged("node000", "disk_full") > 0, "the agent finds the disk full")
-        cluster.until(lambda: [info.state for info, _ in cluster.registry.nodes()] == ["disk_full"], "and says so")
+        cluster.until(lambda: [node.state for node in client.nodes()] == ["disk_full"], "and says so to everyone")
         assert cluster.registry.state(job) is JobState.PROCESSING
         disk.free()
         cluster.until(lambda: cluster.logged("node000", "disk_has_room") > 0, "the agent finds room")

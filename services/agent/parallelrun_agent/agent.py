@@ -26,7 +26,7 @@ from parallelrun_agent.workers.watch import Watch
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.ids import new_session
 from parallelrun_core.jobfolder import JobFolder
-from parallelrun_core.states import JobState
+from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, limit_wait, server_run_id
 from parallelrun_core.store.registry import NodeInfo, Registry
 from parallelrun_core.telemetry import logger
@@ -225,10 +225,11 @@ class Agent:
         )
         self._told_state = state
 
-    def _state(self) -> str:
+    def _state(self) -> NodeState:
         if self._draining:
-            return "draining"
-        return "disk_full" if any(job.machine.disk_is_full for job in self._jobs.values()) else "ready"
+            return NodeState.DRAINING
+        has_room = not any(job.machine.disk_is_full for job in self._jobs.values())
+        return NodeState.READY if has_room else NodeState.DISK_FULL
 
     def _look_for_work(self, now: float) -> None:
         """Give free slots to the oldest job that has something ready."""

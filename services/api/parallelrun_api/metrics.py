@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from parallelrun_core.states import JobState
+from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.keys import JobKeys
 
 if TYPE_CHECKING:
@@ -112,12 +112,12 @@ class ClusterCollector(Collector):
     def _of_nodes(self) -> Iterator[GaugeMetricFamily]:
         nodes = self._registry.nodes()
         alive = [info for info, is_alive in nodes if is_alive]
-        states = Counter(info.state for info in alive)
+        states = Counter(info.state if is_alive else NodeState.LOST for info, is_alive in nodes)
         yield _gauges(
             "parallelrun_agents",
             "Nodes.",
             "state",
-            {"ready": states["ready"], "draining": states["draining"], "lost": len(nodes) - len(alive)},
+            {s.value: states[s] for s in NodeState},
         )
         busy = sum(info.busy for info in alive)
         yield _gauges(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parallelrun_core.states import JobState
+from parallelrun_core.states import JobState, NodeState
 
 Time = str
 """RFC 3339, UTC, milliseconds."""
@@ -219,7 +219,7 @@ class Node(_Answer):
     slots: int
     """Workers that it runs at the same time."""
     busy: int
-    state: Literal["ready", "draining", "lost"]
+    state: NodeState
     version: str
     started: Time
     jobs: list[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.states import NodeState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.telemetry import logger
@@ -52,7 +53,7 @@ class NodeWatch:
             Fenced: another term has begun.
         """
         nodes = [info for info, alive in self._registry.nodes() if alive]
-        ready = [info for info in nodes if info.state == "ready"]
+        ready = [info for info in nodes if info.state is NodeState.READY]
         self.alive = len(nodes)
         most = self._spec.max_concurrency_per_instance
         self.slots = max(1, sum(min(info.slots, most or info.slots) for info in ready))

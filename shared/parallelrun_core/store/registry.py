@@ -10,7 +10,7 @@ import msgspec
 
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.progress import Progress
-from parallelrun_core.states import ALLOWED_FROM, JobState
+from parallelrun_core.states import ALLOWED_FROM, JobState, NodeState
 from parallelrun_core.store import keys
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import script
@@ -65,8 +65,7 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     pid: int
     slots: int
     busy: int
-    state: str
-    """`ready`; `disk_full` while it waits for room; `draining` once it was told to stop."""
+    state: NodeState
     version: str
     started: float
     jobs: list[str] = []

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from parallelrun_core.jobfolder import JobFolder
-from parallelrun_core.states import JobState
+from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.registry import NodeInfo, Registry
 from tests.integration.api.conftest import Site
@@ -190,8 +190,8 @@ class TestProblems:
 
 
 class TestNodes:
-    def test_alive_draining_and_lost(self, api: httpx.Client, redis: Redis) -> None:
-        def info(node: str, state: str = "ready") -> NodeInfo:
+    def test_each_is_shown_and_counted_in_its_state(self, api: httpx.Client, redis: Redis) -> None:
+        def info(node: str, state: NodeState = NodeState.READY) -> NodeInfo:
             return NodeInfo(
                 node=node, session=f"{node}-1", host="h", pid=1, slots=4, busy=2, state=state, version="0.1.0",
                 started=1_763_700_000.0, jobs=[JOB],
@@ -199,8 +199,9 @@ class TestNodes:
 
         registry = Registry(redis)
         registry.beat(info("b"), lease_ms=60_000)
-        registry.beat(info("a", "draining"), lease_ms=60_000)
+        registry.beat(info("a", NodeState.DRAINING), lease_ms=60_000)
         registry.beat(info("c"), lease_ms=-1)
+        registry.beat(info("d", NodeState.DISK_FULL), lease_ms=60_000)
 
         nodes = api.get("/v1/nodes").json()["items"]
 
@@ -208,11 +209,13 @@ class TestNodes:
             ("a", "draining", 2),
             ("b", "ready", 2),
             ("c", "lost", 0),
+            ("d", "disk_full", 2),
         ]
         assert nodes[0]["started"] == "2025-11-21T04:40:00.000Z"
         metrics = api.get("/metrics").text
-        assert 'parallelrun_agents{state="lost"} 1.0' in metrics
-        assert 'parallelrun_slots{state="idle"} 4.0' in metrics
+        for state in NodeState:
+            assert f'parallelrun_agents{{state="{state}"}} 1.0' in metrics
+        assert 'parallelrun_slots{state="idle"} 6.0' in metrics
 
 
 class TestMetrics:

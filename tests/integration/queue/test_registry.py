@@ -8,7 +8,7 @@ import pytest
 
 from parallelrun_core.errors import Conflict, NotFound, ParallelRunError
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.states import ALLOWED_FROM, TERMINAL, JobState
+from parallelrun_core.states import ALLOWED_FROM, TERMINAL, JobState, NodeState
 from parallelrun_core.store import keys
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.registry import JobFailure, NodeInfo, Registry
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 
 
 def node(name: str = "node", **fields: object) -> NodeInfo:
-    described = {"session": "s", "host": "h", "pid": 1, "slots": 2, "busy": 0, "state": "ready", "version": "1",
+    described = {"session": "s", "host": "h", "pid": 1, "slots": 2, "busy": 0, "state": NodeState.READY, "version": "1",
                  "started": 1.0, **fields}  # fmt: skip
     return NodeInfo(node=name, **described)  # type: ignore[arg-type]
 

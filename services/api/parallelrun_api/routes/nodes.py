@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from fastapi import APIRouter, Response
 
 from parallelrun_api.context import Ctx
@@ -11,6 +9,7 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Node, NodeList
 from parallelrun_api.routes.docs import problems
 from parallelrun_api.views.jobs import rfc3339
+from parallelrun_core.states import NodeState
 from parallelrun_core.store.registry import NodeInfo
 
 router = APIRouter(prefix="/v1", tags=["nodes"])
@@ -23,13 +22,12 @@ def list_nodes(context: Ctx) -> Response:
 
 
 def _node(info: NodeInfo, is_alive: bool) -> Node:
-    state: Literal["ready", "draining", "lost"] = "draining" if info.state == "draining" else "ready"
     return Node(
         node=info.node,
         host=info.host,
         slots=info.slots,
         busy=info.busy if is_alive else 0,
-        state=state if is_alive else "lost",
+        state=info.state if is_alive else NodeState.LOST,
         version=info.version,
         started=rfc3339(info.started),
         jobs=info.jobs if is_alive else [],
