@@ -56,6 +56,14 @@ class RedisServer:
                 assert time.monotonic() < deadline, (self.folder / "log").read_text()
                 time.sleep(0.005)
 
+    def url_without_info(self) -> str:
+        """The URL for a user who may do anything but ask for INFO."""
+        with redis.Redis.from_url(self.url, protocol=2) as client:
+            client.acl_setuser(
+                "mute", enabled=True, passwords=["+pw"], keys=["*"], channels=["*"], commands=["+@all", "-info"]
+            )
+        return self.url.replace("unix://", "unix://mute:pw@")
+
     def kill(self) -> None:
         """SIGKILL, as in a crash; harmless when it isn't running."""
         if self._process is not None:

@@ -239,13 +239,16 @@ def exit_of(service: str, url: str, home: Path, *flags: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_no_service_starts_on_a_redis_that_evicts_or_forgets(service: str, tmp_path: Path) -> None:
+def test_no_service_starts_on_a_redis_that_evicts_or_forgets_or_does_not_say(service: str, tmp_path: Path) -> None:
     with RedisServer(*AOF[:4], "--maxmemory-policy", "allkeys-lru") as server:
         code, log = exit_of(service, server.url, tmp_path, "--allow-volatile-redis")
         assert (code, "allkeys-lru" in log, "redis_unfit" in log) == (3, True, True), log
     with RedisServer("--appendonly", "no") as server:
         code, log = exit_of(service, server.url, tmp_path)
         assert (code, "append-only file is off" in log) == (3, True), log
+    with RedisServer(*AOF[:4]) as server:
+        code, log = exit_of(service, server.url_without_info(), tmp_path)
+        assert (code, "INFO is not permitted" in log, ":pw@" in log) == (3, True, False), log
 
 
 def test_a_redis_that_forgets_can_be_allowed(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from parallelrun.errors import ClusterFailed
+from parallelrun_core.store import OLDEST_REDIS
 
-OLDEST: Final = (6, 2)
 _NAMES: Final = ("redis-server", "valkey-server")
 _VERSION: Final = re.compile(r"\bv=(\d+)\.(\d+)")
 _PROBE_S: Final = 5.0
@@ -94,7 +94,7 @@ def find_binary() -> Path:
         found = shutil.which(name)
         if found:
             version = version_of(Path(found))
-            if version >= OLDEST:
+            if version >= OLDEST_REDIS:
                 return Path(found)
             passed_over.append(f"{found} is {'.'.join(map(str, version)) or 'broken'}")
     bundled = _bundled()
@@ -133,22 +133,16 @@ def check_external(url: str, *, may_forget: bool) -> None:
         ClusterFailed: it can't be reached, isn't fit, or serves another cluster.
     """
     from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
+    from parallelrun_core.store.fitness import UnfitRedis, check
     from parallelrun_core.store.registry import Registry
 
     server = f"The server at REDIS_URL ({without_password(url)})"
     try:
         with connect(url, timeout_s=_PROBE_S) as client:
-            info: dict[str, Any] = client.info()
+            check(client, may_forget=may_forget)
             others = [found.node for found, alive in Registry(client).nodes() if alive]
-    except (*CONNECTION_ERRORS, ValueError, OSError) as error:
+    except (*CONNECTION_ERRORS, UnfitRedis, ValueError, OSError) as error:
         raise ClusterFailed(f"{server} can't be used: {str(error).rstrip('.')}.") from error
-    version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
-    if version < OLDEST:
-        raise ClusterFailed(f"{server} is version {info['redis_version']}; 6.2 is needed.")
-    if info.get("maxmemory_policy", "noeviction") != "noeviction":
-        raise ClusterFailed(f"{server} throws keys away when memory is short: set maxmemory-policy to noeviction.")
-    if not may_forget and not info.get("aof_enabled"):
-        raise ClusterFailed(f"{server} would forget jobs when it restarts: set appendonly to yes.")
     if others:
         raise ClusterFailed(
             f"{server} serves another cluster already ({', '.join(others[:3])}): "
@@ -174,4 +168,4 @@ def _bundled() -> Path | None:
         binary = Path(get_binary_path())
     except Exception:  # not installed, not for this machine, or laid out anew
         return None
-    return binary if version_of(binary) >= OLDEST else None
+    return binary if version_of(binary) >= OLDEST_REDIS else None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-import redis
 from anyio.to_thread import run_sync
 
 from parallelrun_core import telemetry
@@ -29,16 +29,12 @@ async def wait_for_redis(client: Redis, *, may_forget: bool) -> None:
     pause_s = 0.05
     while True:
         try:
-            info: Any = await run_sync(client.info)
-        except redis.exceptions.NoPermissionError:
-            log.warning("redis_unchecked", reason="INFO is not permitted")
-            return
+            version = await run_sync(partial(check, client, may_forget=may_forget))
         except CONNECTION_ERRORS as error:
             if pause_s > 1:
                 log.warning("redis_awaited", error=str(error))
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         else:
-            check(info, may_forget=may_forget)
-            log.info("redis_ready", version=info.get("valkey_version") or info.get("redis_version"))
+            log.info("redis_ready", version=version)
             return

