@@ -64,6 +64,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_the_readme_repeats_what_other_pages_say() -> None:
+    why = (ROOT / "README.md").read_text().partition("## Why not")[2].partition("\n## ")[0]
+    assert re.findall(r"(\d+) such\s+\[promises\]", why) == [str(len(promises()))]
+    measured = (DOCS / "performance.md").read_text()
+    for figure in re.findall(r"takes (\d+) µs of CPU here, (\d+) with Ray Data and ([\d,]+)", why)[0]:
+        assert re.search(rf"(?<![\d,.]){figure}(?![\d,])", measured), f"{figure} µs is not in docs/performance.md"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_table_is_in_one_piece(page: Path) -> None:
     """A row behind an empty line is shown as it stands, with all its bars."""

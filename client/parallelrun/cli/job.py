@@ -193,7 +193,7 @@ def resume(
 ) -> None:
     """Let a job that failed or was canceled do what it never decided.
 
-    It runs the code as it was submitted; `job create --resume-from ID` goes on with changed code.
+    It runs the code as it was submitted. A new job with changed code takes over: `job create --resume-from ID`.
     """
     with connect(url, token) as client:
         found = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
@@ -217,7 +217,7 @@ def retry(
 ) -> None:
     """Try the mini-batches of a job that failed again, into the same output.
 
-    It runs the code as it was submitted; `job create --resume-from ID` goes on with changed code.
+    It runs the code as it was submitted. A new job with changed code takes over: `job create --resume-from ID`.
     """
     try:
         numbers = [int(number) for number in mini_batches.split(",")] if mini_batches else None
@@ -234,7 +234,7 @@ def _tell_of_the_code(found: Job) -> None:
     from parallelrun.cli.output import say
 
     print(f"{found.id} {found.state}")
-    say(f"it runs the code as submitted on {found.submitted}; to run changed code, submit a new job:")
+    say(f"it runs the code as submitted on {found.submitted}; to run changed code, let a new job take over:")
     say(f"  parallelrun job create -f JOB.yml --resume-from {found.id}")
 
 

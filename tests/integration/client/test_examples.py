@@ -63,10 +63,9 @@ def test_what_the_readme_shows_of_python_works(tmp_path: Path) -> None:
     blocks = re.findall(r"```(python|yaml)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     script, run_one, use_a_client = (text for kind, text in blocks if kind == "python")
     (job,) = (text for kind, text in blocks if kind == "yaml")
-    shutil.copytree(EXAMPLES / "word_count" / "data", tmp_path / "data")
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "count_words.py").write_text(script)
-    (tmp_path / "job.yml").write_text(job)
+    shutil.copytree(EXAMPLES / "word_count", tmp_path, ignore=shutil.ignore_patterns("out"), dirs_exist_ok=True)
+    for shown, file in ((script, "src/count_words.py"), (job, "job.yml")):
+        assert (tmp_path / file).read_text().endswith(shown.partition("\n")[2]), "the README shows the file as it is"
 
     def do(python: str, **environment: str) -> str:
         command = [sys.executable, "-P", "-c", python]
@@ -81,5 +80,5 @@ def test_what_the_readme_shows_of_python_works(tmp_path: Path) -> None:
         assert do(run_one).splitlines() == [*words, f" logs: {tmp_path}/out/logs"]
     with Cluster(tmp_path / "cluster", processes=1) as cluster:
         said = do(use_a_client, PARALLELRUN_URL=cluster.url, PARALLELRUN_TOKEN=cluster.token).splitlines()
-    assert said[-2:] == ["completed 1 of 1", "fetched/words.txt"]
+    assert said[-2:] == ["completed 2 of 2", "fetched/words.txt"]
     assert (tmp_path / "fetched" / "words.txt").read_text().splitlines() == words

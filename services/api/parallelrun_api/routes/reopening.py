@@ -40,7 +40,7 @@ class Retry(Resume):
 def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     """Let a failed or canceled job, or one that Redis has lost, do what it never decided.
 
-    Plan and code stay as they were; a new job with `resume_from` goes on with changed code.
+    Plan and code stay as they were. To run changed code, submit a new job that takes over from this one: `resume_from`.
     """
     wish = wish or Resume()
     context.reopenings.resume(job_id, accept_changed_inputs=wish.accept_changed_inputs)
@@ -58,7 +58,7 @@ def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
 def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
     """Try failed mini-batches again, into the same output. What succeeded is left alone.
 
-    The code stays as it was; a new job with `resume_from` goes on with changed code.
+    The code stays as it was. To run changed code, submit a new job that takes over from this one: `resume_from`.
     """
     wish = wish or Retry()
     context.reopenings.retry(job_id, mini_batches=wish.mini_batches, accept_changed_inputs=wish.accept_changed_inputs)

@@ -1,7 +1,7 @@
 """Whether a new job may take over what an earlier one has finished: `resume_from` (reference §1.4).
 
 What says which items a mini-batch has, and how rows stand in part files, must be the same in both jobs. All else may
-differ: that is what it is for, to go on with mended code, longer timeouts, more nodes.
+differ: that is what it is for, to run the rest with mended code, longer timeouts, more nodes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def earlier_job(root: Path, spec: JobSpec) -> JobFolder:
         folder = job_folder(root, spec.resume_from)
         record = folder.record()
     except NotFound as error:
-        hint = "the id of an earlier job of this server; `parallelrun run` goes on with --resume-from DIR"
+        hint = "the id of an earlier job of this server; `parallelrun run` takes over from a folder: --resume-from DIR"
         raise InvalidInput.at(_POINTER, f"there is no job {spec.resume_from!r} here", hint) from error
     if folder.result() is None:
         problem = Problem(

@@ -33,7 +33,7 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpe
     ]
     if spec.resume_from:
         lines.append(
-            f"Resumed: {progress.resumed:,} of the mini-batches that are done, with their rows, were taken over from "
+            f"Taken over: {progress.resumed:,} of the mini-batches that are done, with their rows, come from job "
             f"{spec.resume_from}; they were not run again."
         )
     if not spec.rank_mini_batch_count:
