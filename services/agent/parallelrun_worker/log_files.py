@@ -41,6 +41,10 @@ def forgiving(fd: int, like: Any) -> io.TextIOWrapper:
     )
 
 
+_Entry = tuple[float, str, str, tuple[object, ...]]
+"""Of a line that is not in the file yet: when, level, message, and what is to be put into it."""
+
+
 class LineFile:
     """Lines `time|LEVEL|pid|thread|message` (reference §5), gathered for a moment, so that they cost next to nothing.
 
@@ -56,40 +60,48 @@ class LineFile:
         self._errors = LineFile(errors, max_bytes=max_bytes) if errors else None
         self._left_out = "INFO" if level == "WARNING" else ""
         self._left = max_bytes
-        self._lines: list[str] = []
+        self._entries: list[_Entry] = []
         self._size = 0
         self._flushed_at = float("-inf")
         self._second = 0
         self._stamp = ""
         self._tail = f"|{os.getpid()}|{threading.get_ident()}|"
 
-    def write(self, level: str, message: str, *, at_once: bool = False) -> None:
-        """Add a line; with `at_once` it is in the file when this returns."""
+    def write(self, level: str, message: str, *args: object, at_once: bool = False) -> None:
+        """Add a line; with `at_once` it is in the file when this returns.
+
+        The message is put together with its `args`, if there are any, as `message % args` when it goes to the file:
+        between two short mini-batches that takes longer than it does then.
+        """
         if self._left <= 0 or level == self._left_out:
             return
-        now = time.time()
-        second = int(now)
-        if second != self._second:
-            self._second = second
-            self._stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(second))
-        if "\n" in message:
-            message = message.replace("\n", "\n    ")
-        line = f"{self._stamp},{int((now - second) * 1000):03d}|{level}{self._tail}{message}\n"
+        entry = (time.time(), level, message, args)
         if level == "ERROR" and self._errors is not None:
-            self._errors._take(line)
-        self._lines.append(line)
-        self._size += len(line)
+            self._errors._take(entry)
+        self._entries.append(entry)
+        self._size += len(message)
         if at_once:
             self.flush()
         elif self._size > _FLUSH_BYTES or self.is_due:
             self._flushed_at = time.monotonic()
             self.flush()
 
-    def _take(self, line: str) -> None:
-        """Write this line now, as it is."""
+    def _take(self, entry: _Entry) -> None:
+        """Write this now, as it is."""
         if self._left > 0:
-            self._lines.append(line)
+            self._entries.append(entry)
             self.flush()
+
+    def _line(self, entry: _Entry) -> str:
+        now, level, message, args = entry
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(second))
+        text = message % args if args else message
+        if "\n" in text:
+            text = text.replace("\n", "\n    ")
+        return f"{self._stamp},{int((now - second) * 1000):03d}|{level}{self._tail}{text}\n"
 
     @property
     def is_due(self) -> bool:
@@ -98,8 +110,8 @@ class LineFile:
 
     def flush(self) -> None:
         """Write what was gathered; never raises for the disk's sake."""
-        data = "".join(self._lines).encode("utf-8", "backslashreplace")
-        self._lines, self._size = [], 0
+        data = "".join(map(self._line, self._entries)).encode("utf-8", "backslashreplace")
+        self._entries, self._size = [], 0
         if not data:
             return
         self._left -= len(data)

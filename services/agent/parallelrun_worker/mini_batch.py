@@ -8,7 +8,6 @@ stands in the file `inputs.json` of the job folder; it is read when it is first 
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 from parallelrun_worker.copies import Copies
@@ -30,14 +29,15 @@ class Dataset:
 class MiniBatch:
     """What run() gets, and what its context says of it."""
 
+    dataset: Dataset | None = None
+    first_row: int | None = None
+    copies: Copies | None = None
+
     def __init__(self, value: object, items: int) -> None:
         self.value = value
         self.items = items
         """Files or rows; none at all are not worth a call of run()."""
         self.partition_key_value: dict[str, Any] = {}
-        self.dataset: Dataset | None = None
-        self.first_row: int | None = None
-        self.copies: Copies | None = None
 
     def release(self) -> None:
         """It has been run: remove what was made for it."""
@@ -47,7 +47,7 @@ class MiniBatch:
 
 def of_paths(payload: bytes) -> MiniBatch:
     """A list of files: paths, NUL between them."""
-    paths = payload.decode(sys.getfilesystemencoding(), "surrogateescape").split("\0")
+    paths = os.fsdecode(payload).split("\0")
     return MiniBatch(paths, len(paths))
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 _MAX_TRACEBACK = 16_000
+_DONE = "Mini-batch %d: run() took %.3f s, %d rows of %d items, done."
 
 
 class Unreadable(Exception):
@@ -99,7 +100,7 @@ class Runner:
         began, cpu_began = time.perf_counter(), time.process_time()
         found, items = None, 0
         if self._log.is_due:  # whoever looks at a long one while it runs should see it
-            self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
+            self._log.write("INFO", "Mini-batch %d is picked.", mini_batch)
         try:
             if kind in frames.IN_FILE:
                 payload = _read_and_remove(payload)
@@ -141,9 +142,7 @@ class Runner:
         self._send(
             frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, breaks, run_s, cpu_s)
         )
-        self._log.write(
-            "INFO", f"Mini-batch {mini_batch}: run() took {run_s:.3f} s, {rows} rows of {items} items, done."
-        )
+        self._log.write("INFO", _DONE, mini_batch, run_s, rows, items)
 
     def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
         """Read or copy what the delivery describes; its time is not that of run()."""
@@ -168,9 +167,7 @@ class Runner:
             # Whoever adds to the file does no harm. Where it has been cut or closed there is nothing of ours: no offset
             # before our own last end is true, and the agent will see that there are no rows at this one.
             begin = max(os.lseek(self._part, 0, os.SEEK_END), self._end)
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._part, view) :]
+            _write_all(self._part, data)
         except OSError:
             # Nobody will read what is there of it; a disk that is full can use the room.
             with contextlib.suppress(OSError):
@@ -194,9 +191,13 @@ class Runner:
         return 0
 
     def _send(self, kind: int, payload: bytes) -> None:
-        view = memoryview(frames.HEAD.pack(kind, len(payload)) + payload)
-        while view:
-            view = view[os.write(self._results, view) :]
+        _write_all(self._results, frames.HEAD.pack(kind, len(payload)) + payload)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    written = os.write(fd, data)
+    while written < len(data):
+        written += os.write(fd, memoryview(data)[written:])
 
 
 def _describe(error: BaseException, code: str) -> bytes:
