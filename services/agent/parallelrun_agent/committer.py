@@ -12,7 +12,8 @@ import threading
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from parallelrun_core import failpoints
 from parallelrun_core.outcome import Outcome, encode, encode_list
@@ -24,7 +25,7 @@ log = logger()
 _GATHER_S = 0.1
 
 
-class Candidate(NamedTuple):
+class Candidate(msgspec.Struct, frozen=True):
     """An outcome that is not durable yet, and the part file that its rows are in (-1: none)."""
 
     outcome: Outcome

@@ -85,15 +85,12 @@ class AgentQueue:
         self._session = session
         # No two lease calls have the same one, nor would two sessions of one name.
         self._nonces = count(secrets.randbits(48))
-        self._node = node
-        self._lease_ms = lease_ms
-        self._generation = generation
         keys = JobKeys(job_id)
-        self._turn = QuickScript(redis, script(redis, "turn"))
-        self._turn_keys = [
+        turn_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.nodes,
             keys.outcomes, keys.twins,
         ]  # fmt: skip
+        self._turn = QuickScript(redis, script(redis, "turn"), turn_keys, [session, node, lease_ms, generation])
         self._reassert = script(redis, "reassert")
         self._reassert_keys = [keys.ready, keys.leases, keys.twins]
 
@@ -102,26 +99,24 @@ class AgentQueue:
 
         Running it twice with the same reports, as after a lost answer, does no harm: the second time they are refused.
         """
-        args: list[Any] = [
-            self._session, self._node, self._lease_ms, mode, want, f"{next(self._nonces):x}",
-            self._generation, len(reports.decided), len(reports.retries), len(reports.returns),
-        ]  # fmt: skip
-        for report in reports.decided:
+        decided, retries, returns = reports.decided, reports.retries, reports.returns
+        args: list[Any] = [mode, want, f"{next(self._nonces):x}", len(decided), len(retries), len(returns)]
+        for report in decided:
             args += report
-        for report in reports.retries:
+        for report in retries:
             args += report
-        for returned in reports.returns:
+        for returned in returns:
             args += returned
-        answer: list[Any] = self._turn(keys=self._turn_keys, args=args)
+        answer: list[Any] = self._turn(args)
         if answer[0] == b"gone":
             return Turn(None)
         if answer[0] == b"lost":
             return Turn(_STATES[answer[1]], lost=True)
-        deliveries = tuple(
+        deliveries = [
             Delivery(answer[i], answer[i + 1].decode(), answer[i + 2], answer[i + 3], answer[i + 4])
             for i in range(3, len(answer), 5)
-        )
-        return Turn(_STATES[answer[0]], False, answer[1], answer[2], deliveries)
+        ]
+        return Turn(_STATES[answer[0]], False, answer[1], answer[2], tuple(deliveries))
 
     def reassert(self, tokens: Iterable[str]) -> int:
         """Say what this session holds, so that what Redis believes beyond that goes back; returns how many did."""

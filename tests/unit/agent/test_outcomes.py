@@ -38,9 +38,14 @@ def failed_frame(**said: object) -> bytes:
     return frames.RESULT.pack(7, 0, 0, 0, 0, 0, 0, 0.1, 0.1) + json.dumps(fields).encode()
 
 
+def answered(failed: bytes) -> Answer:
+    return parse_answer(frames.FAILED, failed)[1]
+
+
 def test_a_done_frame_becomes_a_decision() -> None:
-    answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 0.25, 0.125))
+    mini_batch, answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 0.25, 0.125))
     done = record(answer)
+    assert mini_batch == 7
     assert (done.mini_batch, done.status, done.tries, done.token) == (7, "done", 1, "s/1")
     assert (done.part, done.offset, done.length, done.crc) == ("s.process000", 10, 20, 30)
     assert (done.rows, done.items, done.run_s, done.process_s, done.elapsed_s) == (4, 5, 0.25, 0.125, 0.5)
@@ -61,7 +66,7 @@ def test_no_bytes_need_no_part() -> None:
     "tries, run_max_try, status", [(0, 1, "failed"), (0, 2, "retry"), (1, 2, "failed"), (5, 3, "failed")]
 )
 def test_a_failure_is_tried_again_until_the_tries_are_used_up(tries: int, run_max_try: int, status: str) -> None:
-    outcome = record(parse_answer(frames.FAILED, failed_frame()), tries=tries, run_max_try=run_max_try)
+    outcome = record(answered(failed_frame()), tries=tries, run_max_try=run_max_try)
     assert (outcome.status, outcome.tries) == (status, tries + 1)
     assert outcome.failure == Failure("RUN_EXCEPTION", "m", "t")
 
@@ -72,7 +77,7 @@ any_text = st.text(st.characters(), max_size=20) | st.text("a\udcff\ud83dé\n\0"
 @given(message=any_text, traceback=any_text)
 def test_any_text_in_an_error_can_be_recorded(message: str, traceback: str) -> None:
     """A file name that is no UTF-8 is in many a message; it must not end the agent that records it."""
-    outcome = record(parse_answer(frames.FAILED, failed_frame(message=message, traceback=traceback)))
+    outcome = record(answered(failed_frame(message=message, traceback=traceback)))
     (back,) = decode_list(encode_list([encode(outcome)]))
     assert back == outcome
 
@@ -84,7 +89,7 @@ def test_what_no_worker_of_ours_says_is_told_as_such_or_recorded(rest: bytes) ->
     """The user's code can write into the pipe. What comes of it is an error of a kind that the agent expects."""
     payload = frames.RESULT.pack(7, 0, 0, 0, 0, 0, 0, 0.1, 0.1) + rest
     try:
-        answer = parse_answer(frames.FAILED, payload)
+        answer = answered(payload)
     except (ParallelRunError, LookupError):
         return
     (back,) = decode_list(encode_list([encode(record(answer))]))

@@ -2,60 +2,60 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from parallelrun_agent.policy.line import InHand
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome
 
 
-class Deliver(NamedTuple):
+class Deliver(msgspec.Struct, frozen=True):
     """Hand this mini-batch over; it is in the worker's line already."""
 
     worker: Worker
     entry: InHand
 
 
-class TakeBack(NamedTuple):
+class TakeBack(msgspec.Struct, frozen=True):
     """Take back what the worker has not read yet, and tell the machine by `taken_back`."""
 
     worker: Worker
 
 
-class Commit(NamedTuple):
+class Commit(msgspec.Struct, frozen=True):
     """Make this outcome durable, with the rows that this worker has written for it."""
 
     outcome: Outcome
     worker: Worker | None
 
 
-class End(NamedTuple):
+class End(msgspec.Struct, frozen=True):
     """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits."""
 
     worker: Worker
 
 
-class TellStacks(NamedTuple):
+class TellStacks(msgspec.Struct, frozen=True):
     """Let it write to its stderr where each of its threads stands."""
 
     worker: Worker
     why: str
 
 
-class Kill(NamedTuple):
+class Kill(msgspec.Struct, frozen=True):
     """End it and its process group now. Its exit follows as an event."""
 
     worker: Worker
 
 
-class TellInitFailure(NamedTuple):
+class TellInitFailure(msgspec.Struct, frozen=True):
     """Let the leader and the user know that a worker didn't get through init()."""
 
     process: str
     failure: Failure
 
 
-class Abandon(NamedTuple):
+class Abandon(msgspec.Struct, frozen=True):
     """The session is over. End every worker and forget what they did, then join anew."""
 
     why: str

@@ -7,7 +7,8 @@ process, a file or a connection. So whole histories can be played without any of
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+
+import msgspec
 
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, Deliver
 from parallelrun_agent.policy.desk import Desk
@@ -28,7 +29,7 @@ _NOBODYS_FAULT = ("drained", "disk_full", "distrusted")
 """Reasons for ending a worker that are not about what runs in it."""
 
 
-class NextTurn(NamedTuple):
+class NextTurn(msgspec.Struct, frozen=True):
     """What to say to the queue, and how many mini-batches to ask for."""
 
     mode: Mode

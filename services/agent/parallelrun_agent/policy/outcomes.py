@@ -42,18 +42,18 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
 
 
-def parse_answer(kind: int, payload: bytes) -> Answer:
-    """Read a DONE or FAILED frame.
+def parse_answer(kind: int, payload: bytes) -> tuple[int, Answer]:
+    """Read a DONE or FAILED frame: the mini-batch, and what is said of it.
 
     Raises:
         CorruptLog: it is neither; somebody else wrote it.
     """
     try:
-        _, offset, length, crc, items, rows, line_breaks, run_s, process_s = frames.RESULT.unpack_from(payload)
+        mini_batch, offset, length, crc, items, rows, line_breaks, run_s, process_s = frames.RESULT.unpack_from(payload)
     except struct.error as error:
         raise CorruptLog(f"not the answer of a worker: {error}") from error
     failure = parse_failure(payload[frames.RESULT.size :]) if kind == frames.FAILED else None
-    return Answer(
+    answer = Answer(
         offset=offset,
         length=length,
         crc=crc,
@@ -64,6 +64,7 @@ def parse_answer(kind: int, payload: bytes) -> Answer:
         process_s=process_s,
         failure=failure,
     )
+    return mini_batch, answer
 
 
 def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure:

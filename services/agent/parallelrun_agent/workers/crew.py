@@ -9,6 +9,7 @@ import signal
 import struct
 import time
 from collections.abc import Callable
+from functools import partial
 
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.policy.machine import JobMachine
@@ -101,8 +102,8 @@ class Crew:
         self._machine.worker_started(worker)
         self._watch.orphans.worker_started(process.pid)
         self._oom.look()
-        self._watch.add(process.results, lambda: self.hear(worker))
-        self._watch.add(process.pidfd, lambda: self._on_exit(worker))
+        self._watch.add(process.results, partial(self.hear, worker))
+        self._watch.add(process.pidfd, partial(self._on_exit, worker))
         log.info("worker_started", job_id=plan.job_id, process=worker.process, pid=process.pid)
 
     def _on_exit(self, worker: Worker) -> None:
@@ -159,8 +160,7 @@ class Crew:
     def _on_frame(self, worker: Worker, kind: int, payload: bytes, now: float) -> None:
         job_id, machine = self._plans.job_id, self._machine
         if kind in (frames.DONE, frames.FAILED):
-            answer = parse_answer(kind, payload)
-            machine.answered(worker, frames.RESULT.unpack_from(payload)[0], answer, now)
+            machine.answered(worker, *parse_answer(kind, payload), now)
         elif kind == frames.NOT_KEPT:
             machine.rows_not_taken(worker, int.from_bytes(payload[: frames.MINI_BATCH.size], "little"), now)
             self._disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"))

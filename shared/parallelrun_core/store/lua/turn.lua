@@ -1,8 +1,8 @@
 -- One turn of an agent for one job: report what ended, renew the session, lease what comes next.
 --
 -- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins
--- ARGV  1 session  2 node  3 lease, ms  4 mode: join | stay | leave  5 how many to lease  6 nonce
---       7 generation  8 number of decided  9 number of retries  10 number of returns, then
+-- ARGV  1 session  2 node  3 lease, ms  4 generation  5 mode: join | stay | leave  6 how many to lease  7 nonce
+--       8 number of decided  9 number of retries  10 number of returns, then
 --         decided: id, token, record      the mini-batch is done or has failed for good
 --         retries: id, token, record      the try failed, another shall follow: charged
 --         returns: id, token              never started: goes back uncharged
@@ -10,10 +10,10 @@
 -- has been given up: its mini-batches belong to others now, and nothing of this turn was done. {'gone'} when there is no
 -- such job, or the agent takes it for one of another generation: what it would commit could not be decided.
 
-local session, node, mode = ARGV[1], ARGV[2], ARGV[4]
+local session, node, mode = ARGV[1], ARGV[2], ARGV[5]
 local job = redis.call('HMGET', KEYS[1], 'state', 'generation')
 local state = job[1]
-if not state or (job[2] and job[2] ~= ARGV[7]) then return {'gone'} end
+if not state or (job[2] and job[2] ~= ARGV[4]) then return {'gone'} end
 
 local time = redis.call('TIME')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
@@ -121,7 +121,7 @@ if mode == 'leave' then
   return answer
 end
 
-local want = math.min(tonumber(ARGV[5]), 1000) -- unpack() takes no more than a few thousand
+local want = math.min(tonumber(ARGV[6]), 1000) -- unpack() takes no more than a few thousand
 local assigned = unusual and redis.call('EXISTS', KEYS[8]) == 1
 local welcome = not assigned or redis.call('SISMEMBER', KEYS[8], node) == 1
 if state == 'processing' and welcome then
@@ -132,7 +132,7 @@ if state == 'processing' and welcome then
     local leases = {}
     for i, id in ipairs(ids) do
       if messages[i] then
-        local token = session .. '/' .. ARGV[6] .. '.' .. i
+        local token = session .. '/' .. ARGV[7] .. '.' .. i
         leases[#leases + 1] = id
         leases[#leases + 1] = token
         answer[#answer + 1] = tonumber(id)
