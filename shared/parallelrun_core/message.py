@@ -186,8 +186,7 @@ def paths_of(message: Message) -> bytes:
     Raises:
         CorruptLog: the message holds no files, or its payload can't be read.
     """
-    groups = _groups(message)
-    return b"\0".join(map(_paths_of_group, groups)) if len(groups) > 1 else _paths_of_group(groups[0])
+    return b"\0".join(map(_paths_of_group, _groups(message)))
 
 
 def groups_of(message: Message) -> list[tuple[bytes, list[bytes]]]:

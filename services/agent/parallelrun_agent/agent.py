@@ -126,8 +126,10 @@ class Agent:
 
     def _nap(self) -> None:
         """Let answers gather while all workers have enough to do: each waking costs as much as several answers."""
-        nap_s = min([job.machine.nap_s for job in self._jobs.values()], default=0.0)
-        if nap_s > _LEAST_NAP_S and not self._draining:
+        nap_s = float("inf")
+        for job in self._jobs.values():
+            nap_s = min(nap_s, job.machine.nap_s)
+        if self._jobs and nap_s > _LEAST_NAP_S and not self._draining:
             time.sleep(max(0.0, min(nap_s, self._check_at - time.monotonic())))
 
     def _pause(self) -> float:

@@ -127,6 +127,8 @@ class NodeJob:
 
     def turn(self, now: float) -> None:
         """Report what ended, renew the lease, lease what comes next and hand it to the workers: what of it is due."""
+        if self.machine.is_at_rest:
+            self._committer.hurry()
         while self._init_failures:
             report_init_failure(self._redis, self.job_id, self._init_failures[0])
             self._init_failures.pop(0)
@@ -182,12 +184,12 @@ class NodeJob:
                     log.warning(command.why, job_id=self.job_id, session=self.session, held=command.held)
                     self._close_session()
                     self._open_session()
-        if self.machine.is_at_rest:
-            self._committer.hurry()
 
     def _deliver(self, worker: Worker, entry: InHand) -> None:
         try:
-            found = resolve(self._path, message.decode(entry.delivery.message))
+            found = message.decode(entry.delivery.message)
+            if found.kind == message.REFERENCE:
+                found = resolve(self._path, found)
             kind, payload = packet_of(found)
         except (ParallelRunError, OSError, StopIteration) as error:
             if isinstance(error, OSError) and is_disk_trouble(error):

@@ -15,7 +15,7 @@ from typing import Any
 
 _DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 MAX_BYTES = 64 << 20
-_FLUSH_EVERY_S = 1.0
+_SETTLE_EVERY_S = 1.0
 _FLUSH_BYTES = 1 << 14
 
 
@@ -62,7 +62,7 @@ class LineFile:
         self._left = max_bytes
         self._entries: list[_Entry] = []
         self._size = 0
-        self._flushed_at = float("-inf")
+        self._settled_at = float("-inf")
         self._second = 0
         self._stamp = ""
         self._tail = f"|{os.getpid()}|{threading.get_ident()}|"
@@ -80,10 +80,7 @@ class LineFile:
             self._errors._take(entry)
         self._entries.append(entry)
         self._size += len(message)
-        if at_once:
-            self.flush()
-        elif self._size > _FLUSH_BYTES or self.is_due:
-            self._flushed_at = time.monotonic()
+        if at_once or self._size > _FLUSH_BYTES:
             self.flush()
 
     def _take(self, entry: _Entry) -> None:
@@ -105,8 +102,13 @@ class LineFile:
 
     @property
     def is_due(self) -> bool:
-        """What was gathered has not been written to the file for a while; nor has anything at the beginning."""
-        return time.monotonic() - self._flushed_at > _FLUSH_EVERY_S
+        """It is time to `settle`: for the first time, or again."""
+        return time.monotonic() - self._settled_at > _SETTLE_EVERY_S
+
+    def settle(self) -> None:
+        """Write what was gathered, and let nothing be due for a while."""
+        self._settled_at = time.monotonic()
+        self.flush()
 
     def flush(self) -> None:
         """Write what was gathered; never raises for the disk's sake."""

@@ -101,6 +101,7 @@ class Runner:
         found, items = None, 0
         if self._log.is_due:  # whoever looks at a long one while it runs should see it
             self._log.write("INFO", "Mini-batch %d is picked.", mini_batch)
+            self._log.settle()
         try:
             if kind in frames.IN_FILE:
                 payload = _read_and_remove(payload)
@@ -151,7 +152,9 @@ class Runner:
         except (OSError, ValueError, ImportError, MemoryError) as error:
             raise Unreadable(error) from error
         self._send(frames.LOADED, frames.LOAD.pack(mini_batch, found.items, time.perf_counter() - began))
-        self._log.write("INFO", f"Mini-batch {mini_batch}: loaded {found.items} items.")
+        self._log.write("INFO", "Mini-batch %d: loaded %d items.", mini_batch, found.items)
+        if self._log.is_due:
+            self._log.settle()
         return found
 
     def _only_the_worker_goes_on(self) -> None:

@@ -340,7 +340,6 @@ def test_what_the_socket_does_not_take_follows_with_the_next_answer(start: Start
         bench.worker.deliver(number, b"y" * 20_000)
     while len(bench.answers()) < 200:
         bench.wait_for_answers(len(bench.answers()) + 1)
-        bench.worker.flush()
     assert [answer.mini_batch for answer in bench.answers()] == list(range(200))
 
 

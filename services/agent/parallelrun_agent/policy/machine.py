@@ -215,8 +215,9 @@ class JobMachine:
 
     def heard(self, worker: Worker, now: float) -> None:
         """All that it has said so far was told: it may have room now, or be done."""
-        self._hand_out(now)
-        self._end_if_drained(worker, now)
+        if self.desk.backlog or self._draining:
+            self._hand_out(now)
+            self._end_if_drained(worker, now)
 
     def confused(self, worker: Worker) -> None:
         """What it says can't be trusted any more."""

@@ -153,7 +153,6 @@ class Crew:
         if process.is_heard and process.said_all:  # it has closed its end: there is nothing to wait for any more
             process.is_heard = False
             self._watch.remove(process.results)
-        process.flush()
         self._machine.heard(worker, now)
         self._obey()
 

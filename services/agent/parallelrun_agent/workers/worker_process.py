@@ -114,9 +114,9 @@ class WorkerProcess:
             kind = frames.PATHS_IN_FILE if kind == frames.PATHS else frames.DESCRIBED_IN_FILE
             payload = os.fsencode(file)
         self._outbox.append(frames.DELIVERY.pack(kind, mini_batch) + payload)
-        self.flush()
+        self._flush()
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Send what the socket takes. What it doesn't take waits for the worker's next answer."""
         while self._outbox:
             try:
@@ -152,24 +152,25 @@ class WorkerProcess:
         Raises:
             NotAFrame: after the frames before it.
         """
+        if self._outbox:  # what it has read since has made room
+            self._flush()
         while self.is_trusted:
             try:
                 chunk = os.read(self.results, _READ_BYTES)
                 self.said_all = not chunk
             except BlockingIOError:
                 chunk = b""
-            self._heard += chunk
-            at = 0
-            while at + frames.HEAD.size <= len(self._heard):
-                kind, length = frames.HEAD.unpack_from(self._heard, at)
+            heard = self._heard + chunk
+            at, size = 0, len(heard)
+            while (begin := at + frames.HEAD.size) <= size:
+                kind, length = frames.HEAD.unpack_from(heard, at)
                 if not frames.READY <= kind <= frames.LOADED or length > frames.MAX_PAYLOAD:
                     raise NotAFrame(f"kind {kind}, {length} bytes")
-                end = at + frames.HEAD.size + length
-                if end > len(self._heard):
+                if begin + length > size:
                     break
-                yield kind, self._heard[at + frames.HEAD.size : end]
-                at = end
-            self._heard = self._heard[at:]
+                at = begin + length
+                yield kind, heard[begin:at]
+            self._heard = heard[at:]
             if len(chunk) < _READ_BYTES:
                 return
 
