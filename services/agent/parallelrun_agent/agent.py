@@ -23,13 +23,13 @@ from parallelrun_agent.workers.gpus import GpuPool, find_gpus
 from parallelrun_agent.workers.leftovers import end_leftovers
 from parallelrun_agent.workers.plans import fresh_folder
 from parallelrun_agent.workers.watch import Watch
-from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.ids import new_session
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, limit_wait, server_run_id
 from parallelrun_core.store.registry import NodeInfo, Registry
 from parallelrun_core.telemetry import logger
+from parallelrun_core.unreadable import UNREADABLE, LeftAlone
 
 log = logger()
 
@@ -56,8 +56,7 @@ class Agent:
         self._callbacks: dict[int, Callable[[], object]] = {}
         self._watch = Watch(self._add, self._remove, gpus=GpuPool(find_gpus(settings.gpus)))
         self._jobs: dict[str, NodeJob] = {}
-        self._unfit: dict[str, str] = {}
-        """Jobs that can't be joined as things stand, and why: said once, not at every look."""
+        self._left_alone = LeftAlone(settings.root)
         self._id = new_session(settings.node)
         self._started = time.time()
         self._draining = False
@@ -237,7 +236,7 @@ class Agent:
         """Give free slots to the oldest job that has something ready."""
         free = self._settings.slots - sum(len(job.workers) for job in self._jobs.values())
         found = self._registry.peek()
-        self._unfit = {job_id: why for job_id, _, _ in found if (why := self._unfit.get(job_id))}
+        self._left_alone.keep([job_id for job_id, _, _ in found])
         for job_id, state, ready in found:
             job = self._jobs.get(job_id)
             if job is not None:
@@ -261,23 +260,12 @@ class Agent:
     def _join(self, job_id: str, now: float) -> NodeJob | None:
         try:
             job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._watch)
-        except NotFound:
-            self._leave_alone(job_id, "job_folder_missing", root=str(self._settings.root))
-            return None
-        except NewerSchema as error:
-            self._leave_alone(job_id, "job_too_new", reason=str(error))
-            return None
-        except (CorruptLog, OSError) as error:
-            self._leave_alone(job_id, "job_unreadable", reason=str(error))
+        except UNREADABLE as error:
+            self._left_alone.tell(job_id, error)
             return None
         self._jobs[job_id] = job
         job.turn(now)
         return job
-
-    def _leave_alone(self, job_id: str, why: str, **more: str) -> None:
-        if self._unfit.get(job_id) != why:
-            self._unfit[job_id] = why
-            log.warning(why, job_id=job_id, **more)
 
     def _make_room(self, for_job: NodeJob, now: float) -> bool:
         """End an idle worker of another job; its slot is free a moment later."""

@@ -6,10 +6,9 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.connection import connect
-from parallelrun_core.telemetry import logger
+from parallelrun_core.unreadable import UNREADABLE, LeftAlone
 from parallelrun_master.leader import Leader
 from parallelrun_master.settings import MasterSettings
 
@@ -26,14 +25,8 @@ def lead(job_id: str) -> None:
     settings = MasterSettings.model_validate_json(os.environ[SETTINGS])
     try:
         leader = Leader(connect(settings.redis_url), job_id, settings)
-    except NotFound:
-        logger().error("job_folder_missing", job_id=job_id, root=str(settings.root))
-        return
-    except NewerSchema as error:
-        logger().error("job_too_new", job_id=job_id, reason=str(error))  # a master of that release may lead it
-        return
-    except CorruptLog as error:
-        logger().error("job_unreadable", job_id=job_id, reason=str(error))
+    except UNREADABLE as error:
+        LeftAlone(settings.root).tell(job_id, error)  # another master may be able to lead it
         return
 
     def on_terminate(number: int, frame: FrameType | None) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from parallelrun_core import telemetry
-from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
+from parallelrun_core.errors import NotFound
 from parallelrun_core.health import serve_health
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import StopSignal, die_with_parent_if_told
@@ -21,6 +21,7 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import LEADER_QUEUE, Registry
 from parallelrun_core.store.rqworkers import RqWorkers
+from parallelrun_core.unreadable import UNREADABLE, LeftAlone
 from parallelrun_master import leader as _preloaded  # noqa: F401 - so that forked processes start at once
 from parallelrun_master.lead import SETTINGS
 from parallelrun_master.settings import MasterSettings
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _SWEEP_S = 1.0
-_UNFIT: dict[type[Exception], str] = {NotFound: "job_folder_missing", NewerSchema: "job_too_new"}
 
 
 class Master:
@@ -40,8 +40,7 @@ class Master:
         self._log = telemetry.logger()
         self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders, listen_s=settings.leader_seconds)
         self._run_id = ""
-        self._unfit: dict[str, str] = {}
-        """Jobs that nobody here can lead as things stand, and why: said once, not at every look."""
+        self._left_alone = LeftAlone(settings.root)
         self.connected = False
 
     def run(self, stop: StopSignal) -> None:
@@ -90,12 +89,9 @@ class Master:
         """A job that can't be read is no reason not to go on with the others."""
         try:
             yield
-            self._unfit.pop(job_id, None)
-        except (NotFound, NewerSchema, CorruptLog, OSError) as error:
-            why = _UNFIT.get(type(error), "job_unreadable")
-            if self._unfit.get(job_id) != why:
-                self._unfit[job_id] = why
-                self._log.error(why, job_id=job_id, reason=str(error), root=str(self._settings.root))
+            self._left_alone.forget(job_id)
+        except UNREADABLE as error:
+            self._left_alone.tell(job_id, error)
 
 
 def main(argv: list[str] | None = None) -> None:

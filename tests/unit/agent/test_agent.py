@@ -12,6 +12,7 @@ from redis import Redis
 from parallelrun_agent import agent
 from parallelrun_agent.agent import Agent
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_core import unreadable
 from parallelrun_core.states import JobState
 
 
@@ -21,7 +22,8 @@ def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
     monkeypatch.setattr(agent, "connect", lambda *_, **__: Redis())  # it connects when it is used
     node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", gpus=0))
     told: list[tuple[str, str]] = []
-    monkeypatch.setattr(agent, "log", SimpleNamespace(warning=lambda what, **more: told.append((what, more["job_id"]))))
+    log = SimpleNamespace(error=lambda what, **more: told.append((what, more["job_id"])))
+    monkeypatch.setattr(unreadable, "logger", lambda: log)
     jobs = [("job_a", JobState.PROCESSING, 3), ("job_b", JobState.PROCESSING, 1)]
     monkeypatch.setattr(node._registry, "peek", lambda: jobs)
     for _ in range(3):

@@ -11,8 +11,8 @@ import redis
 from anyio.to_thread import run_sync
 
 from parallelrun_core import telemetry
-from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.jobfolder import abandoned, code_store
+from parallelrun_core.unreadable import UNREADABLE, LeftAlone
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
@@ -34,6 +34,7 @@ class Registrar:
         self._jobs = jobs
         self._registry = registry
         self._left: list[str] = []
+        self._left_alone = LeftAlone(jobs.root)
         self._is_work_left = asyncio.Event()
 
     async def register(self, job_id: str) -> None:
@@ -70,8 +71,8 @@ class Registrar:
         try:
             await run_sync(self._submissions.register, job_id)
             log.info("job_registered_late", job_id=job_id)
-        except (ParallelRunError, OSError) as error:
-            log.error("job_unreadable", job_id=job_id, error=str(error))
+        except UNREADABLE as error:
+            self._left_alone.tell(job_id, error)
         del self._left[0]
 
     def _unknown_to_redis(self) -> list[str]:

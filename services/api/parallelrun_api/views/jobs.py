@@ -17,7 +17,7 @@ from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.telemetry import logger
+from parallelrun_core.unreadable import LeftAlone
 
 if TYPE_CHECKING:
     from parallelrun_core.store.registry import JobFailure, JobStatus, Registry
@@ -32,7 +32,7 @@ class Jobs:
     def __init__(self, root: Path, registry: Registry) -> None:
         self.root = root
         self._registry = registry
-        self._unfit: set[str] = set()  # of which the log says already that they can't be read
+        self._left_alone = LeftAlone(root)
 
     def folder(self, job_id: str) -> JobFolder:
         """The folder of a job whose id came from outside.
@@ -102,9 +102,7 @@ class Jobs:
         except NotFound:
             return  # not wholly created yet, or being deleted
         except (NewerSchema, CorruptLog) as error:
-            if job_id not in self._unfit:
-                self._unfit.add(job_id)
-                logger().warning("job_unreadable", job_id=job_id, reason=str(error))
+            self._left_alone.tell(job_id, error)
 
     def has_ended(self, job_id: str) -> bool:
         """Whether the job's result is recorded: nothing about it will change, unless it is reopened."""
