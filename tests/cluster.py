@@ -24,6 +24,7 @@ from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, code_sto
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.coarse import ask_for_leader
 from parallelrun_core.store.connection import connect
+from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
 from tests.redis_server import RedisServer
 
@@ -85,9 +86,10 @@ class Cluster:
         self.redis_server.start()
         self.redis = connect(self.redis_server.url)
         self.registry = Registry(self.redis)
+        self.known_nodes = Nodes(self.redis)
         for name in self._commands:
             self.start(name)
-        self.until(lambda: sum(alive for _, alive in self.registry.nodes()) == len(self.nodes), "the agents are there")
+        self.until(lambda: sum(alive for _, alive in self.known_nodes.all()) == len(self.nodes), "the agents are there")
         if self.api_url:
             self.until(self._api_answers, "the API answers")
         return self

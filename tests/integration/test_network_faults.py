@@ -207,7 +207,7 @@ def test_a_node_that_is_told_to_stop_gives_its_work_back_at_once() -> None:
         agent.terminate()
         assert agent.wait(10) == 0
         assert time.monotonic() - began < 5
-        assert [info.node for info, _ in cluster.registry.nodes()] == [HEALTHY]
+        assert [info.node for info, _ in cluster.known_nodes.all()] == [HEALTHY]
         assert session_end(cluster, job, CUT_OFF) == 0.0
         assert decisions(cluster, job) < 400
         check(cluster, job)

@@ -131,7 +131,7 @@ def test_redis_that_forgot_that_the_job_was_finalizing_costs_no_row() -> None:
         check(cluster, job)
         cluster.until(lambda: job not in cluster.registry.active_jobs(), "the job is retired")
         assert cluster.registry.state(job) is JobState.COMPLETED
-        cluster.until(lambda: cluster.registry.nodes()[0][0].jobs == [], "the agent has let go of the job")
+        cluster.until(lambda: cluster.known_nodes.all()[0][0].jobs == [], "the agent has let go of the job")
 
 
 # A server that is there, and can't write

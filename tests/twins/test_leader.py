@@ -22,7 +22,7 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
-from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.planning.input_cuts import Known
 from parallelrun_master.planning.shuffling import Shuffle
@@ -204,7 +204,7 @@ def test_an_answer_before_the_code_is_on_the_disk_is_found(
 def test_a_key_that_is_not_kept_is_found(
     tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Registry, "claim_key", lambda registry, key, sha256, job_id: job_id)
+    monkeypatch.setattr(IdempotencyKeys, "claim", lambda self, key, sha256, job_id: job_id)
     with damage():
         accept.test_the_same_key_makes_one_job_whoever_asks(tmp_path, site, redis)
 

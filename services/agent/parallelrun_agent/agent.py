@@ -27,7 +27,8 @@ from parallelrun_core.ids import new_session
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, limit_wait, server_run_id
-from parallelrun_core.store.registry import NodeInfo, Registry
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.registry import Registry
 from parallelrun_core.telemetry import logger
 from parallelrun_core.unreadable import UNREADABLE, LeftAlone
 
@@ -52,6 +53,7 @@ class Agent:
         self._settings = settings
         self._redis: Redis = connect(settings.redis_url, one_connection=True)
         self._registry = Registry(self._redis)
+        self._nodes = Nodes(self._redis)
         self._epoll = select.epoll()
         self._callbacks: dict[int, Callable[[], object]] = {}
         self._watch = Watch(self._add, self._remove, gpus=GpuPool(find_gpus(settings.gpus)))
@@ -209,7 +211,7 @@ class Agent:
 
     def _beat(self) -> None:
         settings, state = self._settings, self._state()
-        self._registry.beat(
+        self._nodes.beat(
             NodeInfo(
                 node=settings.node,
                 session=self._id,
@@ -280,7 +282,7 @@ class Agent:
         for job in list(self._jobs.values()):
             self._forget(job)
         try:
-            self._registry.remove_node(self._settings.node)
+            self._nodes.remove(self._settings.node)
         except CONNECTION_ERRORS as error:
             log.warning("redis_away", error=str(error))
         log.info("stopped")

@@ -20,6 +20,8 @@ from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.views.feeds import Feeds, open_feeds
 from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.store.connection import connect
+from parallelrun_core.store.idempotency import IdempotencyKeys
+from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ class Context:
     settings: ApiSettings
     redis: Redis
     registry: Registry
+    nodes: Nodes
     jobs: Jobs
     feeds: Feeds
     submissions: Submissions
@@ -67,16 +70,20 @@ def build_context(settings: ApiSettings) -> Context:
     """Put a server together; nothing is connected or written yet."""
     client = connect(settings.redis_url)
     registry = Registry(client)
+    nodes = Nodes(client)
     jobs = Jobs(settings.root, registry)
     checks = PathChecks(root=settings.root, roots=settings.roots)
-    submissions = Submissions(settings.root, checks, registry, lambda job_id: _call_leader(client, job_id))
+    submissions = Submissions(
+        settings.root, checks, registry, IdempotencyKeys(client), lambda job_id: _call_leader(client, job_id)
+    )
     feeds = open_feeds(settings.redis_url, jobs.has_ended)
     metrics = Metrics()
-    metrics.watch(ClusterCollector(client, registry, settings.root, lambda: feeds.watchers))
+    metrics.watch(ClusterCollector(client, registry, nodes, settings.root, lambda: feeds.watchers))
     return Context(
         settings=settings,
         redis=client,
         registry=registry,
+        nodes=nodes,
         jobs=jobs,
         feeds=feeds,
         submissions=submissions,

@@ -20,6 +20,7 @@ from parallelrun_core.store.keys import JobKeys
 if TYPE_CHECKING:
     from redis import Redis
 
+    from parallelrun_core.store.nodes import Nodes
     from parallelrun_core.store.registry import Registry
 
 _METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
@@ -62,9 +63,10 @@ class Metrics:
 class ClusterCollector(Collector):
     """Jobs, queues, nodes and storage, looked at when they are asked for."""
 
-    def __init__(self, client: Redis, registry: Registry, root: Path, streams: Callable[[], int]) -> None:
+    def __init__(self, client: Redis, registry: Registry, nodes: Nodes, root: Path, streams: Callable[[], int]) -> None:
         self._client = client
         self._registry = registry
+        self._nodes = nodes
         self._root = root
         self._streams = streams
 
@@ -110,7 +112,7 @@ class ClusterCollector(Collector):
         )
 
     def _of_nodes(self) -> Iterator[GaugeMetricFamily]:
-        nodes = self._registry.nodes()
+        nodes = self._nodes.all()
         alive = [info for info, is_alive in nodes if is_alive]
         states = Counter(info.state if is_alive else NodeState.LOST for info, is_alive in nodes)
         yield _gauges(

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from parallelrun_core import failpoints
 from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.errors import Conflict, Fenced, NewerSchema, NotFound
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.processing import Processing
 from parallelrun_master.term import Term

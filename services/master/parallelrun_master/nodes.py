@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ _PREPARES_S = 30.0
 class NodeWatch:
     """Looks at the nodes a few times a second."""
 
-    def __init__(self, registry: Registry, queue: LeaderQueue, spec: JobSpec, settings: MasterSettings) -> None:
-        self._registry = registry
+    def __init__(self, nodes: Nodes, queue: LeaderQueue, spec: JobSpec, settings: MasterSettings) -> None:
+        self._nodes = nodes
         self._queue = queue
         self._spec = spec
         self._settings = settings
@@ -52,7 +52,7 @@ class NodeWatch:
         Raises:
             Fenced: another term has begun.
         """
-        nodes = [info for info, alive in self._registry.nodes() if alive]
+        nodes = [info for info, alive in self._nodes.all() if alive]
         ready = [info for info in nodes if info.state is NodeState.READY]
         self.alive = len(nodes)
         most = self._spec.max_concurrency_per_instance

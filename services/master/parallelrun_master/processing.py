@@ -9,10 +9,11 @@ import msgspec
 
 from parallelrun_core import failpoints
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.leader_queue import MAX_NEWS, News
-from parallelrun_core.store.registry import JobFailure
+from parallelrun_core.store.nodes import Nodes
 from parallelrun_master.nodes import NodeWatch
 from parallelrun_master.planning.inputs import changed_inputs
 from parallelrun_master.planning.shuffling import ShuffleFailed
@@ -38,7 +39,7 @@ class Processing:
             term.folder.path, term.spec, term.queue.term, self._scheduling_log.enter, self._shuffled
         )
         self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided)
-        self._nodes = NodeWatch(term.registry, term.queue, term.spec, term.settings)
+        self._nodes = NodeWatch(Nodes(term.redis), term.queue, term.spec, term.settings)
         self._course = Course(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
         self._pace = Pace(term.ledger.progress, time.monotonic())
         self._speculation = Speculation() if term.spec.speculative_execution else None

@@ -12,16 +12,15 @@ from rq import Queue
 from rq.job import JobStatus
 from rq.serializers import JSONSerializer
 
-from parallelrun_core.store.registry import (
-    CONCATENATE_FUNCTION,
-    CONCATENATE_QUEUE,
-    LEAD_FUNCTION,
-    LEADER_QUEUE,
-)
-
 if TYPE_CHECKING:
     from redis import Redis
 
+LEADER_QUEUE = "jobs"
+"""One entry starts one leader."""
+CONCATENATE_QUEUE = "concatenate"
+"""One entry puts one job's output together."""
+_LEAD = "parallelrun_master.lead.lead"
+_CONCATENATE = "parallelrun_concatenator.concatenate.concatenate"
 _NO_TIMEOUT = -1
 _KEEP_FAILED_S = 3600
 
@@ -33,12 +32,12 @@ def queue(redis: Redis, name: str) -> Queue:
 
 def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
     """Let a master lead the job. Several askings make at most one leader."""
-    _enqueue(redis, LEADER_QUEUE, LEAD_FUNCTION, job_id, f"lead-{job_id}-{attempt}")
+    _enqueue(redis, LEADER_QUEUE, _LEAD, job_id, f"lead-{job_id}-{attempt}")
 
 
 def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
     """Let a concatenator put the job's output together. Running it twice gives the same bytes."""
-    _enqueue(redis, CONCATENATE_QUEUE, CONCATENATE_FUNCTION, job_id, _concatenation_id(job_id, attempt))
+    _enqueue(redis, CONCATENATE_QUEUE, _CONCATENATE, job_id, _concatenation_id(job_id, attempt))
 
 
 def concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:

@@ -1,4 +1,4 @@
-"""The jobs and nodes that Redis knows of, and the moves of a job from state to state."""
+"""The jobs that Redis knows of, and their moves from state to state."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parallelrun_core.errors import Conflict, Fenced, NotFound
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
-from parallelrun_core.states import ALLOWED_FROM, JobState, NodeState
+from parallelrun_core.states import ALLOWED_FROM, JobState
 from parallelrun_core.store import keys
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import script
@@ -18,57 +19,7 @@ from parallelrun_core.store.scripts import script
 if TYPE_CHECKING:
     from redis import Redis
 
-LEADER_QUEUE = "jobs"
-"""RQ queue: one entry starts one leader."""
-CONCATENATE_QUEUE = "concatenate"
-"""RQ queue: one entry puts one job's output together."""
-
-LEAD_FUNCTION = "parallelrun_master.lead.lead"
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
-
-CONCATENATE_FUNCTION = "parallelrun_concatenator.concatenate.concatenate"
-
-
-class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
-    """Tries that failed in the same way."""
-
-    category: str
-    message: str
-    count: int
-    sample_mini_batches: list[int] = []
-    log: str = ""
-    """Where the first of them is told in full, below logs/."""
-
-
-class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
-    """Why a job failed: first cause, and where to look."""
-
-    code: str
-    summary: str
-    error_category: str = ""
-    """Of the first cause."""
-    first_cause: str = ""
-    traceback: str = ""
-    sample_mini_batches: list[int] = []
-    log: str = ""
-    hint: str = ""
-    errors: list[ErrorCount] = []
-    """The five commonest."""
-
-
-class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """What an agent says of its node."""
-
-    node: str
-    session: str
-    host: str
-    pid: int
-    slots: int
-    busy: int
-    state: NodeState
-    version: str
-    started: float
-    jobs: list[str] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,15 +39,12 @@ class JobStatus:
 
 
 class Registry:
-    """All jobs and nodes. Raises redis-py's errors when the server is away."""
+    """All jobs. Raises redis-py's errors when the server is away."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._transition = script(redis, "transition")
         self._reopen = script(redis, "reopen")
-        self._beat = script(redis, "beat")
-
-    # Jobs
 
     def add_job(self, job_id: str, *, submitted: float) -> None:
         """Make a job known that has its folder already. Doing it twice changes nothing."""
@@ -237,51 +185,6 @@ class Registry:
             for _, entries in answer or ()
             for entry_id, fields in entries
         ]
-
-    # Idempotent submit
-
-    def claim_key(self, key: str, request_sha256: str, job_id: str) -> str:
-        """Bind an idempotency key to a job for a day; returns the job's id, an earlier one if the key was used.
-
-        Raises:
-            Conflict: the key was used for a different request.
-        """
-        value = f"{request_sha256}:{job_id}"
-        held: Any = None
-        # In two commands, since Redis 6.2 can't do SET with NX and GET in one; the key may run out in between.
-        while held is None:
-            if self._redis.set(keys.idempotency(key), value, nx=True, ex=86_400):
-                return job_id
-            held = self._redis.get(keys.idempotency(key))
-        sha256, _, earlier = held.decode().partition(":")
-        if sha256 != request_sha256:
-            raise Conflict("This Idempotency-Key was used for a different request.")
-        return str(earlier)
-
-    def release_key(self, key: str) -> None:
-        """Free a key whose submission failed."""
-        self._redis.delete(keys.idempotency(key))
-
-    # Nodes
-
-    def beat(self, info: NodeInfo, *, lease_ms: int) -> None:
-        """A node is alive."""
-        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[info.node, msgspec.json.encode(info), lease_ms])
-
-    def remove_node(self, node: str) -> None:
-        """A node has gone in order."""
-        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[node, "", 0])
-
-    def nodes(self) -> list[tuple[NodeInfo, bool]]:
-        """Every node that is known, by name, and whether it is alive."""
-        with self._redis.pipeline(transaction=False) as pipe:
-            pipe.time()
-            pipe.hgetall(keys.NODES)
-            pipe.zrange(keys.NODES_ALIVE, 0, -1, withscores=True)
-            (seconds, micros), described, expiries = pipe.execute()
-        now_ms = seconds * 1000 + micros // 1000
-        alive = {raw for raw, expires in expiries if expires > now_ms}
-        return [(msgspec.json.decode(text, type=NodeInfo), raw in alive) for raw, text in sorted(described.items())]
 
     def now(self) -> float:
         """Redis' clock, in seconds since the epoch."""

@@ -20,13 +20,14 @@ import httpx
 import msgspec
 
 from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.jobfolder import JobFolder, JobResult
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.registry import JobFailure, Registry
+from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
-from parallelrun_core.store.registry import JobFailure, Registry
+from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
 

@@ -18,7 +18,8 @@ import pytest
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.registry import NodeInfo, Registry
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
 from tests.redis_server import RedisServer
@@ -197,11 +198,11 @@ class TestNodes:
                 started=1_763_700_000.0, jobs=[JOB],
             )  # fmt: skip
 
-        registry = Registry(redis)
-        registry.beat(info("b"), lease_ms=60_000)
-        registry.beat(info("a", NodeState.DRAINING), lease_ms=60_000)
-        registry.beat(info("c"), lease_ms=-1)
-        registry.beat(info("d", NodeState.DISK_FULL), lease_ms=60_000)
+        nodes_known = Nodes(redis)
+        nodes_known.beat(info("b"), lease_ms=60_000)
+        nodes_known.beat(info("a", NodeState.DRAINING), lease_ms=60_000)
+        nodes_known.beat(info("c"), lease_ms=-1)
+        nodes_known.beat(info("d", NodeState.DISK_FULL), lease_ms=60_000)
 
         nodes = api.get("/v1/nodes").json()["items"]
 

@@ -17,8 +17,9 @@ import yaml
 
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.store import keys
-from parallelrun_core.store.coarse import queue
-from parallelrun_core.store.registry import LEADER_QUEUE, Registry
+from parallelrun_core.store.coarse import LEADER_QUEUE, queue
+from parallelrun_core.store.idempotency import IdempotencyKeys
+from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
 from tests.integration.api.server import ApiServer
 
@@ -385,7 +386,7 @@ class TestIdempotency:
         """The key is claimed, and nothing else has happened: its owner was killed right then."""
         body = json.dumps(site.spec()).encode()
         claimed = "job_" + "1" * 20  # other tests ask for the one of zeros, which isn't there
-        Registry(redis).claim_key("k", hashlib.sha256(body).hexdigest(), claimed)
+        IdempotencyKeys(redis).claim("k", hashlib.sha256(body).hexdigest(), claimed)
 
         answer = api.post(
             "/v1/jobs", content=body, headers={"Idempotency-Key": "k", "Content-Type": "application/json"}

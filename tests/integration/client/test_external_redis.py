@@ -8,7 +8,7 @@ from redis import Redis
 from parallelrun.embedded.redis_server import check_external
 from parallelrun.errors import ClusterFailed
 from parallelrun_core.states import NodeState
-from parallelrun_core.store.registry import NodeInfo, Registry
+from parallelrun_core.store.nodes import NodeInfo, Nodes
 from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration
@@ -45,6 +45,6 @@ def test_one_that_serves_another_cluster_is_refused() -> None:
     )
     with RedisServer(*KEEPS) as server:
         with Redis.from_url(server.url, protocol=2) as client:
-            Registry(client).beat(info, lease_ms=60_000)
+            Nodes(client).beat(info, lease_ms=60_000)
         with pytest.raises(ClusterFailed, match=r"another cluster already \(gpu-7\)"):
             check_external(server.url, may_forget=False)

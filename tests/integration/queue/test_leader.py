@@ -18,6 +18,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store import coarse
+from parallelrun_core.store.coarse import CONCATENATE_QUEUE
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.leader_queue import (
     MAX_NEWS,
@@ -27,7 +28,6 @@ from parallelrun_core.store.leader_queue import (
     end_concatenating,
     report_concatenated,
 )
-from parallelrun_core.store.registry import CONCATENATE_QUEUE
 from parallelrun_master import finishing
 from parallelrun_master.leader import Leader
 from parallelrun_master.scheduling import Publisher

@@ -7,11 +7,14 @@ import threading
 import pytest
 
 from parallelrun_core.errors import Conflict, NotFound, ParallelRunError
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.states import ALLOWED_FROM, TERMINAL, JobState, NodeState
 from parallelrun_core.store import keys
-from parallelrun_core.store.connection import connect
-from parallelrun_core.store.registry import JobFailure, NodeInfo, Registry
+from parallelrun_core.store.connection import connect, without_password
+from parallelrun_core.store.idempotency import IdempotencyKeys
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.registry import Registry
 from tests.integration.queue.desk import Desk
 
 pytestmark = pytest.mark.integration
@@ -149,44 +152,42 @@ def test_jobs_are_paged_newest_first_each_once_also_those_of_one_moment(desk: De
 
 
 def test_a_key_stays_with_its_first_job(desk: Desk) -> None:
-    assert desk.registry.claim_key("k", "hash", "job_1") == "job_1"
-    assert desk.registry.claim_key("k", "hash", "job_2") == "job_1"
+    assert IdempotencyKeys(desk.redis).claim("k", "hash", "job_1") == "job_1"
+    assert IdempotencyKeys(desk.redis).claim("k", "hash", "job_2") == "job_1"
     with pytest.raises(Conflict):
-        desk.registry.claim_key("k", "other hash", "job_3")
+        IdempotencyKeys(desk.redis).claim("k", "other hash", "job_3")
     assert 0 < int(desk.redis.ttl(keys.idempotency("k"))) <= 86_400
-    desk.registry.release_key("k")
-    assert desk.registry.claim_key("k", "other hash", "job_4") == "job_4"
+    IdempotencyKeys(desk.redis).release("k")
+    assert IdempotencyKeys(desk.redis).claim("k", "other hash", "job_4") == "job_4"
 
 
 # Nodes
 
 
 def test_a_node_is_alive_while_it_beats_and_known_until_it_leaves(desk: Desk) -> None:
-    desk.registry.beat(node("b", busy=1), lease_ms=60_000)
-    desk.registry.beat(node("a"), lease_ms=60_000)
-    assert [(info.node, alive) for info, alive in desk.registry.nodes()] == [("a", True), ("b", True)]
+    Nodes(desk.redis).beat(node("b", busy=1), lease_ms=60_000)
+    Nodes(desk.redis).beat(node("a"), lease_ms=60_000)
+    assert [(info.node, alive) for info, alive in Nodes(desk.redis).all()] == [("a", True), ("b", True)]
     desk.redis.zadd(keys.NODES_ALIVE, {"a": 1})
-    assert [(info.node, alive) for info, alive in desk.registry.nodes()] == [("a", False), ("b", True)]
-    desk.registry.beat(node("a", busy=2), lease_ms=60_000)
-    assert [(info.busy, alive) for info, alive in desk.registry.nodes()] == [(2, True), (1, True)]
-    desk.registry.remove_node("a")
-    assert [info for info, _ in desk.registry.nodes()] == [node("b", busy=1)]
+    assert [(info.node, alive) for info, alive in Nodes(desk.redis).all()] == [("a", False), ("b", True)]
+    Nodes(desk.redis).beat(node("a", busy=2), lease_ms=60_000)
+    assert [(info.busy, alive) for info, alive in Nodes(desk.redis).all()] == [(2, True), (1, True)]
+    Nodes(desk.redis).remove("a")
+    assert [info for info, _ in Nodes(desk.redis).all()] == [node("b", busy=1)]
     assert desk.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b"]
 
 
 def test_a_node_that_has_been_lost_for_a_day_is_forgotten(desk: Desk) -> None:
     for name in ("a", "b", "c"):
-        desk.registry.beat(node(name), lease_ms=60_000)
+        Nodes(desk.redis).beat(node(name), lease_ms=60_000)
     day_ago = (desk.registry.now() - 86_400) * 1000
     desk.redis.zadd(keys.NODES_ALIVE, {"a": day_ago - 1, "b": day_ago + 600_000})
-    desk.registry.beat(node("c"), lease_ms=60_000)
-    assert [(info.node, alive) for info, alive in desk.registry.nodes()] == [("b", False), ("c", True)]
+    Nodes(desk.redis).beat(node("c"), lease_ms=60_000)
+    assert [(info.node, alive) for info, alive in Nodes(desk.redis).all()] == [("b", False), ("c", True)]
     assert desk.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b", b"c"]
 
 
 def test_a_password_is_not_shown() -> None:
-    from parallelrun_core.store.connection import without_password
-
     assert without_password("redis://user:secret@host:6379/0") == "redis://user:***@host:6379/0"
     assert without_password("redis://:secret@host/0") == "redis://:***@host/0"
     assert without_password("redis://host:6379/0") == "redis://host:6379/0"

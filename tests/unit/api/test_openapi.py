@@ -13,9 +13,9 @@ from parallelrun_api import models
 from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
 from parallelrun_api.settings import ApiSettings
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.outcome import Failure
 from parallelrun_core.progress import Progress
-from parallelrun_core.store.registry import JobFailure
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from parallelrun_core.decisions import read_decisions
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import InitFailure, News
-from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.course import Course
 from parallelrun_master.policy.verdict import Errors

@@ -9,7 +9,7 @@ import msgspec
 
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
-from parallelrun_core.store.registry import NodeInfo
+from parallelrun_core.store.nodes import NodeInfo
 from parallelrun_master.nodes import NodeWatch
 
 
@@ -18,11 +18,11 @@ def info(node: str, slots: int, state: NodeState = NodeState.READY) -> NodeInfo:
 
 
 def watch(*nodes: tuple[NodeInfo, bool], **settings: Any) -> NodeWatch:
-    registry: Any = SimpleNamespace(nodes=lambda: list(nodes))
+    known: Any = SimpleNamespace(all=lambda: list(nodes))
     reaped = SimpleNamespace(sessions=0, returned=0, given_up=0)
     queue: Any = SimpleNamespace(reap=lambda **_: reaped)
     spec = JobSpec.parse({"entry_script": "main.py", "inputs": "/data", **settings})
-    return NodeWatch(registry, queue, spec, SimpleNamespace(lease_ms=8000))  # type: ignore[arg-type]
+    return NodeWatch(known, queue, spec, SimpleNamespace(lease_ms=8000))  # type: ignore[arg-type]
 
 
 def test_a_node_makes_an_environment_until_a_worker_begins_or_nothing_more_is_heard() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.enginelog import EngineLog
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
@@ -19,7 +20,6 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import Phase
-from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.policy.verdict import Errors
 from parallelrun_master.reports import tries
 from parallelrun_master.reports.overview import Overview

@@ -10,7 +10,7 @@ from parallelrun_api.models import Node, NodeList
 from parallelrun_api.routes.docs import problems
 from parallelrun_api.views.jobs import rfc3339
 from parallelrun_core.states import NodeState
-from parallelrun_core.store.registry import NodeInfo
+from parallelrun_core.store.nodes import NodeInfo
 
 router = APIRouter(prefix="/v1", tags=["nodes"])
 
@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1", tags=["nodes"])
 @router.get("/nodes", summary="List nodes", response_model=NodeList, responses=problems())
 def list_nodes(context: Ctx) -> Response:
     """Every node that is known, by name. A `lost` one has not been heard of for longer than its lease."""
-    return json_answer(NodeList(items=[_node(info, is_alive) for info, is_alive in context.registry.nodes()]))
+    return json_answer(NodeList(items=[_node(info, is_alive) for info, is_alive in context.nodes.all()]))
 
 
 def _node(info: NodeInfo, is_alive: bool) -> Node:

@@ -40,6 +40,7 @@ from parallelrun_core.recordlog import sync_folder
 from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:
+    from parallelrun_core.store.idempotency import IdempotencyKeys
     from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
@@ -48,10 +49,18 @@ log = telemetry.logger()
 class Submissions:
     """Takes jobs in. Safe to share between threads."""
 
-    def __init__(self, root: Path, checks: PathChecks, registry: Registry, call_leader: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        checks: PathChecks,
+        registry: Registry,
+        keys: IdempotencyKeys,
+        call_leader: Callable[[str], None],
+    ) -> None:
         self._root = root
         self._checks = checks
         self._registry = registry
+        self._keys = keys
         self._call_leader = call_leader
 
     def accept(self, upload: Upload, key: str) -> str:
@@ -70,7 +79,7 @@ class Submissions:
             self._create(job_id, upload)
             return job_id
         try:
-            claimed = self._registry.claim_key(key, upload.sha256, job_id)
+            claimed = self._keys.claim(key, upload.sha256, job_id)
         except Conflict as error:
             raise KeyReused("This Idempotency-Key was used for a different request.") from error
         if claimed != job_id and self._is_accepted(claimed):
@@ -81,7 +90,7 @@ class Submissions:
         except BaseException:
             if claimed == job_id:
                 with suppress(redis.RedisError):
-                    self._registry.release_key(key)
+                    self._keys.release(key)
             raise
         return claimed
 

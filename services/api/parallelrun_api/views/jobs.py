@@ -20,7 +20,8 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.unreadable import LeftAlone
 
 if TYPE_CHECKING:
-    from parallelrun_core.store.registry import JobFailure, JobStatus, Registry
+    from parallelrun_core.failure import JobFailure
+    from parallelrun_core.store.registry import JobStatus, Registry
 
 _MAX_LOOKED_AT: Final = 2000
 """Jobs that one page looks at in search of some state; an answer must not take long because of what it leaves out."""

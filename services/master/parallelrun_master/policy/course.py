@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import InitFailure
-from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.policy.verdict import Errors, InitWatch, StallWatch, nothing_returned, over_threshold
 
 

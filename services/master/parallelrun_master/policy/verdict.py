@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from parallelrun_core.failure import ErrorCount, JobFailure
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import InitFailure, Phase
-from parallelrun_core.store.registry import ErrorCount, JobFailure
 
 ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _MAX_SAMPLES = 3

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.registry import JobFailure
 from parallelrun_master.policy.verdict import SHORT_RETURNS, Errors, Signature, what_to_do
 from parallelrun_master.reports.files import replace_text
 

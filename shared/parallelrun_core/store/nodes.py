@@ -1,0 +1,56 @@
+"""The nodes that Redis knows of, and which of them are alive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from parallelrun_core.states import NodeState
+from parallelrun_core.store import keys
+from parallelrun_core.store.scripts import script
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+
+class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
+    """What an agent says of its node."""
+
+    node: str
+    session: str
+    host: str
+    pid: int
+    slots: int
+    busy: int
+    state: NodeState
+    version: str
+    started: float
+    jobs: list[str] = []
+
+
+class Nodes:
+    """All nodes. Raises redis-py's errors when the server is away."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._beat = script(redis, "beat")
+
+    def beat(self, info: NodeInfo, *, lease_ms: int) -> None:
+        """A node is alive."""
+        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[info.node, msgspec.json.encode(info), lease_ms])
+
+    def remove(self, node: str) -> None:
+        """A node has gone in order."""
+        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[node, "", 0])
+
+    def all(self) -> list[tuple[NodeInfo, bool]]:
+        """Every node that is known, by name, and whether it is alive."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.time()
+            pipe.hgetall(keys.NODES)
+            pipe.zrange(keys.NODES_ALIVE, 0, -1, withscores=True)
+            (seconds, micros), described, expiries = pipe.execute()
+        now_ms = seconds * 1000 + micros // 1000
+        alive = {raw for raw, expires in expiries if expires > now_ms}
+        return [(msgspec.json.decode(text, type=NodeInfo), raw in alive) for raw, text in sorted(described.items())]
