@@ -17,7 +17,7 @@ from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.store.leader_queue import LeaderQueue, News, Phase
-from parallelrun_master.policy.verdict import Errors, Signature
+from parallelrun_master.policy.errors import Errors, Signature
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
 

@@ -18,9 +18,9 @@ from parallelrun_master.nodes import NodeWatch
 from parallelrun_master.planning.inputs import changed_inputs
 from parallelrun_master.planning.shuffling import ShuffleFailed
 from parallelrun_master.policy.course import Course, End
+from parallelrun_master.policy.errors import Signature
 from parallelrun_master.policy.pace import Pace
 from parallelrun_master.policy.speculation import Speculation
-from parallelrun_master.policy.verdict import Signature
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import InputUnreadable, Publisher, Scheduler
 from parallelrun_master.term import Term

@@ -22,7 +22,7 @@ from parallelrun_core.telemetry import logger
 from parallelrun_core.termlog import terms
 from parallelrun_master.journals import finished
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.policy.verdict import Errors, with_cause
+from parallelrun_master.policy.errors import Errors, with_cause
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:

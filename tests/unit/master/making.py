@@ -7,7 +7,7 @@ from typing import Any
 
 from parallelrun_core.masking import Mask
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.policy.verdict import Errors
+from parallelrun_master.policy.errors import Errors
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
 

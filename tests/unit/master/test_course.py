@@ -21,7 +21,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import InitFailure, News
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.course import Course
-from parallelrun_master.policy.verdict import Errors
+from parallelrun_master.policy.errors import Errors
 from parallelrun_master.policy.window import MAX_OUTSTANDING, MAX_OUTSTANDING_BYTES, Window
 from tests.unit.core.making import failed, outcome
 from tests.unit.master.making import ledger

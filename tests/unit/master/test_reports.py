@@ -20,7 +20,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import Phase
-from parallelrun_master.policy.verdict import Errors
+from parallelrun_master.policy.errors import Errors
 from parallelrun_master.reports import tries
 from parallelrun_master.reports.overview import Overview
 from parallelrun_master.reports.result import write_job_result, write_user_errors

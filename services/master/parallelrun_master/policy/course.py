@@ -11,7 +11,10 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import InitFailure
-from parallelrun_master.policy.verdict import Errors, InitWatch, StallWatch, nothing_returned, over_threshold
+from parallelrun_master.policy.errors import Errors
+from parallelrun_master.policy.init_watch import InitWatch
+from parallelrun_master.policy.stall_watch import StallWatch
+from parallelrun_master.policy.thresholds import nothing_returned, over_threshold
 
 
 class End(NamedTuple):

@@ -7,7 +7,7 @@ from parallelrun_core.jobfolder import JobFolder, JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_master.policy.verdict import Errors
+from parallelrun_master.policy.errors import Errors
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import EVERY_S, Overview
 from parallelrun_master.reports.readme import README

@@ -9,7 +9,8 @@ from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_master.policy.verdict import SHORT_RETURNS, Errors, Signature, what_to_do
+from parallelrun_master.policy.errors import Errors, Signature
+from parallelrun_master.policy.hints import SHORT_RETURNS, what_to_do
 from parallelrun_master.reports.files import replace_text
 
 _MOST_KINDS = 100

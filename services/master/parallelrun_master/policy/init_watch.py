@@ -1,0 +1,94 @@
+"""Whether a job is hopeless whose workers don't get through init()."""
+
+from __future__ import annotations
+
+from parallelrun_core.failure import JobFailure
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.leader_queue import InitFailure
+from parallelrun_master.policy.errors import error_log
+from parallelrun_master.policy.hints import NOT_INSTALLED, is_about_a_package
+
+_ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
+_INIT_PATIENCE_S = 120.0
+_INIT_HINT = (
+    "init() and the script's own imports run once in each worker; a plain Python shows the same: import the script "
+    "there, and call init()"
+)
+
+
+class InitWatch:
+    """Decides when a job whose workers don't get through init() is hopeless.
+
+    At once, when nobody gets through; later, when too many do not (reference §3.7). Each leader counts from the
+    beginning: what one more failover costs is a few more failures of init().
+
+    Args:
+        has_run: some worker got through while an earlier leader led.
+    """
+
+    def __init__(self, spec: JobSpec, now: float, *, has_run: bool = False) -> None:
+        self._spec = spec
+        self._began = now
+        self._raised = 0
+        self._died = 0
+        self._raised_in_all = 0
+        self._has_run = has_run
+
+    def ran(self) -> None:
+        """A mini-batch was run: some worker got through."""
+        self._raised = self._died = 0
+        self._has_run = True
+
+    def failed(self, failure: InitFailure, slots: int, now: float) -> JobFailure | None:
+        """Count one; the job's failure when it is one too many for a cluster with so many slots."""
+        category = failure.failure.category
+        if category == _ENVIRONMENT_FAILED:
+            return _environment_failed(failure)
+        if category == "INIT_TIMEOUT":
+            return None if self._has_run else _all_hang_in_init(failure)
+        raised = category == "INIT_EXCEPTION"
+        self._raised += raised
+        self._died += not raised
+        self._raised_in_all += raised
+        if self._raised > 2 * slots or self._died > max(2 * slots, self._spec.lost_leases):
+            summary = f"No worker gets through init(): it failed {self._raised or self._died} times in a row."
+            return _init_failed(failure, summary)
+        if self._raised_in_all > 2 * slots and now - self._began > _INIT_PATIENCE_S:
+            summary = f"init() failed {self._raised_in_all} times, more than twice for each of {slots} workers."
+            return _init_failed(failure, summary)
+        return None
+
+
+def _init_failed(failure: InitFailure, summary: str) -> JobFailure:
+    return JobFailure(
+        code="INIT_FAILED",
+        summary=summary,
+        error_category=failure.failure.category,
+        first_cause=f"{failure.failure.category}: {failure.failure.message}",
+        traceback=failure.failure.traceback,
+        log=error_log(failure.node, failure.process),
+        hint=NOT_INSTALLED if is_about_a_package(failure.failure.message) else _INIT_HINT,
+    )
+
+
+def _all_hang_in_init(failure: InitFailure) -> JobFailure:
+    return JobFailure(
+        code="NO_PROGRESS",
+        summary="No progress: all workers hang in init().",
+        error_category=failure.failure.category,
+        first_cause=f"{failure.failure.category}: {failure.failure.message}",
+        log=f"user/stderr/{failure.node}/{failure.process}.stderr.txt",
+        hint="the log shows where; a longer run_invocation_timeout gives init() more time, too",
+    )
+
+
+def _environment_failed(failure: InitFailure) -> JobFailure:
+    """Nothing that is tried again would change this."""
+    return JobFailure(
+        code=_ENVIRONMENT_FAILED,
+        summary="The Python environment that the job asks for can't be made.",
+        first_cause=failure.failure.message,
+        traceback=failure.failure.traceback,
+        log=f"sys/node/{failure.node}/environment.txt",
+        hint="mend conda_file or pip, or take them out: the workers then run in the Python of their node",
+    )

@@ -1,0 +1,42 @@
+"""Whether a job that makes no progress has waited for long enough."""
+
+from __future__ import annotations
+
+from parallelrun_core.failure import JobFailure
+from parallelrun_core.spec import JobSpec
+
+
+class StallWatch:
+    """Decides when a job that makes no progress has waited long enough."""
+
+    def __init__(self, spec: JobSpec, now: float) -> None:
+        self._first_s = spec.first_task_creation_timeout
+        self._update_s = spec.progress_update_timeout or 3 * spec.run_invocation_timeout * spec.run_max_try + 600
+        self._spec = spec
+        self._last = now
+        self._moved = False
+
+    def moved(self, now: float) -> None:
+        """Something was scheduled, tried or decided."""
+        self._last = now
+
+    def first_mini_batch(self) -> None:
+        self._moved = True
+
+    def stalled(self, now: float, *, nodes: int, running: int) -> JobFailure | None:
+        """The failure of a job that has stood still for too long, with what it seems to wait for."""
+        limit = self._update_s if self._moved else self._first_s
+        if now - self._last <= limit:
+            return None
+        wanted = self._spec.instance_count
+        if not nodes:
+            waits = "no node is alive"
+        elif wanted and nodes < wanted:
+            waits = f"have {nodes} of {wanted} nodes"
+        else:
+            waits = f"{nodes} nodes are alive, {running} mini-batches are with a worker"
+        name = "progress_update_timeout" if self._moved else "first_task_creation_timeout"
+        hint = ""
+        if nodes and not running:
+            hint = "no worker has asked for work: if init() hangs, the workers' stderr in logs/user/stderr shows where"
+        return JobFailure(code="NO_PROGRESS", summary=f"No progress for {limit:g} s ({name}): {waits}.", hint=hint)

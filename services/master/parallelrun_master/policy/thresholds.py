@@ -1,0 +1,39 @@
+"""Whether so much has failed that the job does (reference §1.1, §3.5)."""
+
+from __future__ import annotations
+
+from parallelrun_core.failure import JobFailure
+from parallelrun_core.progress import Progress
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.policy.errors import Errors, with_cause
+from parallelrun_master.policy.hints import SHORT_RETURNS, what_to_do
+
+
+def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFailure | None:
+    """The failure of a job of which too much has failed: *more than* a threshold, -1 meaning never (reference §1.1)."""
+    summary = ""
+    decided_all = progress.listing_done and progress.scheduled > 0
+    with_items = progress.scheduled - progress.empty
+    if 0 <= spec.error_threshold < progress.items_failed:
+        summary = f"{progress.items_failed:,} items failed, more than error_threshold ({spec.error_threshold:,})."
+    elif 0 <= spec.mini_batch_error_threshold < progress.failed:
+        limit = spec.mini_batch_error_threshold
+        summary = f"{progress.failed:,} mini-batches failed, more than mini_batch_error_threshold ({limit:,})."
+    elif decided_all and 100 * progress.failed > spec.allowed_failed_percent * with_items:
+        percent = 100 * progress.failed / with_items
+        summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
+    if not summary:
+        return None
+    hint = SHORT_RETURNS if errors.first is None else what_to_do(progress, errors.first)
+    return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary, hint=hint), errors)
+
+
+def nothing_returned(progress: Progress, errors: Errors) -> JobFailure:
+    """An append_row job without one row fails, whatever the thresholds say (reference §3.5)."""
+    if progress.failed == progress.scheduled:
+        summary = f"No mini-batch item succeeded: all mini-batches failed ({progress.failed:,})."
+        hint = what_to_do(progress, errors.first) if errors.first else ""
+        return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
+    summary = "No mini-batch item succeeded: run() returned no row at all."
+    hint = "run() must return one row for each item that it processed; for no output, use output_action: summary_only"
+    return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)

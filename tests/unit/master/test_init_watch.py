@@ -1,0 +1,83 @@
+"""When init() gets nowhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_core.outcome import ErrorCategory, Failure
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.leader_queue import InitFailure
+from parallelrun_master.policy.init_watch import InitWatch
+
+
+def spec(**fields: Any) -> JobSpec:
+    return JobSpec.parse({"entry_script": "a.py", "inputs": "/x", **fields})
+
+
+def init_failure(category: ErrorCategory = "INIT_EXCEPTION", message: str = "no model") -> InitFailure:
+    return InitFailure("node", "process003", Failure(category, message, "Traceback"))
+
+
+@pytest.mark.parametrize(
+    "message, says",
+    [("no model", "call init()"), ("ModuleNotFoundError: No module named 'x' (in the Python /p)", "conda_file: FILE")],
+)
+def test_an_init_that_fails_is_told_with_what_to_do(message: str, says: str) -> None:
+    watch = InitWatch(spec(), 0.0)
+    told = [watch.failed(init_failure(message=message), 1, 1.0) for _ in range(3)][-1]
+    assert told is not None
+    assert says in told.hint
+
+
+@given(slots=st.integers(1, 20))
+@settings(deadline=None, max_examples=20)
+def test_init_that_raises_twice_on_every_slot_and_once_more_is_hopeless(slots: int) -> None:
+    watch = InitWatch(spec(), 0.0)
+    assert all(watch.failed(init_failure(), slots, 1.0) is None for _ in range(2 * slots))
+    failure = watch.failed(init_failure(), slots, 1.0)
+    assert failure is not None
+    assert failure.code == "INIT_FAILED"
+    assert "no model" in failure.first_cause
+    assert failure.log.endswith("node/process003.txt")
+
+
+def test_workers_that_die_in_init_have_more_patience_given() -> None:
+    watch = InitWatch(spec(lost_leases=10), 0.0)
+    assert all(watch.failed(init_failure("INIT_DIED"), 1, 1.0) is None for _ in range(10))
+    failure = watch.failed(init_failure("INIT_DIED"), 1, 1.0)
+    assert failure is not None
+    assert "11 times" in failure.summary
+
+
+def test_a_mini_batch_that_runs_proves_that_init_can_work() -> None:
+    watch = InitWatch(spec(), 0.0)
+    for _ in range(50):
+        assert watch.failed(init_failure(), 1, 1.0) is None
+        watch.ran()
+
+
+def test_after_two_minutes_too_many_failures_count_though_some_workers_got_through() -> None:
+    watch = InitWatch(spec(), 0.0)
+    for number in range(5):
+        watch.ran()
+        assert watch.failed(init_failure(), 2, 110.0 + number) is None
+    failure = watch.failed(init_failure(), 2, 121.0)
+    assert failure is not None
+    assert (failure.code, failure.error_category) == ("INIT_FAILED", "INIT_EXCEPTION")
+    early = InitWatch(spec(), 0.0)
+    early.ran()
+    assert early.failed(init_failure(), 2, 1000.0) is None
+
+
+def test_that_all_hang_in_init_is_no_progress_unless_something_ran() -> None:
+    failure = InitWatch(spec(), 0.0).failed(init_failure("INIT_TIMEOUT"), 8, 1.0)
+    assert failure is not None
+    assert failure.code == "NO_PROGRESS"
+    assert "process003.stderr.txt" in failure.log
+    watch = InitWatch(spec(), 0.0)
+    watch.ran()
+    assert watch.failed(init_failure("INIT_TIMEOUT"), 8, 1.0) is None

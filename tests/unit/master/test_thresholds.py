@@ -1,0 +1,111 @@
+"""When a job must fail for what has failed in it: more than a threshold, never at it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from parallelrun_core.progress import Progress
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.policy.errors import Errors, with_cause
+from parallelrun_master.policy.thresholds import nothing_returned, over_threshold
+from tests.unit.core.making import failed
+
+
+def spec(**fields: Any) -> JobSpec:
+    return JobSpec.parse({"entry_script": "a.py", "inputs": "/x", **fields})
+
+
+def progress(**fields: Any) -> Progress:
+    return Progress(**{"scheduled": 100, "listing_done": True, **fields})
+
+
+@pytest.mark.parametrize("threshold, items_failed, fails", [
+    (-1, 10**9, False), (0, 0, False), (0, 1, True), (5, 5, False), (5, 6, True),
+])  # fmt: skip
+def test_more_items_than_the_threshold_fail_the_job(threshold: int, items_failed: int, fails: bool) -> None:
+    failure = over_threshold(spec(error_threshold=threshold), progress(items_failed=items_failed), Errors())
+    assert (failure is not None) == fails
+    if failure is not None:
+        assert failure.code == "THRESHOLD_CROSSED"
+        assert "error_threshold" in failure.summary
+
+
+@pytest.mark.parametrize("threshold, count, fails", [
+    (-1, 100, False), (0, 0, False), (0, 1, True), (5, 5, False), (5, 6, True),
+])  # fmt: skip
+@pytest.mark.parametrize("listing_done", [True, False])
+def test_more_mini_batches_than_the_threshold_fail_the_job(
+    threshold: int, count: int, fails: bool, listing_done: bool
+) -> None:
+    settings_ = spec(mini_batch_error_threshold=threshold)
+    failure = over_threshold(settings_, progress(failed=count, listing_done=listing_done), Errors())
+    assert (failure is not None) == fails
+
+
+@pytest.mark.parametrize("percent, count, fails", [
+    (100, 100, False), (10, 10, False), (10, 11, True), (0, 0, False), (0, 1, True), (33.3, 33, False),
+    (33.3, 34, True), (99.9, 100, True),
+])  # fmt: skip
+def test_a_greater_percentage_than_allowed_fails_the_job_once_all_is_scheduled(
+    percent: float, count: int, fails: bool
+) -> None:
+    settings_ = spec(allowed_failed_percent=percent)
+    assert (over_threshold(settings_, progress(failed=count), Errors()) is not None) == fails
+    assert over_threshold(settings_, progress(failed=count, listing_done=False), Errors()) is None
+
+
+def test_an_empty_job_is_not_over_any_percentage() -> None:
+    assert over_threshold(spec(allowed_failed_percent=0), progress(scheduled=0), Errors()) is None
+
+
+def test_the_verdict_names_the_first_cause() -> None:
+    errors = Errors()
+    errors.add(failed(7, message="ValueError: bad file"))
+    errors.add(failed(8, message="KeyError: 'x'"))
+    failure = over_threshold(spec(mini_batch_error_threshold=0), progress(failed=2), errors)
+    assert failure is not None
+    assert failure.first_cause == "RUN_EXCEPTION: ValueError: bad file"
+    assert failure.sample_mini_batches == [7]
+    assert failure.traceback == "Traceback"
+    assert nothing_returned(progress(failed=2), errors).first_cause == failure.first_cause
+    assert with_cause(failure, Errors()) == failure
+
+
+def test_a_job_without_a_row_is_told_whether_run_failed_or_returned_nothing() -> None:
+    silent = nothing_returned(progress(scheduled=3, failed=0), Errors())
+    assert (silent.code, "returned no row" in silent.summary, bool(silent.hint)) == ("NO_ROWS", True, True)
+    broken = nothing_returned(progress(scheduled=3, failed=3), Errors())
+    assert (broken.code, broken.hint) == ("NO_ROWS", "")
+    assert "all mini-batches failed (3)" in broken.summary
+
+
+@pytest.mark.parametrize(
+    "message, items_failed, says",
+    [
+        ("ValueError: bad", 30, "mini_batch_size: 1"),
+        ("ValueError: bad", 3, ""),
+        ("ModuleNotFoundError: No module named 'x'", 30, "environment: {pip: [NAME]}"),
+    ],
+)
+def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: int, says: str) -> None:
+    errors, counts = Errors(), progress(scheduled=3, failed=3, items_failed=items_failed)
+    errors.add(failed(0, message=message))
+    crossed = over_threshold(spec(mini_batch_error_threshold=0), counts, errors)
+    assert crossed is not None
+    for failure in (crossed, nothing_returned(counts, errors)):
+        assert says in failure.hint
+        assert bool(failure.hint) == bool(says)
+
+
+def test_items_that_are_missing_without_an_error_are_explained() -> None:
+    failure = over_threshold(spec(error_threshold=2), progress(items_failed=3), Errors())
+    assert failure is not None
+    assert "returned fewer rows" in failure.hint
+
+
+def test_ranges_without_a_record_are_no_part_of_the_percentage() -> None:
+    job = spec(allowed_failed_percent=10)
+    assert over_threshold(job, progress(done=99, failed=1, empty=80), Errors()) is None
+    assert over_threshold(job, progress(done=97, failed=3, empty=80), Errors()) is not None
