@@ -27,12 +27,19 @@ from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
 from tests.redis_server import RedisServer
+from tests.twins import sabotage
 
+ROOT = Path(__file__).parents[1]
 AOF = ("--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction")
 
 
 class Cluster:
-    """Redis, a master, a concatenator and some agents. `with` it."""
+    """Redis, a master, a concatenator and some agents. `with` it.
+
+    Args:
+        failpoints: where a process dies or fails (see `parallelrun_core.failpoints`).
+        without: the mechanism that every service does without (see `tests.twins.sabotage`).
+    """
 
     def __init__(
         self,
@@ -42,10 +49,16 @@ class Cluster:
         lease_s: float = 8.0,
         leader_s: float = 5.0,
         failpoints: str = "",
+        without: str = "",
         agent_flags: tuple[str, ...] = (),
         api: bool = False,
         redis_options: tuple[str, ...] = (),
     ) -> None:
+        self._launcher = ["-m", "parallelrun_core.launch"]
+        if without:
+            self._launcher = ["-m", "tests.twins.launch", without]
+            with sabotage.without(without):
+                pass  # what isn't there any more is found here, and not when no service starts
         self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-"))
         self.root = self.home / "data"
         self.root.mkdir()
@@ -128,7 +141,8 @@ class Cluster:
         environment = {**self._environment, **self.environments.get(name, {})}
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*self.prefixes.get(name, []), sys.executable, "-m", "parallelrun_core.launch", module, *flags],
+                [*self.prefixes.get(name, []), sys.executable, *self._launcher, module, *flags],
+                cwd=ROOT,
                 env=environment,
                 stdout=log,
                 stderr=log,

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from parallelrun_core import failpoints
 from parallelrun_core.outcome import Outcome, decode_list, encode_all
 from parallelrun_core.recordlog import RecordWriter
 from parallelrun_core.termlog import open_term, read_term_log
@@ -53,8 +52,7 @@ class Decided:
             self._states.extend(bytes(mini_batch + 1 - len(self._states)))
         state = self._states[mini_batch]
         earlier = self._failures.get(mini_batch)
-        late = state == self._DONE or (earlier is not None and outcome.generation <= earlier.generation)
-        if late and failpoints.enabled("commit.fence"):
+        if (state or earlier is not None) and self._is_late(outcome, state, earlier):
             return False
         if state == self._FAILED and earlier is not None:
             self._take_out(earlier)
@@ -73,6 +71,10 @@ class Decided:
         self.items_failed += failed_items
         self.items_done += max(0, outcome.items - failed_items)
         return True
+
+    def _is_late(self, outcome: Outcome, state: int, earlier: _Failed | None) -> bool:
+        """Whether what was decided before stays."""
+        return state == self._DONE or (earlier is not None and outcome.generation <= earlier.generation)
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
         """Let those that failed in an earlier generation (all of them, or these) be decided anew."""

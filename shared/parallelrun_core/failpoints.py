@@ -1,10 +1,12 @@
-"""Named points at which a test may make the product fail; one dict look-up each when none is armed.
+"""Named points at which a test may make a process fail; one dict look-up each when none is armed.
+
+A point can end the process or fail a call, which may happen to any process at any time. Nothing here, nor anything
+else that can be set, leaves out a step of the protocol: tests that want to see what a step is good for replace it.
 
 `PARALLELRUN_FAILPOINTS="name=action,…"`, read once at import, arms them. Actions:
 
     kill       SIGKILL this process
     raise      raise OSError, as a disk that is full would
-    off        `enabled(name)` answers False: the guarded step is left out (sabotage)
 
 `kill:PATH` and `raise:PATH` act once in the life of a cluster: whoever creates PATH does it.
 Nothing outside tests sets the variable.
@@ -46,21 +48,12 @@ POINTS: Final = {
 }
 """Every step of the protocol at which a process may die, in order, and whose step it is."""
 
-SWITCHES: Final = {
-    "commit.fence": "the token of a commit, the end of a lost session, and the rule that the first decision wins",
-    "lead.term": "the look whether a leader's turn still lasts, in all that it does on Redis",
-    "lease.trust": "the end that an agent puts to its workers before Redis lets others in",
-    "commit.check_rows": "the look whether the rows of an answer are in its part file",
-    "worker.end_orphans": "the end of what a dead worker has left behind outside its process group",
-}
-"""What can be switched off, and what it is made of."""
-
 
 def _parse(text: str) -> dict[str, str]:
     armed = dict(entry.split("=", 1) for entry in text.split(",") if "=" in entry)
-    unknown = armed.keys() - POINTS.keys() - SWITCHES.keys()
-    if unknown:
-        raise ValueError(f"there is no failpoint {sorted(unknown)[0]!r}")
+    for name, action in armed.items():
+        if name not in POINTS or action.partition(":")[0] not in ("kill", "raise"):
+            raise ValueError(f"there is no failpoint {name}={action}")
     return armed
 
 
@@ -81,8 +74,3 @@ def reach(name: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif action == "raise":
         raise OSError(errno.ENOSPC, f"failpoint {name}")
-
-
-def enabled(name: str) -> bool:
-    """Whether the guarded step is to be done: True unless a test has switched it off."""
-    return _armed.get(name) != "off"

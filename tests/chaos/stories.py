@@ -26,12 +26,12 @@ class Story:
     lost: int
 
 
-def kills(*, seed: int, failpoints: str = "", everything: bool = False) -> Story:
+def kills(*, seed: int, without: str = "", everything: bool = False) -> Story:
     """Workers past init() and agents are killed, agents are paused beyond their lease, and Redis is killed twice.
 
     With `everything`, master, leader, concatenator and API are killed, too.
     """
-    with Cluster(nodes=2, slots=2, lease_s=LEASE_S, leader_s=1, failpoints=failpoints, api=everything) as cluster:
+    with Cluster(nodes=2, slots=2, lease_s=LEASE_S, leader_s=1, without=without, api=everything) as cluster:
         marks = cluster.home / "marks"
         marks.mkdir()
         inputs = cluster.files(MINI_BATCHES * ITEMS)

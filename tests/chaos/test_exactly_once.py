@@ -29,7 +29,7 @@ def test_without_the_fence_the_same_test_finds_a_duplicate() -> None:
 def finds_a_duplicate(seed: int) -> bool:
     """The concatenator is the first to find it, and fails the job."""
     try:
-        stories.kills(seed=seed, failpoints="commit.fence=off")
+        stories.kills(seed=seed, without="commit.fence")
     except AssertionError as failed:
         return "CONCATENATION_FAILED" in str(failed)
     return False

@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import Conflict
-from parallelrun_core.failpoints import POINTS, SWITCHES
+from parallelrun_core.failpoints import POINTS
 from parallelrun_core.states import JobState
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import Cluster
@@ -115,4 +115,3 @@ def test_an_api_that_dies_while_a_job_takes_over_from_another_leaves_no_half_job
 def test_every_point_in_the_code_is_on_the_list_and_the_other_way_round() -> None:
     source = "".join(path.read_text() for folder in ("shared", "services") for path in (ROOT / folder).rglob("*.py"))
     assert set(re.findall(r"failpoints\.reach\(\"([\w.]+)\"\)", source)) == POINTS.keys()
-    assert set(re.findall(r"failpoints\.enabled\(\"([\w.]+)\"\)", source)) == SWITCHES.keys()

@@ -71,10 +71,10 @@ def check(cluster: Cluster, job: str) -> None:
 
 @contextmanager
 def behind_a_proxy(
-    *services: str, nodes: int = 2, failpoints: str = "", leader_s: float = 5, lease_s: float = LEASE_S
+    *services: str, nodes: int = 2, without: str = "", leader_s: float = 5, lease_s: float = LEASE_S
 ) -> Iterator[tuple[Cluster, Proxy]]:
     """A cluster in which the messages of these services to Redis go through a proxy."""
-    cluster = Cluster(nodes=nodes, slots=2, lease_s=lease_s, leader_s=leader_s, failpoints=failpoints)
+    cluster = Cluster(nodes=nodes, slots=2, lease_s=lease_s, leader_s=leader_s, without=without)
     with Proxy(cluster.redis_server.url) as proxy:
         for name in services:
             cluster.environments[name] = {"PARALLELRUN_REDIS_URL": proxy.url}
@@ -122,7 +122,7 @@ def test_a_node_that_is_cut_off_ends_its_workers_before_others_may_go_on(mode: M
 
 
 def test_without_the_end_of_trust_the_same_test_finds_workers_that_outlive_their_lease() -> None:
-    with behind_a_proxy(CUT_OFF, failpoints="lease.trust=off") as (cluster, proxy):
+    with behind_a_proxy(CUT_OFF, without="lease.trust") as (cluster, proxy):
         job = submit(cluster, 700)
         both_at_work(cluster, job)
         assert seconds_too_long(cluster, proxy, job, "blackhole") > 0
@@ -187,7 +187,7 @@ def test_late_results_of_a_paused_node_are_refused() -> None:
 
 
 def test_without_the_fence_a_paused_node_doubles_rows() -> None:
-    fenceless = Cluster(nodes=2, slots=2, lease_s=1, failpoints="commit.fence=off")
+    fenceless = Cluster(nodes=2, slots=2, lease_s=1, without="commit.fence")
     with (
         fenceless as cluster,
         pytest.raises(AssertionError, match="CONCATENATION_FAILED"),

@@ -194,7 +194,7 @@ def test_the_run_timeout_ends_daemons_too_but_not_those_of_other_workers_and_sho
 
 
 def test_without_the_end_of_orphans_the_same_daemon_lives_on() -> None:
-    with Cluster(slots=2, failpoints="worker.end_orphans=off") as cluster:
+    with Cluster(slots=2, without="worker.end_orphans") as cluster:
         job, both, go = hang(cluster)
         survivors = [pid for pid in both if is_running(pid)]
         go.touch()
@@ -242,7 +242,7 @@ def test_the_next_agent_ends_what_a_killed_one_has_left_behind() -> None:
 
 
 def test_without_the_end_of_leftovers_they_live_on() -> None:
-    with Cluster(slots=1, lease_s=1, failpoints="worker.end_orphans=off") as cluster:
+    with Cluster(slots=1, lease_s=1, without="worker.end_orphans") as cluster:
         daemon, go = kill_and_restart(cluster)
         assert is_running(daemon)
         os.kill(int(daemon), signal.SIGKILL)
@@ -335,7 +335,7 @@ CUTS = textwrap.dedent("""
 
 @pytest.mark.parametrize("checked", [True, False], ids=["", "twin"])
 def test_rows_that_never_reached_the_part_file_are_not_committed(checked: bool) -> None:
-    with Cluster(slots=1, failpoints="" if checked else "commit.check_rows=off") as cluster:
+    with Cluster(slots=1, without="" if checked else "commit.check_rows") as cluster:
         job = cluster.submit(CUTS, inputs=cluster.files(8), mini_batch_size=1, run_max_try=2, look_ahead=False)
         result = cluster.result(job)
         if not checked:

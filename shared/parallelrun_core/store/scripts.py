@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Any
 from hiredis import pack_command
 from redis.exceptions import NoScriptError
 
-from parallelrun_core import failpoints
-
 if TYPE_CHECKING:
     from redis import Redis
     from redis.commands.core import Script
-
-_FENCE = "held == token"
-_TERM = "~= ARGV[1] then"
-_LEADERS = ("assign", "forget", "publish", "reap", "speculate", "transition")
 
 
 def script(redis: Redis, name: str) -> Script:
@@ -26,18 +20,8 @@ def script(redis: Redis, name: str) -> Script:
 
 
 def source(name: str) -> str:
-    """The text of a script; without what a test has switched off."""
-    text = (files("parallelrun_core.store") / "lua" / f"{name}.lua").read_text()
-    if name == "turn" and not failpoints.enabled("commit.fence"):
-        text = _replaced(text, _FENCE, "true")
-    if name in _LEADERS and not failpoints.enabled("lead.term"):
-        text = _replaced(text, _TERM, "== '' then")
-    return text
-
-
-def _replaced(text: str, old: str, new: str) -> str:
-    assert old in text, "the failpoint no longer matches the script"  # noqa: S101 - sabotage must bite
-    return text.replace(old, new)
+    """The text of a script."""
+    return (files("parallelrun_core.store") / "lua" / f"{name}.lua").read_text()
 
 
 class QuickScript:

@@ -18,7 +18,6 @@ from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_d
 from parallelrun_agent.policy.staff import Staff
 from parallelrun_agent.policy.trust import Trust
 from parallelrun_agent.policy.worker import NEVER, Worker
-from parallelrun_core import failpoints
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
@@ -108,8 +107,7 @@ class JobMachine:
         is_done, want = self._is_done(), self._wants(now)
         if not (want or is_done or now >= self._turn_by or now >= self.report_by):
             return None
-        fenced = failpoints.enabled("commit.fence")
-        mode: Mode = "stay" if self.joined and fenced else "join"
+        mode: Mode = "stay" if self.joined else "join"
         if is_done:
             mode = "leave"
             if not self.joined:
@@ -319,8 +317,7 @@ class JobMachine:
 
     def check_time(self, now: float) -> None:
         """Enforce the lease, the run timeout and the end of the job; let others have what waits for a slow head."""
-        fenced = failpoints.enabled("commit.fence") and failpoints.enabled("lease.trust")
-        if self.joined and not self._trust.holds(now) and fenced:
+        if self.joined and not self._trust.holds(now):
             self._abandon("lease_expired")
             return
         self.staff.check_time(now)

@@ -12,7 +12,6 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from parallelrun_core import failpoints
 from parallelrun_core.telemetry import logger
 
 log = logger()
@@ -31,8 +30,6 @@ def end_leftovers(folder: Path) -> None:
 
     Those of other pid namespaces are left alone: nobody here knows whether their agents live.
     """
-    if not failpoints.enabled("worker.end_orphans"):
-        return
     ended = [pid for pid in _processes() if _is_left_behind(pid, str(folder.absolute())) and _kill(pid)]
     if ended:
         log.warning("leftovers_ended", pids=ended)

@@ -15,7 +15,6 @@ import time
 from collections import defaultdict
 from contextlib import suppress
 
-from parallelrun_core import failpoints
 from parallelrun_core.telemetry import logger
 
 log = logger()
@@ -45,7 +44,7 @@ class Orphans:
 
     def end(self) -> None:
         """Kill what dead workers have left behind, and wait until it is gone."""
-        if not self._adopting or not failpoints.enabled("worker.end_orphans"):
+        if not self._adopting:
             return
         ended: set[int] = set()
         deadline = time.monotonic() + _PATIENCE_S

@@ -1,0 +1,74 @@
+"""Sabotage that no longer bites is an error, and never a proof that nothing was found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.decisions import Decided
+from parallelrun_core.store import scripts
+from tests.cluster import ROOT, Cluster
+from tests.twins.sabotage import MECHANISMS, Line, Step, nothing, without
+
+SERVICE = """
+from parallelrun_core.decisions import Decided
+from parallelrun_core.store.scripts import source
+def main():
+    print("held == token" in source("turn"), Decided()._is_late(None, Decided._DONE, None))
+"""
+
+
+def launched(folder: Path, mechanism: str) -> subprocess.CompletedProcess[str]:
+    (folder / "service.py").write_text(SERVICE)
+    return subprocess.run(
+        [sys.executable, "-m", "tests.twins.launch", mechanism, "service"],
+        capture_output=True, check=False, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(folder)}, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_part_of_a_mechanism_is_where_sabotage_looks_for_it(mechanism: str) -> None:
+    with without(mechanism):
+        pass
+
+
+def test_what_was_broken_is_whole_again_afterwards() -> None:
+    turn, is_late = scripts.source("turn"), Decided._is_late
+    with without("commit.fence"):
+        assert "held == token" not in scripts.source("turn")
+        assert Decided._is_late is not is_late
+    assert scripts.source("turn") == turn
+    assert Decided._is_late is is_late
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Line("turn", "no such text", ""),
+        Step("parallelrun_core.decisions:Decided.no_such_method", nothing),
+        Step("parallelrun_core.decisions:NoSuchClass.accept", nothing),
+        Step("parallelrun_core.decisions:DecisionWriter._is_late", nothing),
+        Step("parallelrun_core.decisions:NAME", nothing),
+    ],
+)
+def test_a_part_that_is_gone_is_an_error_before_anything_starts(
+    part: Line | Step, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MECHANISMS, "moved", (part,))
+    with pytest.raises(LookupError, match="sabotage"), without("moved"):
+        pytest.fail("it runs with what it should do without")
+    with pytest.raises(LookupError, match="sabotage"):
+        Cluster(without="moved")
+
+
+def test_a_service_is_launched_without_a_mechanism_or_not_at_all(tmp_path: Path) -> None:
+    assert launched(tmp_path, "commit.fence").stdout == "False False\n"
+    assert launched(tmp_path, "lead.term").stdout == "True True\n"
+    refused = launched(tmp_path, "no.such")
+    assert refused.returncode != 0
+    assert "no.such" in refused.stderr
+    assert refused.stdout == ""
