@@ -24,7 +24,7 @@ def test_every_field_of_a_job_is_described_with_the_words_of_the_code() -> None:
 
 
 def test_the_protocol_names_every_key_and_every_field_of_an_outcome() -> None:
-    text = (DOCS / "protocol.md").read_text()
+    text = " ".join((DOCS / "protocol.md").read_text().split())
     for key in JobKeys("J").all():
         name = key.rpartition(":")[2]
         assert f":{name}`" in text, f"docs/protocol.md doesn't say what {key} is"
@@ -60,8 +60,16 @@ def test_every_promise_has_a_proof_and_a_twin_that_are_there(number: str, promis
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+        there = page.parent / target if target else page
+        assert there.exists(), f"{page.name}: {target}"
+        assert not heading or heading in headings(there), f"{page.name}: {target}#{heading}"
+
+
+def headings(page: Path) -> set[str]:
+    """What a link may have behind its `#`."""
+    lines = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
 def test_the_readme_repeats_what_other_pages_say() -> None:

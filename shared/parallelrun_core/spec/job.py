@@ -62,13 +62,13 @@ class JobSpec(Strict):
     """The Python of the workers, made from a conda file or from requirements; the agent's own when empty."""
 
     rank_mini_batch_count: int = Field(default=0, ge=0, le=100_000_000)
-    """So many mini-batches without data, whatever the inputs hold; 0: the inputs are cut."""
+    """Number of mini-batches without data, whatever the inputs hold; 0: the inputs are cut."""
     inputs: dict[str, AnyInput] = Field(default_factory=dict, validate_default=True)
     """By name; a plain text is short for `{path: …}`, a plain number or truth value for `{value: …}`."""
     input_data: tuple[str, ...] = ()
     """Names of the inputs that are cut into mini-batches, one after another. Not needed when one input has a path."""
     mini_batch_size: MiniBatchSizeField = None
-    """Files in a `run()` call; of a table bytes (`500kb`, `1mb`) or rows (`rows:500`). Not set: 10 files or 1 MiB."""
+    """Files for each `run()`; for a table, bytes (`500kb`, `1mb`) or rows (`rows:500`). Not set: 10 files or 1 MiB."""
     partition_keys: tuple[str, ...] = ()
     """One mini-batch for each combination of the values of these keys; not together with `mini_batch_size`."""
 
@@ -83,16 +83,16 @@ class JobSpec(Strict):
     append_row_separator: str = Field(default=" ", min_length=1, max_length=1)
     """Between the columns of a DataFrame."""
     append_row_dataframe_header: bool = False
-    """The names of the columns, once, at the top of the output file."""
+    """Write the names of the columns once, at the top of the output file."""
     append_row_safe_output: bool = False
-    """Safer concatenation of rows that hold text of any kind."""
+    """Write line breaks inside rows of text as `\\n`, so that each row is one line."""
     output: str = Field(default="", max_length=4096)
     """Folder for the outputs; the job's own folder when empty."""
 
     instance_count: int | None = Field(default=None, ge=1, le=100_000)
-    """At most so many nodes; every live node, now and later, when not set."""
+    """Maximum number of nodes; when not set, every live node, now and later."""
     max_concurrency_per_instance: int | None = Field(default=None, ge=1, le=4096)
-    """Workers on each node; when not set as many as it has slots (CPUs, if nobody says), but 1 on a node with GPUs."""
+    """Workers on each node; when not set, one for each slot (by default, each CPU), but 1 on a node with GPUs."""
 
     run_invocation_timeout: Seconds = 60
     """Seconds that one `run()` may take."""
@@ -113,7 +113,7 @@ class JobSpec(Strict):
     mini_batch_error_threshold: Threshold = -1
     """The job fails when more mini-batches than this have failed; -1: never."""
     allowed_failed_percent: float = Field(default=100, ge=0, le=100)
-    """The job fails when more per cent of its mini-batches have failed; looked at once all are scheduled."""
+    """The job fails when a greater percentage of its mini-batches has failed; checked once all are scheduled."""
 
     speculative_execution: bool = False
     """At the job's tail, start a second delivery of a mini-batch that takes unusually long; the first result counts."""
@@ -122,11 +122,11 @@ class JobSpec(Strict):
     logging_level: typing.Literal["DEBUG", "INFO", "WARNING"] = "INFO"
     """Level of the entry script's root logger."""
     resource_monitor_interval: int = Field(default=600, ge=0, le=2**31 - 1)
-    """Seconds between two looks at a node's CPU, memory, disk and network; 0: none."""
+    """Seconds between two measurements of a node's CPU, memory, disk and network; 0: none."""
     profiling_module: typing.Literal["", "cProfile", "profile"] = ""
     """Profile the workers, into `logs/sys/node/<node>/<process>.profile`."""
     nice: int | None = Field(default=None, ge=-20, le=19)
-    """Priority of the workers; as it is when not set."""
+    """Niceness of the workers; unchanged when not set."""
     copy_logs_to_parent: bool = False
     """Copies logs to the job of a pipeline; nothing to do in a job that stands alone."""
     metrics_name_prefix: str = Field(default="", max_length=256)
