@@ -69,7 +69,7 @@ test: setup ## Run all tests (T=tests/unit for a part)
 	@$(PYTEST) -m docker $(T) || [ $$? -eq 5 ]
 
 .PHONY: check
-check: setup ## All that CI runs: lint, types, contracts, test
+check: setup ## Lint, types, contracts and tests
 	@for phase in lint types contracts test; do \
 		start=$$(date +%s); \
 		$(MAKE) --no-print-directory $$phase || exit 1; \

@@ -265,8 +265,8 @@ def _output(name: str, value: Any, declared: Any, pipe: Pipe, place: Place) -> F
 def _output_path(path: str, kind: str, place: Place, findings: Findings) -> Fields:
     datastore = _DATASTORE.match(path)
     if datastore:
-        # The datastore is in Azure. Its file's name is what scripts and people look for.
-        findings.note(place.at("path"), "a datastore of Azure can't be written here: it goes to the job's own outputs")
+        # The datastore is in the cloud. Its file's name is what scripts and people look for.
+        findings.note(place.at("path"), "Azure ML's datastores can't be written here: it goes to the job's own outputs")
         last = datastore["path"].rstrip("/").rpartition("/")[2]
         return {"file_name": last} if kind == "uri_file" and last and not is_expression(last) else {}
     if is_expression(path):

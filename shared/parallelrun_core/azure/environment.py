@@ -88,7 +88,7 @@ def read_file(path: str, place: Place, findings: Findings) -> Any:
 
 def _named(name: str, place: Place, findings: Findings) -> tuple[Any, Place]:
     if name.startswith("azureml:"):
-        findings.note(place.pointer, f"an environment of Azure is not made here: {_OWN_PYTHON}")
+        findings.note(place.pointer, f"an environment of Azure ML is not made here: {_OWN_PYTHON}")
         return None, place
     is_file = name.startswith("file:") or name.endswith((".yml", ".yaml"))
     if not is_file:

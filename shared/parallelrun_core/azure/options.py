@@ -136,7 +136,7 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
             _complain(name, full, f"{error}, not {value!r}", pointer, findings)
             continue
         if name != full:
-            findings.note(pointer, f"--{name} is read as --{full}, as the engine of Azure does")
+            findings.note(pointer, f"--{name} is read as --{full}, as Azure ML's engine does")
         if option.field:
             found[option.field] = read
     return found

@@ -153,7 +153,7 @@ def _put_config(config: Config, place: Place, draft: Draft, findings: Findings) 
         place.at("environment_variables"),
     )
     name = "compute_target" if config.compute_target is not None else "compute_target_name"
-    findings.note(place.at(name), "places work in Azure, and nothing here")
+    findings.note(place.at(name), "places work in Azure ML; it has no effect here")
     script, code = config.entry_script, config.source_directory
     if code is None:
         code, script = str(Path(script).parent), Path(script).name

@@ -42,7 +42,7 @@ HINTS: Final = {
     "entry_script": "the file below code with run(mini_batch)",
 }
 _BOUND: Final = ("mini_batch_size", "max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold")
-_PLACES_WORK: Final = "places work in Azure, and nothing here"
+_PLACES_WORK: Final = "places work in Azure ML; it has no effect here"
 
 
 def is_v2(document: Mapping[Any, Any]) -> bool:
@@ -210,7 +210,7 @@ class _StepReader:
         where = own or place.below("component")
         if isinstance(component, str):
             if component.startswith("azureml:"):
-                message = f"the component {component!r} is kept by Azure, and can't be fetched"
+                message = f"the component {component!r} is kept by Azure ML, and can't be fetched"
                 self.findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that")
                 self.findings.check()
             beside = Path(place.absolute(component)).parent if place.folder is not None else None

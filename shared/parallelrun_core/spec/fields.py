@@ -70,7 +70,7 @@ def local_path(value: str) -> str:
     elsewhere = _ELSEWHERE.match(value)
     if elsewhere:
         kind = elsewhere.group(1).lower()
-        what = "an asset or datastore of Azure" if kind == "azureml" else f"a {kind}: address"
+        what = "an asset or datastore of Azure ML" if kind == "azureml" else f"a {kind}: address"
         raise ValueError(f"{what} can't be read here: download the data, and give the path of the folder or file")
     return without_nul(value)
 

@@ -7,14 +7,14 @@ Open these in this order; a file is there once there is something in it:
 
 job_result.txt                            how the job ended, and why: first cause, commonest errors, what to open next
 job_error.txt                             why the job failed, in short; only if it did
-job_progress_overview.<yyyymmddhh>.txt    how far the job was at what time: scheduling, processing, concatenation
+job_progress_overview.<yyyymmddhh>.txt    progress over time: scheduling, processing, concatenation
 user/error.txt                            the errors of the entry script by kind, the commonest first
 user/error/<node>/<process>.txt           every error of the entry script, with its traceback
 
 From the entry script:
 
 user/stdout/<node>/<process>.stdout.txt   what it printed, and its logging
-user/stderr/<node>/<process>.stderr.txt   the same for stderr; where a worker hung that was ended for its time
+user/stderr/<node>/<process>.stderr.txt   the same for stderr; where a worker hung that was killed for a timeout
 user/entry_script_log/<node>/<process>.log.txt    what EntryScript().logger wrote
 user/files/<node>/<process>/              files that it wrote below logs/ in its working folder
 
@@ -41,7 +41,8 @@ sys/node/<node>/<process>.txt             one worker: each mini-batch picked, lo
 sys/node/<node>/<process>.stdout.txt      what processes printed that the script started without redirection; also
 sys/node/<node>/<process>.stderr.txt      what libraries that aren't Python printed
 sys/node/<node>/<process>.profile         with profiling_module: for pstats and its viewers
+sys/node/<node>/environment.txt           how the Python of the workers was built, if the job asks for one
 sys/error/, sys/warning/                  copies of the errors and warnings in the engine's logs
 
-No file grows without end: a report or a log that has got too long says so in its last line.
+No file grows without limit: one that was cut off says so in its last line.
 """
