@@ -1,4 +1,4 @@
-"""What an earlier `parallelrun run` has left, for another one that goes on with it."""
+"""What an earlier `parallelrun run` has left, for another one that takes over from it."""
 
 from __future__ import annotations
 

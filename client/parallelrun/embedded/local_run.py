@@ -37,7 +37,7 @@ class Finished:
     outputs: Mapping[str, Path] = field(default_factory=dict)
     """What the script itself has written, by the names of the outputs."""
     working_data: Path | None = None
-    """What the cluster had, where that is kept: of a job that another run can go on with, or when it was asked for."""
+    """What the cluster had, if kept: for another run to take over from, or because it was asked for."""
 
 
 class LocalRun:
@@ -82,7 +82,7 @@ class LocalRun:
         self.interrupt: KeyboardInterrupt | None = None
         """What made the job end, if somebody interrupted it."""
         self.left: Path | None = None
-        """The folder that another run can resume from, when this one has broken off with some of the job done."""
+        """The folder that another run can take over from, when this one has broken off with some of the job done."""
         self._job_id = ""
         self._cluster = Cluster(
             self._folder.home,

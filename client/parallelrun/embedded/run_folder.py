@@ -2,7 +2,7 @@
 
     DIR/<output>          a file is there only when it is whole
     DIR/logs/             the job's logs
-    DIR/.parallelrun/     working data; stays when the job can be resumed from it, or the user wants to keep it
+    DIR/.parallelrun/     working data; stays when another run can take over from it, or the user wants to keep it
 
 All lies below DIR, so on one filesystem, and what is handed over is renamed or linked, not copied.
 Nothing is removed or replaced that ParallelRun hasn't written there before.
