@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun.spec_source import Source
-from parallelrun_core.codestore import check_entry_script
+from parallelrun_core.entry_script_check import check_entry_script
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core import codestore
-from parallelrun_core.codestore import check_entry_script, snapshot_folder, snapshot_zip
+from parallelrun_core.codestore import snapshot_folder, snapshot_zip
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from tests.unit.core.making import names_in
 
@@ -286,96 +286,3 @@ def test_the_store_itself_is_left_out_when_it_lies_in_the_folder(tmp_path: Path)
     first = snapshot_folder(tmp_path, tmp_path / "data" / "code", leave_out=tmp_path / "data")
     assert snapshot_folder(tmp_path, tmp_path / "data" / "code", leave_out=tmp_path / "data") == first
     assert tree(tmp_path / "data" / "code" / first) == {"score.py": b"x"}
-
-
-# Entry scripts
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "def run(mini_batch): ...",
-        "class run: ...",
-        "from lib import run",
-        "from lib import other as run",
-        "from lib import *",
-        "run = lambda mini_batch: mini_batch",
-        "try:\n    from a import run\nexcept ImportError:\n    run = None",
-        "if True:\n    def run(x): ...",
-        "# -*- coding: latin-1 -*-\nname = '\xe9'\ndef run(x): ...",
-    ],
-)
-def test_a_script_with_run_is_accepted_however_it_comes_by_it(tmp_path: Path, source: str) -> None:
-    (tmp_path / "a.py").write_bytes(source.encode("latin-1"))
-    check_entry_script(tmp_path, "a.py")
-
-
-RUN = "def run(mini_batch): ...\n"
-
-
-@pytest.mark.parametrize(
-    "source, name, line",
-    [
-        ("async def run(mini_batch): ...", "run", 1),
-        ("import asyncio\nasync def run(mini_batch):\n    run_all = 1\nasyncio.run(run([]))", "run", 2),
-        (RUN + "async def init(): ...", "init", 2),
-        (RUN + "async def shutdown():\n    async def close(): ...\n    await close()", "shutdown", 2),
-    ],
-)
-def test_a_function_that_would_have_to_be_awaited_is_refused(tmp_path: Path, source: str, name: str, line: int) -> None:
-    (tmp_path / "a.py").write_text(source)
-    with pytest.raises(InvalidInput, match=rf"a\.py, line {line}: {name}\(\) is called, and nobody awaits it"):
-        check_entry_script(tmp_path, "a.py")
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "@blocking\nasync def run(mini_batch): ...",
-        "async def run(mini_batch): ...\nrun = blocking(run)",
-        "async def run(mini_batch): ...\ndef init():\n    global run\n    run = blocking(run)",
-        "async def run(mini_batch): ...\nglobals()['run'] = blocking(run)",
-        "import sys\nasync def run(mini_batch): ...\nsetattr(sys.modules[__name__], 'run', print)",
-        "from sys import modules as m\nasync def run(mini_batch): ...\nm[__name__].run = print",
-        "async def run(mini_batch): ...\nexec('def run(mini_batch): ...')",
-        "async def run(mini_batch): ...\nfrom lib import *",
-        "try:\n    from lib import run\nexcept ImportError:\n    async def run(mini_batch): ...",
-        "if False:\n    async def run(mini_batch): ...\nelse:\n    run = print",
-        RUN + "class Model:\n    async def init(self): ...\nasync def fetch(): ...",
-        RUN + "def helper():\n    async def init(): ...\n    return init",
-    ],
-)
-def test_what_may_be_no_coroutine_in_the_end_is_accepted(tmp_path: Path, source: str) -> None:
-    (tmp_path / "a.py").write_text(source)
-    check_entry_script(tmp_path, "a.py")
-
-
-@pytest.mark.parametrize(
-    "source, why",
-    [
-        (b"", "no run"),
-        (b"def init(): ...", "no run"),
-        (b"def run(:", "/entry_script: a.py: invalid syntax (line 1: def run(:)"),
-        (b"x = 1\n  y = 2", "/entry_script: a.py: unexpected indent (line 2: y = 2)"),
-        (b"def run(x): ...\n\0", ""),
-        (b"\xff\xfe\xff", ""),
-        (b"x = " + b"-" * 100_000 + b"1", ""),
-        (b"x = a" + b".b" * 100_000, ""),
-        (b"(" * 10_000, ""),
-    ],
-)
-def test_a_script_that_cannot_be_run_is_told_with_its_reason(tmp_path: Path, source: bytes, why: str) -> None:
-    (tmp_path / "a.py").write_bytes(source)
-    with pytest.raises(InvalidInput) as caught:
-        check_entry_script(tmp_path, "a.py")
-    (problem,) = caught.value.problems
-    assert problem.pointer == "/entry_script"
-    assert why in str(problem)
-
-
-@pytest.mark.parametrize("name", ["b.py", "../a.py", "/etc/passwd", "folder", "a.py/x", "", "x" * 300])
-def test_a_script_that_is_not_there_is_told_with_those_that_are(tmp_path: Path, name: str) -> None:
-    (tmp_path / "a.py").write_text("def run(x): ...")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(InvalidInput, match=r"a\.py"):
-        check_entry_script(tmp_path, name)

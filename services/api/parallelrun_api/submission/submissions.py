@@ -32,7 +32,8 @@ from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core import failpoints, telemetry
 from parallelrun_core.adoption import adopt
-from parallelrun_core.codestore import check_entry_script, snapshot_folder, snapshot_zip
+from parallelrun_core.codestore import snapshot_folder, snapshot_zip
+from parallelrun_core.entry_script_check import check_entry_script
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store

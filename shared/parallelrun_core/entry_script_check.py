@@ -1,0 +1,88 @@
+"""Whether an entry script can be run at all, as far as its text tells: nothing of it is executed."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.errors import InvalidInput, UnsafePath
+from parallelrun_core.paths import relative_parts
+
+_CALLED: Final = ("run", "init", "shutdown")
+_MAY_BIND_ANYTHING: Final = frozenset({"exec", "globals", "locals", "modules", "setattr", "vars", "__dict__"})
+
+
+def check_entry_script(snapshot: Path, entry_script: str) -> None:
+    """See to it that the entry script is there, can be parsed, and defines `run`, which can be called as it is.
+
+    Raises:
+        InvalidInput: with the line of a syntax error, or of a function that would have to be awaited.
+    """
+    where = "/entry_script"
+    try:
+        source = _entry_file(snapshot, entry_script).read_bytes()
+    except (UnsafePath, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        there = ", ".join(sorted(found.name for found in snapshot.glob("*.py"))[:10]) or "no .py file"
+        raise InvalidInput.at(
+            where, f"there is no file {entry_script!r} in the code", f"at its top: {there}"
+        ) from error
+    try:
+        tree = ast.parse(source, filename=entry_script)
+    except SyntaxError as error:
+        line = f"line {error.lineno}: {(error.text or '').strip()}" if error.lineno else ""
+        raise InvalidInput.at(where, f"{entry_script}: {error.msg}", line) from error
+    except ValueError as error:
+        raise InvalidInput.at(where, f"{entry_script}: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise InvalidInput.at(where, f"{entry_script} is nested too deeply to be parsed") from error
+    names = Counter(_names_bound_in(tree))
+    if not names.keys() & {"run", "*"}:
+        raise InvalidInput.at(where, f"{entry_script} defines no run()", "it needs `def run(mini_batch):`")
+    for function in _only_to_be_awaited(tree, names):
+        raise InvalidInput.at(
+            where,
+            f"{entry_script}, line {function.lineno}: {function.name}() is called, and nobody awaits it",
+            f"write `def {function.name}`, and in it asyncio.run(…) where something is to be awaited",
+        )
+
+
+def _entry_file(snapshot: Path, entry_script: str) -> Path:
+    """The file that is named, or that of the module whose dotted path is given (reference §3.1)."""
+    path = snapshot.joinpath(*relative_parts(entry_script))
+    module = entry_script.split(".")
+    if path.exists() or not all(part.isidentifier() for part in module):
+        return path
+    inside = snapshot.joinpath(*module)
+    return inside / "__init__.py" if inside.is_dir() else inside.with_name(f"{inside.name}.py")
+
+
+def _only_to_be_awaited(tree: ast.Module, names: Counter[str]) -> Iterator[ast.AsyncFunctionDef]:
+    """Functions that we call and that certainly are coroutines: nothing else can have bound their names since."""
+    if "*" in names or any(_may_bind_anything(node) for node in ast.walk(tree)):
+        return
+    for node in tree.body:
+        match node:
+            case ast.AsyncFunctionDef(name=name, decorator_list=[]) if name in _CALLED and names[name] == 1:
+                yield node
+
+
+def _may_bind_anything(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return name in _MAY_BIND_ANYTHING
+    return False
+
+
+def _names_bound_in(tree: ast.Module) -> Iterator[str]:
+    """Every name that some statement of the module binds, in whatever branch; '*' for a star import."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.alias(name=name, asname=asname):
+                yield asname or name
