@@ -20,6 +20,7 @@ from parallelrun_agent.policy.outcomes import Recorder
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.crew import Crew
+from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.packets import packet_of
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.watch import Watch
@@ -29,6 +30,7 @@ from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.ids import new_session
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.manifest import resolve
+from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import (
@@ -71,6 +73,9 @@ class NodeJob:
             changed=self._on_python,
         )
         self._plans = PlanMaker(folder, record, spec, settings, watch.gpus, python=self._python)
+        self._errors = ErrorFiles(
+            folder.logs, settings.node, Mask({"environment_variables": spec.environment_variables})
+        )
         self._generation = folder.generation()
         self.machine = JobMachine(
             spec,
@@ -179,7 +184,7 @@ class NodeJob:
                     self._crew.process(command.worker).kill()
                 case TellInitFailure():
                     self._init_failed(command.process, command.failure)
-                    self._plans.note_init_failure(command.process, command.failure)
+                    self._errors.add_init(command.process, command.failure)
                 case Abandon():
                     log.warning(command.why, job_id=self.job_id, session=self.session, held=command.held)
                     self._close_session()
@@ -209,8 +214,7 @@ class NodeJob:
         self._disk_failed(str(error))
 
     def _commit(self, outcome: Outcome, part_fd: int) -> None:
-        if outcome.failure is not None:
-            self._plans.note_error(outcome.process, outcome)
+        self._errors.add_try(outcome)
         self._committer.add(outcome, part_fd)
 
     # What came of it
@@ -238,6 +242,8 @@ class NodeJob:
 
     def _phase_ended(self, process: str, name: PhaseName, seconds: float, failure: Failure | None) -> None:
         self._phases.append(Phase(self._settings.node, process, name, time.time() - seconds, seconds, failure))
+        if failure is not None:
+            self._errors.add_shutdown(process, failure)
 
     def _init_failed(self, process: str, failure: Failure) -> None:
         age_s = self._crew.age_s(process)

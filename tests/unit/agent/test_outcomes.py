@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,16 +13,11 @@ from hypothesis import strategies as st
 
 from parallelrun_agent.policy.line import InHand
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death, parse_answer
-from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.workers.gpus import GpuPool
-from parallelrun_agent.workers.plans import PlanMaker, fresh_folder
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.agent_queue import Delivery
 from parallelrun_worker import frames
-from tests.unit.core.making import failed
 
 WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")
 
@@ -119,97 +113,7 @@ SPEC = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "run_invocation_t
         (3, "", False, "EXITED", "code 3"),
     ],
 )
-def test_the_cause_of_death_is_told(exit_code: int, reason: str, oom: bool, category: str, words: str) -> None:
+def test_the_cause_of_death_is_told(exit_code: int, reason: KillReason, oom: bool, category: str, words: str) -> None:
     failure = cause_of_death(Exit(exit_code, oom_killed=oom), reason=reason, spec=SPEC)
     assert failure.category == category
     assert words in failure.message
-
-
-# Plans
-
-
-@pytest.fixture
-def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanMaker:
-    for name, value in {"PARALLELRUN_REDIS_URL": "redis://:secret@h", "REDIS_URL": "x", "REDIS_PASSWORD": "y"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("HARMLESS", "z")
-    spec = JobSpec.parse({
-        "entry_script": "sub/score.py", "inputs": "/in", "program_arguments": "--a 'b c'",
-        "environment_variables": {"MINE": "1", "HARMLESS": "mine"},
-    })  # fmt: skip
-    job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
-    settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node")
-    return PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings, GpuPool([]))
-
-
-def test_a_plan_has_the_users_settings_and_none_of_our_secrets(plans: PlanMaker, tmp_path: Path) -> None:
-    plan = plans.next_plan("node-1")
-    assert not [name for name in plan.environment if name.startswith(("PARALLELRUN_", "REDIS_"))]
-    assert (plan.environment["MINE"], plan.environment["HARMLESS"]) == ("1", "mine")
-    assert plan.environment["AZUREML_RUN_ID"] == "job_x"
-    assert plan.argv[0] == "sub/score.py"
-    assert plan.argv[-4:] == ["--a", "b c", "--input_fds_0", "data"]
-    assert plan.argv[plan.argv.index("--output") + 1] == plan.environment["AZUREML_BI_OUTPUT_PATH"]
-    assert plan.code == tmp_path / "code" / ("c" * 64)
-    assert plan.part == tmp_path / "jobs" / "job_x" / "parts" / "node-1.process000"
-
-
-def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:
-    made = [plans.next_plan("node-1") for _ in range(3)] + [plans.next_plan("node-2")]
-    assert [plan.process for plan in made] == ["process000", "process001", "process002", "process003"]
-    assert len({plan.part for plan in made} | {plan.working_folder for plan in made}) == 8
-
-
-@pytest.mark.parametrize("message", ["plain", chr(0xDCFF), chr(0xD800), "\0\n"])
-def test_any_error_can_be_kept_for_its_user(plans: PlanMaker, tmp_path: Path, message: str) -> None:
-    plans.note_error("process000", failed(3, message=message, tries=2))
-    plans.note_init_failure("process000", Failure("INIT_EXCEPTION", message, "Traceback"))
-    text = (tmp_path / "jobs" / "job_x" / "logs" / "user" / "error" / "node" / "process000.txt").read_bytes()
-    assert b"mini-batch 3, try 2: RUN_EXCEPTION" in text
-    assert b"INIT_EXCEPTION" in text
-
-
-def test_what_a_worker_could_not_say_itself_is_in_its_own_log(plans: PlanMaker, tmp_path: Path) -> None:
-    logs = tmp_path / "jobs" / "job_x" / "logs"
-    plans.note_error("process000", failed(3, failure=Failure("RUN_TIMEOUT", "run() took too long."), tries=2))
-    plans.note_error("process000", failed(4, failure=Failure("RUN_EXCEPTION", "ValueError", "At 3\nValueError\n")))
-    plans.note_init_failure("process000", Failure("INIT_DIED", "The worker ended in init(), code 1."))
-    for log in (logs / "sys" / "node", logs / "sys" / "error" / "node"):
-        told = [line.split("|")[1::3] for line in (log / "node" / "process000.txt").read_text().splitlines()]
-        assert told == [
-            ["ERROR", "Mini-batch 3, try 2: run() took too long."],
-            ["ERROR", "Init(): The worker ended in init(), code 1."],
-        ]
-    in_full = (logs / "user" / "error" / "node" / "process000.txt").read_text().split("\n\n")
-    assert [entry.partition(" ")[2] for entry in in_full[:2]] == [
-        "mini-batch 3, try 2: RUN_TIMEOUT\nrun() took too long.",
-        "mini-batch 4, try 1: RUN_EXCEPTION\nAt 3\nValueError",
-    ]
-
-
-def test_a_disk_that_is_full_is_no_further_error(plans: PlanMaker, tmp_path: Path) -> None:
-    (tmp_path / "jobs").write_text("a file where a folder should be")
-    plans.note_error("process000", failed(3))
-
-
-def test_the_agents_folder_is_private_and_empty(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    (folder / "job" / "process000").mkdir(parents=True)
-    (folder / "job" / "process000" / "x").touch()
-    (folder / "file").touch()
-    (folder / "link").symlink_to(tmp_path)
-    folder.chmod(0o777)
-    (tmp_path / "precious").touch()
-    fresh_folder(folder)
-    assert list(folder.iterdir()) == []
-    assert (folder.stat().st_mode & 0o077) == 0
-    assert (tmp_path / "precious").exists()
-
-
-def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "precious").touch()
-    (tmp_path / "work").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="somebody else"):
-        fresh_folder(tmp_path / "work")
-    assert (tmp_path / "elsewhere" / "precious").exists()

@@ -178,7 +178,6 @@ class Crew:
             self._phase_ended(worker.process, "SHUTDOWN", self._processes[worker.process].ending_s, raised)
             if raised is not None:
                 log.warning("shutdown_failed", job_id=job_id, process=worker.process, message=raised.message)
-                self._plans.note_shutdown_failure(worker.process, raised)
 
     def trim_logs(self, now: float) -> None:
         """Keep logs short; whose log floods is looked at again in the next round."""

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from parallelrun_agent.environments.job_python import JobPython
@@ -15,19 +14,15 @@ from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.leftovers import MARK, mark
 from parallelrun_agent.workers.trash import throw_away
 from parallelrun_agent.workers.worker_process import WorkerPlan
-from parallelrun_core.enginelog import EngineLog
 from parallelrun_core.jobfolder import JobFolder, JobRecord
-from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.rowformat import row_format
 from parallelrun_core.spec import JobSpec
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
-_MAX_ERROR_BYTES = 16 << 20
 
 
 class PlanMaker:
-    """Makes the plan of each next worker, and keeps the files about errors that its user reads."""
+    """Makes the plan of each next worker."""
 
     def __init__(
         self,
@@ -49,7 +44,6 @@ class PlanMaker:
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
-        self._mask = Mask({"environment_variables": spec.environment_variables})
         output = folder.output_file(spec)
         self._output = output.parent
         self._output_settings = {
@@ -127,39 +121,6 @@ class PlanMaker:
             python=self._python.executable if self._python else sys.executable,
             max_log_bytes=self._max_log_bytes,
         )
-
-    def note_error(self, process: str, outcome: Outcome) -> None:
-        """Keep the whole error of a try in logs/user/error/<node>/<process>.txt."""
-        if outcome.failure is not None:
-            self._note(
-                process, f"mini-batch {outcome.mini_batch}, try {outcome.tries}", outcome.failure, outcome.detail
-            )
-
-    def note_init_failure(self, process: str, failure: Failure) -> None:
-        """Keep the error of an init() in the same file."""
-        self._note(process, "init()", failure)
-
-    def note_shutdown_failure(self, process: str, failure: Failure) -> None:
-        """The same for shutdown(), which fails nothing."""
-        self._note(process, "shutdown()", failure)
-
-    def _note(self, process: str, about: str, failure: Failure, detail: str = "") -> None:
-        logs, message = self._folder.logs, self._mask.text(failure.message)
-        if not failure.traceback:  # the worker has not said it itself: it died of it
-            EngineLog(logs, f"node/{self._node}/{process}").error(f"{about[0].upper()}{about[1:]}: {message}")
-        path = logs / "user" / "error" / self._node / f"{process}.txt"
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        traceback = self._mask.text(failure.traceback).rstrip()
-        # A traceback ends with the message.
-        told = [detail, "" if message in traceback else message, traceback]
-        lines = [f"{now} {about}: {failure.category}", *filter(None, told)]
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", errors="backslashreplace") as file:
-                if file.tell() < _MAX_ERROR_BYTES:
-                    file.write("\n".join(lines) + "\n\n")
-        except OSError:
-            pass  # the same error is in the decision log; a full disk must not turn it into another one
 
     def clean(self, process: str) -> None:
         """Remove a dead worker's working folder."""

@@ -1,0 +1,68 @@
+"""Where workers live: what each finds in its environment, and folders that nobody else has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.workers.gpus import GpuPool
+from parallelrun_agent.workers.plans import PlanMaker, fresh_folder
+from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.spec import JobSpec
+
+
+@pytest.fixture
+def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanMaker:
+    for name, value in {"PARALLELRUN_REDIS_URL": "redis://:secret@h", "REDIS_URL": "x", "REDIS_PASSWORD": "y"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HARMLESS", "z")
+    spec = JobSpec.parse({
+        "entry_script": "sub/score.py", "inputs": "/in", "program_arguments": "--a 'b c'",
+        "environment_variables": {"MINE": "1", "HARMLESS": "mine"},
+    })  # fmt: skip
+    job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
+    settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node")
+    return PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings, GpuPool([]))
+
+
+def test_a_plan_has_the_users_settings_and_none_of_our_secrets(plans: PlanMaker, tmp_path: Path) -> None:
+    plan = plans.next_plan("node-1")
+    assert not [name for name in plan.environment if name.startswith(("PARALLELRUN_", "REDIS_"))]
+    assert (plan.environment["MINE"], plan.environment["HARMLESS"]) == ("1", "mine")
+    assert plan.environment["AZUREML_RUN_ID"] == "job_x"
+    assert plan.argv[0] == "sub/score.py"
+    assert plan.argv[-4:] == ["--a", "b c", "--input_fds_0", "data"]
+    assert plan.argv[plan.argv.index("--output") + 1] == plan.environment["AZUREML_BI_OUTPUT_PATH"]
+    assert plan.code == tmp_path / "code" / ("c" * 64)
+    assert plan.part == tmp_path / "jobs" / "job_x" / "parts" / "node-1.process000"
+
+
+def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:
+    made = [plans.next_plan("node-1") for _ in range(3)] + [plans.next_plan("node-2")]
+    assert [plan.process for plan in made] == ["process000", "process001", "process002", "process003"]
+    assert len({plan.part for plan in made} | {plan.working_folder for plan in made}) == 8
+
+
+def test_the_agents_folder_is_private_and_empty(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    (folder / "job" / "process000").mkdir(parents=True)
+    (folder / "job" / "process000" / "x").touch()
+    (folder / "file").touch()
+    (folder / "link").symlink_to(tmp_path)
+    folder.chmod(0o777)
+    (tmp_path / "precious").touch()
+    fresh_folder(folder)
+    assert list(folder.iterdir()) == []
+    assert (folder.stat().st_mode & 0o077) == 0
+    assert (tmp_path / "precious").exists()
+
+
+def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "precious").touch()
+    (tmp_path / "work").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="somebody else"):
+        fresh_folder(tmp_path / "work")
+    assert (tmp_path / "elsewhere" / "precious").exists()
