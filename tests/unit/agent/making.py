@@ -6,13 +6,14 @@ from typing import Any
 
 from parallelrun_agent.policy.machine import JobMachine
 from parallelrun_agent.policy.outcomes import Recorder
+from parallelrun_agent.policy.worker import KillReason
 from parallelrun_core.spec import JobSpec
 
 LEASE_S = 8.0
 RUN_S = 5
 MAX_TRY = 2
 SLOTS = 3
-UNCHARGED = ("drained", "disk_full", "distrusted")
+UNCHARGED: tuple[KillReason, ...] = ("drained", "disk_full", "distrusted")
 """Reasons for ending a worker that cost nobody a try."""
 
 

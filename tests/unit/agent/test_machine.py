@@ -21,7 +21,7 @@ from parallelrun_agent.policy.commands import (
 from parallelrun_agent.policy.look_ahead import TURN_S
 from parallelrun_agent.policy.machine import JobMachine, NextTurn
 from parallelrun_agent.policy.outcomes import Answer, Exit
-from parallelrun_agent.policy.worker import NEVER, Worker
+from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Reports, Turn
 from tests.unit.agent.making import RUN_S, UNCHARGED, machine
@@ -83,7 +83,7 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
 
 
 @pytest.mark.parametrize("reason", UNCHARGED)
-def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: str) -> None:
+def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: KillReason) -> None:
     node, worker = at_work(1, 2)
     node.staff.kill(worker, reason)
     node.exited(worker, Exit(-9), 101.0)

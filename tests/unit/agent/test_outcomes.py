@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from parallelrun_agent.policy.line import InHand
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death, parse_answer
+from parallelrun_agent.policy.worker import KillReason
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
 from parallelrun_core.spec import JobSpec

@@ -17,15 +17,13 @@ from parallelrun_agent.policy.look_ahead import TURN_S, LookAhead
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death
 from parallelrun_agent.policy.staff import Staff
 from parallelrun_agent.policy.trust import Trust
-from parallelrun_agent.policy.worker import NEVER, Worker
+from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import Mode, Reports, Turn
 
 _TURNS_PER_LEASE = 4
-_NOBODYS_FAULT = ("drained", "disk_full", "distrusted")
-"""Reasons for ending a worker that are not about what runs in it."""
 
 
 class NextTurn(msgspec.Struct, frozen=True):
@@ -252,10 +250,10 @@ class JobMachine:
         head, rest = worker.line.died(running=worker.ready)
         if worker.kill_reason == "ended":
             return  # with the job: nobody wants what it had, and nothing has failed
-        if head is not None and (worker.kill_reason in _NOBODYS_FAULT or worker.line.head_since > worker.condemned_at):
+        if head is not None and (worker.kill_reason in NOBODYS_FAULT or worker.line.head_since > worker.condemned_at):
             rest.insert(0, head)  # in the second case the one that hung has answered yet: this one came after it
             head = None
-        if worker.kill_reason in _NOBODYS_FAULT or self._draining:
+        if worker.kill_reason in NOBODYS_FAULT or self._draining:
             self.desk.give_back(rest, now)
         else:
             self.desk.take_again(rest)

@@ -11,7 +11,7 @@ import msgspec
 
 from parallelrun_agent.details import detail_of
 from parallelrun_agent.policy.line import InHand
-from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker import KillReason, Worker
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
 from parallelrun_core.spec import JobSpec
@@ -145,7 +145,7 @@ class Exit:
     """The most memory that it had."""
 
 
-def cause_of_death(end: Exit, *, reason: str, spec: JobSpec) -> Failure:
+def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:
     """Why a worker ended in the middle of run(). `reason`: ours for ending it, if we did."""
     category: ErrorCategory
     if reason == "run_timeout":

@@ -6,7 +6,7 @@ from collections import deque
 
 from parallelrun_agent.policy.commands import Command, End, Kill, TakeBack, TellInitFailure, TellStacks
 from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
-from parallelrun_agent.policy.worker import NEVER, Worker
+from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
 from parallelrun_core.outcome import Failure
 
 _INIT_FAILURES_PER_WORKER = 3  # a node stops trying after so many (reference §3.7)
@@ -88,7 +88,7 @@ class Staff:
             worker.kill_at = now + self._shutdown_s
             self._commands.append(End(worker))
 
-    def kill(self, worker: Worker, reason: str) -> None:
+    def kill(self, worker: Worker, reason: KillReason) -> None:
         """End it now; the first reason stays."""
         if not worker.kill_reason or worker.kill_at != NEVER:
             worker.kill_reason = worker.kill_reason or reason
@@ -96,13 +96,13 @@ class Staff:
             worker.ending = True
             self._commands.append(Kill(worker))
 
-    def kill_writer(self, part_name: str, reason: str) -> None:
+    def kill_writer(self, part_name: str, reason: KillReason) -> None:
         """Nobody must add to this part file any more."""
         for worker in self.workers:
             if part_name and worker.part_name == part_name:
                 self.kill(worker, reason)
 
-    def _let_tell(self, worker: Worker, reason: str, why: str, now: float) -> None:
+    def _let_tell(self, worker: Worker, reason: KillReason, why: str, now: float) -> None:
         """End it as soon as it has told where it hangs. What it answers until then counts."""
         if not worker.kill_reason:
             worker.kill_reason = reason
@@ -155,7 +155,7 @@ class Staff:
         """Leave everybody with what runs, and nothing behind it."""
         self._commands.extend(TakeBack(worker) for worker in self.workers if worker.ready)
 
-    def kill_all(self, reason: str) -> None:
+    def kill_all(self, reason: KillReason) -> None:
         for worker in self.workers:
             self.kill(worker, reason)
 

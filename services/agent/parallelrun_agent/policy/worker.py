@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from parallelrun_agent.policy.line import Line
 
 NEVER = float("inf")
+
+KillReason = Literal[
+    "",
+    "confused",
+    "disk_full",
+    "distrusted",
+    "drained",
+    "ended",
+    "hung_in_init",
+    "init_timeout",
+    "load_timeout",
+    "run_timeout",
+    "shutdown_timeout",
+]
+"""Why we ended a worker; empty while we have not."""
+NOBODYS_FAULT: Final[frozenset[KillReason]] = frozenset({"drained", "disk_full", "distrusted"})
+"""Reasons that are not about what runs in it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -22,8 +40,7 @@ class Worker:
     """It is through init()."""
     ending: bool = False
     """It gets nothing more."""
-    kill_reason: str = ""
-    """Why we ended it; empty while we have not."""
+    kill_reason: KillReason = ""
     kill_at: float = NEVER
     """When it is to be killed: the time that it has for an orderly end, or for telling where it hangs."""
     condemned_at: float = NEVER
