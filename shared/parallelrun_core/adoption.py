@@ -7,8 +7,6 @@ file system has them. Nothing of the earlier job changes, and it may be deleted 
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 from contextlib import closing
 from itertools import islice
@@ -19,17 +17,16 @@ import msgspec
 
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.errors import Conflict, CorruptLog
+from parallelrun_core.files import link_or_copy, sync_file, sync_folder
 from parallelrun_core.jobfolder import JobFolder, Resumed
 from parallelrun_core.manifest import ManifestWriter, read_closing, read_manifest
 from parallelrun_core.message import decode
 from parallelrun_core.mltable.plan import FILE_NAME as PLANS
 from parallelrun_core.outcome import Outcome
-from parallelrun_core.recordlog import sync_folder
 
 _TERM: Final = 1
 """No leader has led the new job yet: its first one draws a higher term, as after a failover."""
 _AT_ONCE: Final = 1000
-_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 
 
 def adopt(earlier: JobFolder, folder: Path) -> Resumed:
@@ -46,7 +43,8 @@ def adopt(earlier: JobFolder, folder: Path) -> Resumed:
     taken = _take_decisions(earlier, folder, mini_batches)
     for path in (earlier.path / PLANS, *earlier.path.glob("schema.*.json")):
         if path.exists():
-            _copy(path, folder / path.name)
+            shutil.copyfile(path, folder / path.name)
+            sync_file(folder / path.name)
     for groups in earlier.path.glob("shuffled.*"):
         _take_groups(groups, folder / groups.name)
     sync_folder(folder / "parts")
@@ -90,7 +88,7 @@ def _take_groups(source: Path, target: Path) -> None:
     """Rows that were grouped by keys, whole as they are."""
     target.mkdir()
     for path in source.iterdir():
-        _link(path, target / path.name)
+        link_or_copy(path, target / path.name)
     sync_folder(target)
 
 
@@ -117,7 +115,7 @@ class _Parts:
     def _link(self, name: str, mini_batch: int) -> int:
         source, target = self._earlier.parts / name, self._target / name
         try:
-            _link(source, target)
+            link_or_copy(source, target)
         except FileNotFoundError as error:
             raise self._gone(name, mini_batch) from error
         return target.stat().st_size
@@ -127,18 +125,3 @@ class _Parts:
             f"Job {self._earlier.job_id} can't be taken over: the rows of its mini-batch {mini_batch} are not in "
             f"parts/{name} any more."
         )
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        _copy(source, target)
-
-
-def _copy(source: Path, target: Path) -> None:
-    shutil.copyfile(source, target)
-    with target.open("rb") as file:
-        os.fsync(file.fileno())

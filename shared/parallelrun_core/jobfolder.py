@@ -30,9 +30,9 @@ from pydantic import ValidationError
 from parallelrun_core import failpoints
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.failure import JobFailure
+from parallelrun_core.files import sync_folder, write_once
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.progress import Progress
-from parallelrun_core.recordlog import sync_folder, write_once
 from parallelrun_core.schema import SCHEMA, decode
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState

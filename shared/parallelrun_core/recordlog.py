@@ -9,11 +9,12 @@ file has one writer for its whole life.
 from __future__ import annotations
 
 import os
-import secrets
 import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+
+from parallelrun_core.files import sync_folder
 
 FRAME = struct.Struct("<II")
 _READ_AHEAD = 1 << 18
@@ -116,26 +117,3 @@ def read_records(path: Path, *, start: int = 0, end: int | None = None) -> Itera
             yield reader.at, payload
     finally:
         reader.close()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable: a synced file whose name is lost is lost, too."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def write_once(path: Path, data: bytes) -> None:
-    """Create a file with all its content at once, durably; the first writer wins."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(beside, path)
-        sync_folder(path.parent)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 
 from parallelrun.embedded.lock import is_locked
-from parallelrun.embedded.run_folder import WORKING_DATA, link_or_copy
+from parallelrun.embedded.run_folder import WORKING_DATA
 from parallelrun.embedded.services import Layout
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.files import link_or_copy
 from parallelrun_core.jobfolder import JobFolder, JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState

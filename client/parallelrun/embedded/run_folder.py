@@ -11,7 +11,6 @@ Nothing is removed or replaced that ParallelRun hasn't written there before.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shutil
 from collections.abc import Iterable
@@ -20,12 +19,11 @@ from typing import Final
 
 from parallelrun.embedded.lock import FolderLock
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.recordlog import sync_folder
+from parallelrun_core.files import has_no_links, link_or_copy, sync_folder
 
 LOGS: Final = "logs"
 WORKING_DATA: Final = ".parallelrun"
 _MARK: Final = ".parallelrun"
-_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV})
 
 
 class RunFolder:
@@ -146,22 +144,12 @@ class RunFolder:
             )
 
 
-def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Let a file have another name, or a copy where the file system has no links."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        shutil.copy2(source, target, follow_symlinks=False)
-
-
 def _rename_to_free_name(source: Path, target: Path) -> None:
     """Rename, but never over another file. Raises FileExistsError."""
     try:
         os.link(source, target)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if not has_no_links(error):
             raise
         if target.exists():
             raise FileExistsError(target) from error

@@ -13,7 +13,8 @@ import threading
 import time
 from typing import Any
 
-_DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+"""Errors that may pass by themselves, and are nobody's fault who writes there."""
 MAX_BYTES = 64 << 20
 _SETTLE_EVERY_S = 1.0
 _FLUSH_BYTES = 1 << 14
@@ -26,7 +27,7 @@ class _LogFile(io.FileIO):
         try:
             return super().write(data) or 0
         except OSError as error:
-            if error.errno not in _DISK_TROUBLE:
+            if error.errno not in DISK_TROUBLE:
                 raise
             return memoryview(data).nbytes
 

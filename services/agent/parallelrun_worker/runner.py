@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sys
 import time
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from parallelrun_worker import frames
 from parallelrun_worker.entry_script import EntryScript
-from parallelrun_worker.log_files import LineFile
+from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-_DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 _MAX_TRACEBACK = 16_000
 _DONE = "Mini-batch %d: run() took %.3f s, %d rows of %d items, done."
 
@@ -135,7 +133,7 @@ class Runner:
         try:
             offset = self._write_rows(data)
         except OSError as error:
-            if error.errno not in _DISK_TROUBLE:
+            if error.errno not in DISK_TROUBLE:
                 raise
             self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode())
             return

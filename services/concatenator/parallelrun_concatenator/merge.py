@@ -12,7 +12,7 @@ from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core import failpoints
-from parallelrun_core.recordlog import sync_folder
+from parallelrun_core.files import sync_folder
 
 
 class Assembler(Protocol):

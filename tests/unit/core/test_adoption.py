@@ -105,7 +105,7 @@ def test_a_plan_that_is_not_complete_goes_on_where_it_ended(tmp_path: Path) -> N
 
 
 def test_rows_are_copied_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def link(source: Path, target: Path) -> None:
+    def link(*_: object, **__: object) -> None:
         raise OSError(errno.EXDEV, "another file system")
 
     earlier = earlier_job(tmp_path)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 import psutil
 
+from parallelrun_agent.node.proc import Stat, process_ids, stat_of
+
 _MB = 1 << 20
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _MOST_PROCESSES = 200
 
 NODE_COLUMNS = (
@@ -115,7 +116,7 @@ class ProcessTable:
     def look(self) -> None:
         """From now on is what the next `text()` tells of."""
         now = time.monotonic()
-        self._before = {pid: Used(cpu_s, now) for pid, _, cpu_s, _ in _all_processes()}
+        self._before = {pid: Used(stat.cpu_s, now) for pid, stat in _all_processes()}
 
     def cpu_percent(self, pid: int) -> float:
         """What one process has used of a CPU since it was last asked about, or since its start."""
@@ -131,11 +132,11 @@ class ProcessTable:
         now = time.monotonic()
         total = psutil.virtual_memory().total
         rows, used = [], {}
-        for pid, name, cpu_s, rss in _all_processes():
+        for pid, stat in _all_processes():
             before = self._before.get(pid)
-            used[pid] = Used(cpu_s, now)
-            percent = 100 * (cpu_s - before.cpu_s) / max(1e-3, now - before.at) if before else 0.0
-            rows.append((max(0.0, percent), rss, pid, name))
+            used[pid] = Used(stat.cpu_s, now)
+            percent = 100 * (stat.cpu_s - before.cpu_s) / max(1e-3, now - before.at) if before else 0.0
+            rows.append((max(0.0, percent), stat.resident_bytes, pid, stat.name))
         self._before = used
         by_memory = sorted(rows, key=lambda row: -row[1])
         parts = [("CPU", sorted(rows, key=lambda row: -row[0])), ("memory", by_memory)]
@@ -150,21 +151,12 @@ class ProcessTable:
         return "\n".join(lines)
 
 
-def _all_processes() -> list[tuple[int, str, float, int]]:
-    """Process id, name, CPU seconds so far and resident bytes of each."""
-    found = []
-    for number, entry in enumerate(os.listdir("/proc")):  # noqa: PTH208 - hundreds of names, of which no path is needed
-        if not entry.isdigit():
-            continue
+def _all_processes() -> Iterator[tuple[int, Stat]]:
+    for number, pid in enumerate(process_ids()):
         if number % 50 == 0:
             time.sleep(0)  # the agent's loop goes first
-        with suppress(OSError, ValueError, IndexError):
-            with open(f"/proc/{entry}/stat", "rb") as file:
-                before, _, after = file.read().rpartition(b")")
-            fields = after.split()
-            name = before.partition(b"(")[2].decode(errors="replace")
-            found.append((int(entry), name, (int(fields[11]) + int(fields[12])) / _TICKS, int(fields[21]) * _PAGE))
-    return found
+        if stat := stat_of(pid):
+            yield pid, stat
 
 
 def _mb(size: float) -> str:

@@ -12,12 +12,12 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from parallelrun_agent.node.proc import process_ids, stat_of
 from parallelrun_core.telemetry import logger
 
 log = logger()
 
 MARK = "_PARALLELRUN_AGENT"
-_START_TIME = 19  # of the fields behind the program's name
 
 
 def mark(folder: Path) -> str:
@@ -30,7 +30,7 @@ def end_leftovers(folder: Path) -> None:
 
     Those of other pid namespaces are left alone: nobody here knows whether their agents live.
     """
-    ended = [pid for pid in _processes() if _is_left_behind(pid, str(folder.absolute())) and _kill(pid)]
+    ended = [pid for pid in process_ids() if _is_left_behind(pid, str(folder.absolute())) and _kill(pid)]
     if ended:
         log.warning("leftovers_ended", pids=ended)
 
@@ -60,12 +60,6 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process started, in ticks since the machine did; empty when there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[_START_TIME]
-    except OSError:
-        return ""
-
-
-def _processes() -> list[int]:
-    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    """When a process started; empty when there is none."""
+    stat = stat_of(pid)
+    return str(stat.started) if stat else ""

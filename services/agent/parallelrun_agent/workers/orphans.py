@@ -15,6 +15,7 @@ import time
 from collections import defaultdict
 from contextlib import suppress
 
+from parallelrun_agent.node.proc import process_ids, stat_of
 from parallelrun_core.telemetry import logger
 
 log = logger()
@@ -77,13 +78,7 @@ class Orphans:
 def _children() -> defaultdict[int, list[int]]:
     """Every process by its parent. /proc/…/children would be quicker, but many kernels don't have it."""
     found: defaultdict[int, list[int]] = defaultdict(list)
-    for name in os.listdir("/proc"):  # noqa: PTH208 - hundreds of names, of which no path is needed
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    # The name of the program, in brackets, may itself hold spaces and brackets.
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
-            except (OSError, IndexError):  # it has just ended
-                continue
-            found[parent].append(int(name))
+    for pid in process_ids():
+        if stat := stat_of(pid):
+            found[stat.parent].append(pid)
     return found

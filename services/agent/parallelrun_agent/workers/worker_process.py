@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun_agent.workers.capped_log import CappedLog
-from parallelrun_core.recordlog import sync_folder
+from parallelrun_core.files import sync_folder
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16

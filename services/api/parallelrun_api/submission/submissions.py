@@ -35,9 +35,9 @@ from parallelrun_core.adoption import adopt
 from parallelrun_core.codestore import snapshot_folder, snapshot_zip
 from parallelrun_core.entry_script_check import check_entry_script
 from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.files import sync_file, sync_folder
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store
-from parallelrun_core.recordlog import sync_folder
 from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:
@@ -180,9 +180,5 @@ def _sync_tree(folder: Path) -> None:
     """Return once a folder and all in it would survive a power cut: a job must not outlive its code."""
     for current, _, names in os.walk(folder, topdown=False):
         for name in names:
-            fd = os.open(Path(current) / name, os.O_RDONLY)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            sync_file(Path(current) / name)
         sync_folder(Path(current))

@@ -23,9 +23,9 @@ import msgspec
 
 from parallelrun_core import failpoints
 from parallelrun_core.errors import Fenced, InvalidInput
+from parallelrun_core.files import sync_folder
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.recordlog import sync_folder
 
 PIECE_BYTES: Final = 8 << 20
 """What is read at once; the memory that the reading takes is a multiple of it."""

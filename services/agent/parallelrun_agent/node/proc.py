@@ -1,0 +1,46 @@
+"""What the kernel says of processes, in /proc."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Stat(NamedTuple):
+    """One process, by its /proc/<pid>/stat."""
+
+    name: str
+    parent: int
+    started: int
+    """In ticks since the machine did: with its id it names a process for as long as the machine runs."""
+    cpu_s: float
+    """What it has used so far."""
+    resident_bytes: int
+
+
+def process_ids() -> list[int]:
+    """Every process of this pid namespace."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - no path is needed
+
+
+def stat_of(pid: int) -> Stat | None:
+    """What is known of a process; None when there is none (any more)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name, in brackets, may itself hold spaces and brackets.
+            before, _, after = file.read().rpartition(b")")
+    except OSError:
+        return None
+    name, fields = before.partition(b"(")[2], after.split()
+    if len(fields) < 22:
+        return None  # it ended while it was read
+    return Stat(
+        name=name.decode(errors="replace"),
+        parent=int(fields[1]),
+        started=int(fields[19]),
+        cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS,
+        resident_bytes=int(fields[21]) * _PAGE,
+    )
