@@ -11,7 +11,6 @@ import threading
 import time
 from pathlib import Path
 
-_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 _MAX_BYTES = 64 << 20
 
 
@@ -19,15 +18,15 @@ class EngineLog:
     """One log, `logs/sys/<name>.txt`; what goes wrong is copied to `logs/sys/warning/` and `logs/sys/error/`.
 
     What can't be written is lost: a full disk that takes no log must fail nothing.
+
+    Args:
+        level: with WARNING, lines of level INFO are left out.
     """
 
     def __init__(self, logs: Path, name: str, *, level: str = "INFO") -> None:
         self._sys = logs / "sys"
         self._name = f"{name}.txt"
-        self._least = _LEVELS.index(level)
-
-    def debug(self, message: str) -> None:
-        self._say("DEBUG", message)
+        self._left_out = "INFO" if level == "WARNING" else ""
 
     def info(self, message: str) -> None:
         self._say("INFO", message)
@@ -39,7 +38,7 @@ class EngineLog:
         self._say("ERROR", message, "error")
 
     def _say(self, level: str, message: str, copy: str = "") -> None:
-        if _LEVELS.index(level) < self._least:
+        if level == self._left_out:
             return
         now = time.time()
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))

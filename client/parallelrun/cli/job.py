@@ -206,7 +206,8 @@ def resume(
 def retry(
     job_id: JobId,
     *,
-    failed: Annotated[bool, typer.Option("--failed", help="All mini-batches that failed (as without it).")] = True,
+    # There is nothing else to retry; but it may be said.
+    failed: Annotated[bool, typer.Option("--failed", hidden=True)] = True,
     mini_batches: Annotated[
         str, typer.Option("--mini-batches", metavar="4,9", help="Only these of them.", show_default=False)
     ] = "",

@@ -157,7 +157,6 @@ def forget_job(url: str, job_id: str) -> None:
 
     with suppress(*CONNECTION_ERRORS), connect(url, timeout_s=_PROBE_S) as client:
         client.delete(*keys.JobKeys(job_id).all())
-        client.zrem(keys.ALL_JOBS, job_id)
         client.zrem(keys.ACTIVE_JOBS, job_id)
 
 

@@ -95,13 +95,13 @@ def _placeholder(name: str, date: str | None) -> _Part:
     return _Part(f"({pattern}{re.escape(date[at:])})", name, directives + date[at:])
 
 
-def match_partition(partition: PartitionFormat, path: bytes, root: bytes) -> list[str] | None:
-    """The values in a path, in the order of `names`; None when it doesn't fit the format."""
-    return match_compiled(re.compile(partition.pattern, re.DOTALL), partition.starts_above, path, root)
+def match_partition(pattern: re.Pattern[str], starts_above: bool, path: bytes, root: bytes) -> list[str] | None:
+    """The values in a path, in the order of the format's `names`; None when it doesn't fit.
 
-
-def match_compiled(pattern: re.Pattern[str], starts_above: bool, path: bytes, root: bytes) -> list[str] | None:
-    """The same for many paths of one format."""
+    Args:
+        pattern: the format's, compiled.
+        starts_above: as in the format.
+    """
     whole = os.fsdecode(path)
     folder = os.fsdecode(root).rstrip("/") + "/"
     below = whole[len(folder) :] if whole.startswith(folder) else whole

@@ -17,7 +17,6 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import arguments
 from parallelrun_core.spec.arguments import same_name
 from parallelrun_core.spec.complaints import at, problem_of
-from parallelrun_core.spec.document import load_document
 from parallelrun_core.spec.fields import (
     NAME,
     AnyInput,
@@ -149,15 +148,6 @@ class JobSpec(Strict):
             return cls.model_validate(document)
         except ValidationError as error:
             raise InvalidInput(problems=tuple(problem_of(cls, details) for details in error.errors())) from error
-
-    @classmethod
-    def parse_text(cls, text: str | bytes) -> Self:
-        """Check a job spec that is written as YAML or JSON.
-
-        Raises:
-            InvalidInput: it is neither, or a field is wrong.
-        """
-        return cls.parse(load_document(text))
 
     @field_validator("inputs", mode="before")
     @classmethod

@@ -10,9 +10,6 @@ PREFIX: Final = "parallelrun:"
 ACTIVE_JOBS: Final = PREFIX + "jobs:active"
 """zset: job id → time of submission. Jobs that may still need a leader or agents, oldest first."""
 
-ALL_JOBS: Final = PREFIX + "jobs:all"
-"""zset: job id → time of submission. What `GET /v1/jobs` lists."""
-
 NODES: Final = PREFIX + "nodes"
 """hash: node → JSON of what its agent last said of itself."""
 
@@ -40,7 +37,7 @@ class JobKeys:
 
     @property
     def job(self) -> str:
-        """hash: state, generation, term, published, instance_count, failure, version, progress…"""
+        """hash: state, generation, term, published, failure, version, progress…"""
         return self._key("job")
 
     @property

@@ -50,7 +50,6 @@ class Registry:
         """Make a job known that has its folder already. Doing it twice changes nothing."""
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
-            pipe.zadd(keys.ALL_JOBS, {job_id: submitted})
             pipe.zadd(keys.ACTIVE_JOBS, {job_id: submitted})
             pipe.execute()
 
@@ -101,17 +100,6 @@ class Registry:
             pipe.expire(job.job, _REMEMBER_S)
             pipe.expire(job.events, _REMEMBER_S)
             pipe.execute()
-
-    def job_ids(self, *, limit: int, before: tuple[float, str] | None = None) -> list[tuple[str, float]]:
-        """The newest jobs with their times of submission, or those older than `before` (a job of an earlier page)."""
-        highest = "+inf" if before is None else repr(before[0])
-        found: Any = self._redis.zrange(
-            keys.ALL_JOBS, highest, "-inf", desc=True, byscore=True, withscores=True, offset=0, num=limit + 64
-        )
-        rows = [(raw.decode(), float(score)) for raw, score in found]
-        if before is not None:
-            rows = [row for row in rows if (row[1], row[0]) < before]
-        return rows[:limit]
 
     def status(self, job_id: str) -> JobStatus:
         """What Redis knows of a job.

@@ -135,19 +135,6 @@ def test_every_key_of_a_job_has_its_hash_tag_and_is_listed(desk: Desk) -> None:
     assert all(f"{{{desk.job_id}}}" in key for key in desk.keys.all())
 
 
-def test_jobs_are_paged_newest_first_each_once_also_those_of_one_moment(desk: Desk) -> None:
-    desk.redis.flushall()
-    submitted = {new_job_id(): float(number // 4) for number in range(20)}
-    for job_id, stamp in submitted.items():
-        desk.registry.add_job(job_id, submitted=stamp)
-    pages: list[tuple[str, float]] = []
-    before: tuple[float, str] | None = None
-    while page := desk.registry.job_ids(limit=3, before=before):
-        pages += page
-        before = (page[-1][1], page[-1][0])
-    assert pages == sorted(submitted.items(), key=lambda row: (row[1], row[0]), reverse=True)
-
-
 # Idempotency keys
 
 

@@ -394,7 +394,7 @@ def test_thresholds_of_any_size_survive_the_folder() -> None:
 )  # fmt: skip
 def test_a_document_that_cannot_be_read_is_told_as_such(text: str | bytes) -> None:
     with pytest.raises(InvalidInput):
-        JobSpec.parse_text(text)
+        JobSpec.parse(load_document(text))
 
 
 @given(text=st.text("!a:{}[]&*?-|>%@`'\"#, \n0189.e~_bin", max_size=25))
@@ -410,7 +410,7 @@ def test_a_document_of_megabytes_is_not_even_read() -> None:
 
 
 def test_json_is_yaml_too() -> None:
-    assert JobSpec.parse_text(b'{"entry_script": "score.py", "inputs": "/in"}') == JobSpec.parse(GOOD)
+    assert JobSpec.parse(load_document(b'{"entry_script": "score.py", "inputs": "/in"}')) == JobSpec.parse(GOOD)
 
 
 @pytest.mark.parametrize("text", [",", "|", ">", "\t", "%", "@x", "a: b: c"])

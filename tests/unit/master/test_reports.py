@@ -175,7 +175,6 @@ def test_summaries_go_on_from_what_an_earlier_leader_has_reported(tmp_path: Path
 
 def test_lines_are_those_of_the_reference_and_what_goes_wrong_is_copied(tmp_path: Path) -> None:
     log = EngineLog(tmp_path, "master_role.1", level="INFO")
-    log.debug("left out")
     log.info("Start scheduling.")
     log.warning("two\nlines")
     log.error("bad \udcff")
@@ -184,6 +183,9 @@ def test_lines_are_those_of_the_reference_and_what_goes_wrong_is_copied(tmp_path
     assert lines[2] == "    lines"
     assert (tmp_path / "sys" / "warning" / "master_role.1.txt").read_text().count("|WARNING|") == 1
     assert (tmp_path / "sys" / "error" / "master_role.1.txt").read_text().endswith("bad \\udcff\n")
+    EngineLog(tmp_path, "quiet", level="WARNING").info("left out")
+    EngineLog(tmp_path, "loud", level="DEBUG").info("told")
+    assert [name for name in ("quiet", "loud") if (tmp_path / "sys" / f"{name}.txt").exists()] == ["loud"]
 
 
 def test_a_log_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:

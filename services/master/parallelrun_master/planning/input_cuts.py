@@ -25,7 +25,7 @@ from parallelrun_core.message import (
     join_groups,
     split_groups,
 )
-from parallelrun_core.mltable.partition_format import match_compiled
+from parallelrun_core.mltable.partition_format import match_partition
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
@@ -198,7 +198,7 @@ def values_of(plan: InputPlan) -> Callable[[bytes], tuple[str | None, ...]]:
     wanted = [partition.names.index(key) for key in plan.keys]
 
     def find(path: bytes) -> tuple[str | None, ...]:
-        found = match_compiled(pattern, partition.starts_above, path, root)
+        found = match_partition(pattern, partition.starts_above, path, root)
         return tuple(found[at] for at in wanted) if found is not None else (None,) * len(wanted)
 
     return find

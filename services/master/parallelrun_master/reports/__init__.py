@@ -41,10 +41,6 @@ class Reports:
         self.overview.say(text)
         self.log.info(text)
 
-    def stage(self, name: str, reason: str) -> None:
-        """The job has come so far (reference §6)."""
-        self.log.info(f"Setting job stage to {name}, reason: {reason}")
-
     def look(self, progress: Progress, errors: Errors, elapsed_s: float, now: float) -> None:
         """What is written now and then while mini-batches are processed."""
         self._summaries.step()
