@@ -97,7 +97,7 @@ def test_another_node_does_the_work_of_one_whose_disk_fails(tmp_path: Path) -> N
         assert sum(cluster.logged(node, "disk_full") for node in cluster.nodes) == 1
 
 
-def test_a_disk_that_is_full_when_the_output_is_put_together_delays_the_job_and_shows_no_part_of_it(
+def test_a_disk_that_is_full_for_the_output_delays_the_job_and_shows_no_part_of_it(
     small_disks: list[SmallDisk],
 ) -> None:
     with Cluster() as cluster:

@@ -82,7 +82,7 @@ def test_a_master_that_is_told_to_stop_hands_over_at_once() -> None:
         check(cluster, job)
 
 
-def test_a_killed_concatenator_is_replaced() -> None:
+def test_a_concatenation_waits_for_a_concatenator() -> None:
     with Cluster(nodes=1, slots=2) as cluster:
         cluster.kill("concatenator")
         job = submit(cluster, mini_batches=50)

@@ -142,7 +142,7 @@ def test_resume_does_what_was_never_decided() -> None:
         assert len(runs.read_text().split()) == 100 - len(done)
 
 
-def test_a_concatenation_that_always_dies_fails_the_job_which_is_resumed_when_it_would_not() -> None:
+def test_a_concatenation_that_always_dies_fails_the_job_which_can_be_resumed() -> None:
     with Cluster(failpoints="concatenate.before_sync=kill") as cluster:
         runs = cluster.home / "runs"
         variables = {"SWITCH": str(cluster.home / "nowhere"), "RUNS": str(runs)}

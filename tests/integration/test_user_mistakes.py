@@ -178,7 +178,7 @@ def hang(cluster: Cluster) -> tuple[str, list[str], Path]:
     return job, pids.read_text().split(), go
 
 
-def test_the_run_timeout_ends_daemons_too_but_not_those_of_other_workers_and_shows_where_it_hung() -> None:
+def test_the_run_timeout_ends_daemons_of_its_worker_alone_and_shows_where_it_hung() -> None:
     with Cluster(slots=2) as cluster:
         job, both, go = hang(cluster)
         assert sum(map(is_running, both)) == 1, "its daemon must be gone, and that of the living worker not"
@@ -367,7 +367,7 @@ def small_memory() -> Iterator[Path]:
             group.rmdir()
 
 
-def test_a_worker_that_the_kernel_kills_for_its_memory_is_told_as_such_and_its_agent_lives(small_memory: Path) -> None:
+def test_a_worker_that_is_killed_for_its_memory_is_told_as_such_and_its_agent_lives(small_memory: Path) -> None:
     script = textwrap.dedent("""
         def run(mini_batch):
             if mini_batch[0].endswith("0000001.txt"):

@@ -105,7 +105,7 @@ def test_a_late_concatenation_that_replaces_the_output_is_found(
 def test_an_agent_that_does_not_say_what_it_holds_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AgentQueue, "reassert", always(0))
     with damage():
-        turn.test_an_answer_that_never_came_costs_no_mini_batch_once_the_agent_has_said_what_it_holds(Desk(redis))
+        turn.test_a_lost_answer_costs_no_mini_batch_once_the_agent_says_what_it_holds(Desk(redis))
 
 
 def test_leases_by_the_clock_of_a_node_are_found(redis: Redis) -> None:

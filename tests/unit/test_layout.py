@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -90,6 +91,13 @@ def test_a_policy_does_no_io(source: str) -> None:
     named = {name for node in ast.walk(tree) if id(node) not in for_types for name in names_of(node)}
     assert named & IO == set()
     assert "failpoints" not in text, "what a test arms in the environment has no say in a decision"
+
+
+def test_no_name_of_a_test_is_longer_than_a_sentence_that_one_reads_at_a_glance() -> None:
+    names = {
+        name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    assert [name for name in sorted(names) if len(name) > 85] == []
 
 
 def modules_loaded_by(package: str) -> set[str]:

@@ -433,7 +433,7 @@ def test_of_two_deliveries_the_first_to_commit_decides(desk: Desk) -> None:
 @pytest.mark.parametrize("way", ["one turn", "one turn, swapped", "two turns", "two sessions"])
 @pytest.mark.parametrize("second", [decided, retried, returned])
 @pytest.mark.parametrize("first", [decided, retried, returned])
-def test_whatever_becomes_of_two_deliveries_the_mini_batch_is_decided_once_or_given_out_anew(
+def test_of_two_deliveries_one_is_decided_or_the_mini_batch_is_given_out_anew(
     desk: Desk, first: Report, second: Report, way: str
 ) -> None:
     desk.publish(1)
@@ -491,7 +491,7 @@ def twins(desk: Desk, agent: Session, other: Session) -> list[Delivery]:
     return [first, *other.lease(1)]
 
 
-def test_an_answer_that_never_came_costs_no_mini_batch_once_the_agent_has_said_what_it_holds(desk: Desk) -> None:
+def test_a_lost_answer_costs_no_mini_batch_once_the_agent_says_what_it_holds(desk: Desk) -> None:
     desk.publish(3)
     agent = desk.agent()
     agent.lease(2)  # Redis has leased them, and the agent doesn't know

@@ -104,7 +104,7 @@ def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> No
     assert turn.mode == "leave"
 
 
-def test_an_answer_has_taken_the_time_until_it_was_heard_or_what_its_worker_says_where_others_wait_behind() -> None:
+def test_an_answer_has_taken_until_it_was_heard_or_as_long_as_its_worker_says() -> None:
     node, worker = at_work(1, 2)
     node.answered(worker, 1, Answer(run_s=0.25), 100.5)  # the worker may have been at the next one for a while
     node.answered(worker, 2, Answer(run_s=0.25), 101.0)
@@ -284,7 +284,7 @@ def lease(node: JobMachine, now: float, *deliveries: Delivery, ready: int = 0) -
     node.answered_turn(turn, Turn(JobState.PROCESSING, ready=ready, deliveries=deliveries), sent_at=now, now=now)
 
 
-def test_a_retry_that_waits_for_a_slow_head_goes_to_others_and_is_not_leased_again_meanwhile() -> None:
+def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanwhile() -> None:
     node, worker = at_work(1)
     node.ready = 1
     retry = Delivery(2, "s/2", 1, 0, b"")
