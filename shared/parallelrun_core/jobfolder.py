@@ -254,6 +254,11 @@ class JobFolder:
         except FileNotFoundError:
             return None
 
+    def published(self) -> set[str]:
+        """The sha256 of each output that this job has ended with, in any of its generations."""
+        results = (decode(path.read_bytes(), JobResult, path) for path in self.path.glob("result*.json"))
+        return {result.output_sha256 for result in results}
+
     @property
     def has_ended(self) -> bool:
         """Whether it is recorded how the job ended, and it hasn't been reopened since."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.concatenate import SETTINGS, Concatenation
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
@@ -99,6 +100,19 @@ def test_a_late_concatenation_that_replaces_the_output_is_found(
     with damage():
         concatenating.test_one_that_was_paused_and_wakes_too_late_replaces_no_output(
             concatenating.Job(redis, tmp_path), JobState.FINALIZING, monkeypatch
+        )
+
+
+def test_an_output_that_takes_the_place_of_another_jobs_is_found(
+    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ConcatenatorSettings(redis_url=redis_url, root=tmp_path)
+    monkeypatch.setenv(SETTINGS, settings.model_dump_json())
+    monkeypatch.setattr(signal, "signal", nothing)
+    monkeypatch.setattr(merging, "publish", lambda made, target, _: made.rename(target))
+    with damage():
+        concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(
+            concatenating.Job(redis, tmp_path), redis
         )
 
 

@@ -159,10 +159,14 @@ class Concatenation:
         table = SegmentTable(folder.path)
         progress.bytes_to_concatenate = table.bytes
         assembler, notes = assembler_of(spec, target, table, folder.parts)
-        merged = merge(table.in_order(), folder.parts, target, show, assembler, before_rename=self._check_still_wanted)
+        merged = merge(table.in_order(), folder.parts, target, show, assembler, before_publishing=self._earlier_outputs)
         seconds = round(time.monotonic() - began, 3)
         self._log.info("concatenated", segments=len(table), bytes=merged.length, seconds=seconds)
         return Concatenated(str(target), merged.length, merged.sha256, notes=notes)
+
+    def _earlier_outputs(self) -> set[str]:
+        self._check_still_wanted()
+        return self._folder.published()
 
     def _check_still_wanted(self) -> None:
         """A process that was paused may come to its end when another has made the output, or a later one, long ago."""

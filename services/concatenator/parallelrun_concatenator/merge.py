@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Protocol
 
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.parts import Parts
+from parallelrun_concatenator.publishing import publish
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core import failpoints
 from parallelrun_core.files import sync_folder
@@ -37,17 +37,19 @@ def merge(
     progress: Callable[[int], None],
     assembler: Assembler | None = None,
     *,
-    before_rename: Callable[[], object] = lambda: None,
+    before_publishing: Callable[[], Collection[str]] = tuple,
 ) -> Merged:
     """Make `target` of the segments; lines are put one behind the other.
 
-    The file is built beside the target and renamed when it is synced, so a reader sees the whole output or none.
+    The file is built beside the target and gets its name when it is synced, so a reader sees the whole output or none.
     Running it again gives the same bytes.
 
     Args:
-        before_rename: called when all is durable; what it raises keeps the output from being published.
+        before_publishing: called when all is durable; answers the sha256 of this job's earlier outputs, which may be
+            replaced. What it raises keeps the output from being published.
 
     Raises:
+        Conflict: at the target is something else than an output of this job.
         CorruptLog: the rows of a segment are not what was committed.
         OSError: a part is missing, or the disk is full.
     """
@@ -59,9 +61,9 @@ def merge(
             (assembler or OneBehindTheOther()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")
             merged = output.finish()
-        before_rename()
+        earlier = before_publishing()
         failpoints.reach("concatenate.before_rename")
-        os.rename(beside, target)
+        publish(beside, target, {merged.sha256, *earlier})
         failpoints.reach("concatenate.after_rename")
         sync_folder(target.parent)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import signal
 import threading
 import zlib
@@ -18,7 +19,8 @@ from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.decisions import DecisionWriter
-from parallelrun_core.jobfolder import JobFolder, JobRecord, Reopening
+from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, Reopening
+from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import Concatenated, go_on_concatenating
@@ -36,23 +38,31 @@ ROWS = b"one\ntwo\n"
 class Job:
     """A job that is finalizing."""
 
-    def __init__(self, redis: Redis, root: Path) -> None:
+    def __init__(self, redis: Redis, root: Path, output: str = "", rows: bytes = ROWS) -> None:
         self.desk = Desk(redis)
         self.desk.registry.move(self.desk.job_id, JobState.FINALIZING)
         self.folder = JobFolder(root, self.desk.job_id)
-        spec = JobSpec.parse({"entry_script": "a.py", "inputs": str(root)})
+        spec = JobSpec.parse({"entry_script": "a.py", "inputs": str(root), "output": output})
         self.folder.create(
             JobRecord(job_id=self.desk.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
         )
-        (self.folder.parts / "part").write_bytes(ROWS)
+        (self.folder.parts / "part").write_bytes(rows)
         log = DecisionWriter(self.folder.path, 1)
-        log.add([outcome(0, part="part", length=len(ROWS), crc=zlib.crc32(ROWS))])
+        log.add([outcome(0, part="part", length=len(rows), crc=zlib.crc32(rows))])
         log.sync()
         log.close()
         self.output = self.folder.output_file(spec)
 
     def concatenate(self) -> None:
         concatenate(self.desk.job_id)
+
+    def conclude(self, output: bytes) -> None:
+        """The leader records how it has ended."""
+        result = JobResult(
+            job_id=self.desk.job_id, state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress(),
+            output=str(self.output), output_bytes=len(output), output_sha256=hashlib.sha256(output).hexdigest(),
+        )  # fmt: skip
+        self.folder.conclude(result)
 
     def told(self) -> list[Concatenated]:
         """What the leader has heard."""
@@ -74,6 +84,29 @@ def test_the_output_is_made_and_told(job: Job) -> None:
     assert job.output.read_bytes() == ROWS
     assert [(each.path, each.length) for each in job.told()] == [(str(job.output), len(ROWS))]
     assert not job.desk.leader.is_concatenating()
+
+
+def test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(job: Job, redis: Redis) -> None:
+    where = job.folder.root / "shared"
+    first, second = (Job(redis, job.folder.root, str(where), rows) for rows in (b"ours\n", b"theirs\n"))
+    first.concatenate()
+    second.concatenate()
+    (told,) = second.told()
+    assert "has come up since the job was submitted" in told.problem
+    assert first.output.read_bytes() == b"ours\n"
+    assert names_in(where) == [first.output.name]
+    first.output.unlink()
+    second.concatenate()
+    assert second.output.read_bytes() == b"theirs\n"
+
+
+def test_an_output_that_the_job_has_ended_with_before_is_replaced(job: Job) -> None:
+    job.output.write_bytes(b"one\n")
+    job.conclude(b"one\n")
+    job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
+    job.concatenate()
+    assert [each.problem for each in job.told()] == [""]
+    assert job.output.read_bytes() == ROWS
 
 
 def test_an_error_that_nobody_has_thought_of_is_told_as_the_reason(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +169,7 @@ def test_one_that_was_paused_and_wakes_too_late_replaces_no_output(
 
     def late(output: Output) -> Merged:
         job.output.write_text("the output of the other")
+        job.conclude(b"the output of the other")
         job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
         job.desk.force(state)
         return finish(output)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import random
 import tempfile
 import zlib
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,11 @@ from hypothesis import strategies as st
 
 from parallelrun_concatenator import output as output_module
 from parallelrun_concatenator import parts as parts_module
+from parallelrun_concatenator import publishing
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.decisions import DecisionWriter
-from parallelrun_core.errors import CorruptLog
+from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.outcome import Outcome
 from tests.unit.core.making import failed, names_in, open_descriptors, outcome
 
@@ -47,8 +50,9 @@ class Job:
         writer.sync()
         writer.close()
 
-    def merge(self) -> bytes:
-        merged = merge(SegmentTable(self.folder).in_order(), self.parts, self.target, lambda _: None)
+    def merge(self, earlier: Callable[[], Collection[str]] = tuple) -> bytes:
+        segments = SegmentTable(self.folder).in_order()
+        merged = merge(segments, self.parts, self.target, lambda _: None, before_publishing=earlier)
         data = self.target.read_bytes()
         assert merged.length == len(data)
         assert merged.sha256 == hashlib.sha256(data).hexdigest()
@@ -113,6 +117,68 @@ def test_a_retry_by_the_user_replaces_the_failure(job: Job) -> None:
     assert job.merge() == b"one\none\n"
 
 
+def no_links(made: Path, _: Path) -> None:
+    raise OSError(errno.EPERM, "this file system has no links", str(made))
+
+
+@pytest.fixture(params=[os.link, no_links], ids=["links", "no links"])
+def file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", request.param)
+
+
+@pytest.mark.usefixtures("file_system")
+def test_the_output_of_another_job_is_not_replaced_also_when_it_comes_at_the_last_moment(job: Job) -> None:
+    job.commit(0, b"ours\n")
+    job.write()
+
+    def another_ends() -> list[str]:
+        job.target.write_bytes(b"theirs\n")
+        return []
+
+    with pytest.raises(Conflict, match="nothing is ever overwritten"):
+        job.merge(another_ends)
+    assert job.target.read_bytes() == b"theirs\n"
+    assert names_in(job.target.parent) == [job.target.name]
+    job.target.unlink()
+    assert job.merge() == b"ours\n"
+
+
+@pytest.mark.usefixtures("file_system")
+def test_an_earlier_output_of_the_same_job_is_replaced(job: Job) -> None:
+    job.target.parent.mkdir()
+    job.target.write_bytes(b"before\n")
+    job.commit(0, b"before\n")
+    job.commit(1, b"after\n")
+    job.write()
+    assert job.merge(lambda: [hashlib.sha256(b"before\n").hexdigest()]) == b"before\nafter\n"
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("nowhere")], ids=["folder", "link"])
+def test_whatever_is_there_stays_there(job: Job, make: Callable[[Path], None]) -> None:
+    job.target.parent.mkdir()
+    make(job.target)
+    job.write()
+    with pytest.raises(Conflict):
+        job.merge()
+    assert job.target.is_dir() or job.target.is_symlink()
+    assert names_in(job.target.parent) == [job.target.name]
+
+
+def test_a_link_whose_answer_was_lost_is_no_conflict(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file server may have done it, and answer a repeated request that the name is taken."""
+    link = os.link
+
+    def link_twice(made: Path, target: Path) -> None:
+        link(made, target)
+        link(made, target)
+
+    job.commit(0, b"zero\n")
+    job.write()
+    monkeypatch.setattr(os, "link", link_twice)
+    monkeypatch.setattr(publishing, "_sha256", lambda _: pytest.fail("it is read again for nothing"))
+    assert job.merge() == b"zero\n"
+
+
 def test_nothing_to_merge_gives_an_empty_file(job: Job) -> None:
     job.write()
     assert job.merge() == b""
@@ -141,7 +207,7 @@ def test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(
     before = job.merge()
     spoil(job.parts / "a")
     with pytest.raises((CorruptLog, OSError)):
-        job.merge()
+        job.merge(lambda: [hashlib.sha256(before).hexdigest()])
     # The output of an earlier time stays, whole, and nothing lies beside it.
     assert job.target.read_bytes() == before
     assert names_in(job.target.parent) == ["out.txt"]
