@@ -100,12 +100,24 @@ class _Part:
 
     def read(self, offset: int, length: int) -> bytes:
         if length > _SMALL_BYTES:
-            return os.pread(self.fd, length, offset)
+            return _read_all(self.fd, offset, length)
         begin = offset - self._at
         if begin < 0 or begin + length > len(self._window):
             self._window = os.pread(self.fd, _WINDOW_BYTES, offset)
             self._at, begin = offset, 0
         return self._window[begin : begin + length]
+
+
+def _read_all(fd: int, offset: int, length: int) -> bytes:
+    """So many bytes, or all up to the end of the file; one call reads no more than 2 GiB."""
+    data = os.pread(fd, length, offset)
+    if len(data) == length:
+        return data
+    pieces = [data]
+    while data and (length := length - len(data)):
+        offset += len(data)
+        pieces.append(data := os.pread(fd, length, offset))
+    return b"".join(pieces)
 
 
 def _not_committed(segment: Segment) -> CorruptLog:

@@ -286,6 +286,19 @@ def test_no_descriptor_stays_open_however_many_parts_there_are(job: Job, monkeyp
     assert len(open_descriptors()) == before
 
 
+def test_a_segment_is_read_whole_however_little_comes_at_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call reads no more than 2 GiB less a page; here no more than 1,000 bytes."""
+    data = random.Random(1).randbytes(100_000)
+    (job.parts / "a").write_bytes(data)
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, length, offset: pread(fd, min(length, 1000), offset))
+    parts = parts_module.Parts(job.parts)
+    assert parts.read(Segment(0, "a", 100, 50_000, zlib.crc32(data[100:50_100]))) == data[100:50_100]
+    with pytest.raises(CorruptLog):
+        parts.read(Segment(0, "a", 60_000, 50_000, zlib.crc32(data[60_000:])))
+    parts.close()
+
+
 def test_a_segment_that_lies_outside_its_part_is_told(job: Job) -> None:
     (job.parts / "a").write_bytes(b"0123456789")
     for segment in (
