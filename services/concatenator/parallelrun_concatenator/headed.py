@@ -18,6 +18,8 @@ from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
 
 _LENGTH = struct.Struct("<I")
+_RETURN = "\ud800"
+"""Stands for a carriage return while lines are read: rows end with line feeds alone, and no text of ours has it."""
 csv.field_size_limit(sys.maxsize)  # a cell may be as long as a script makes it
 
 Column = tuple[str, int]
@@ -65,8 +67,11 @@ class HeadedText:
         return columns
 
     def _rows(self, data: bytes) -> Iterator[list[str]]:
-        text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-        return csv.reader(text, delimiter=self._separator)
+        text = data.decode("utf-8", "surrogateescape")
+        if "\r" not in text:
+            return csv.reader(io.StringIO(text, newline="\n"), delimiter=self._separator)
+        rows = csv.reader(io.StringIO(text.replace("\r", _RETURN), newline="\n"), delimiter=self._separator)
+        return ([cell.replace(_RETURN, "\r") for cell in row] for row in rows)
 
     def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
         """Write the header, then the rows."""
@@ -90,6 +95,7 @@ class HeadedText:
         return self._line(cells)
 
     def _line(self, cells: list[str]) -> bytes:
-        text = io.StringIO()
-        csv.writer(text, delimiter=self._separator, lineterminator="\n").writerow(cells)
-        return text.getvalue().encode("utf-8", "surrogateescape")
+        text = io.StringIO(newline="")
+        # Which characters of line ends are put in quotes depends on what ends a line.
+        csv.writer(text, delimiter=self._separator, lineterminator="\r\n").writerow(cells)
+        return text.getvalue().removesuffix("\r\n").encode("utf-8", "surrogateescape") + b"\n"
