@@ -28,7 +28,7 @@ def assembler_of(spec: JobSpec, target: Path, table: SegmentTable, parts: Path) 
             case "parquet":
                 from parallelrun_concatenator.parquet import ParquetFile  # with pyarrow, which most jobs don't need
 
-                file = ParquetFile(table.in_order(), opened)
+                file = ParquetFile(table, opened)
                 return file, file.notes
             case _:
                 return OneBehindTheOther(), []

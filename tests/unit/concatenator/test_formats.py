@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import hashlib
 import io
 import zlib
@@ -149,6 +150,38 @@ def test_parquet_in_mini_batch_order_with_types_that_fit_all(tmp_path: Path, mon
     assert len(job.notes) == 1
     assert "m; in the output they are text" in job.notes[0]
     assert pyarrow.parquet.ParquetFile(job.target).num_row_groups == 2
+
+
+FAR, EARLY = map(datetime.datetime.fromisoformat, ("9999-12-31", "2024-01-01"))
+NEAR = pd.DataFrame({"a": pd.to_datetime(["2024-01-01"]).astype("datetime64[ns]")})
+FINE = pd.DataFrame({"a": [pd.Timestamp(1_700_000_000_000_000_001)]})
+
+
+@pytest.mark.parametrize(
+    "returned, kind, values",
+    [
+        ([[{"a": 1}], [{"a": 0.5}]], "double", [1.0, 0.5]),
+        ([[{"a": 2**53 + 1}], [{"a": 0.5}]], "string", ["9007199254740993", "0.5"]),
+        ([[{"a": 0.5}], [{"a": 1}], [{"a": -(2**60) - 1}]], "string", ["0.5", "1", "-1152921504606846977"]),
+        ([[{"a": 1}], [{"a": None}], pd.DataFrame({"a": [2]}).astype("uint64")], "int64", [1, None, 2]),
+        (
+            [[{"a": -1}], pd.DataFrame({"a": [2**64 - 1]}).astype("uint64")],
+            "string", ["-1", "18446744073709551615"],
+        ),
+        ([[{"a": FAR}], NEAR], "timestamp[us]", [FAR, EARLY]),
+        ([[{"a": FAR}], FINE], "string", ["9999-12-31 00:00:00.000000", "2023-11-14 22:13:20.000000001"]),
+        ([[{"a": [2**53 + 1]}], [{"a": [0.5]}]], "string", ["[9007199254740993]", "[0.5]"]),
+    ],
+)  # fmt: skip
+def test_a_value_is_never_another_one_for_the_sake_of_a_common_type(
+    tmp_path: Path, returned: list[Any], kind: str, values: list[object]
+) -> None:
+    for name, order in (("forth", 1), ("back", -1)):
+        job = Job(tmp_path / name, "out.parquet", returned[::order])
+        table = job.parquet()
+        assert str(table.schema.field("a").type) == kind
+        assert table.column("a").to_pylist() == values[::order]
+        assert len(job.notes) == (kind == "string")
 
 
 def test_a_segment_that_is_not_what_was_committed_is_told(tmp_path: Path) -> None:

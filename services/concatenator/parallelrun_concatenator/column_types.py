@@ -1,0 +1,143 @@
+"""Which type each column of a Parquet file gets, when every mini-batch has the types that its own values had.
+
+All schemas are looked at first: a column gets the type that fits every mini-batch (integers and floats become floats,
+nothing at all becomes anything), or is text where there is none. Where such a type may not hold every value (a float
+holds no integer above 2^53, a timestamp in nanoseconds none after 2262) the values are looked at, too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from parallelrun_concatenator.parts import Parts
+from parallelrun_concatenator.segments import Segment, SegmentTable
+from parallelrun_core.errors import CorruptLog
+
+CONFLICTS: Final = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
+_HEAD: Final = 1 << 16
+_UNITS: Final = ("ns", "us", "ms", "s")
+
+
+class ColumnTypes:
+    """The types of a table's columns.
+
+    Raises:
+        CorruptLog: a segment is no stream of Arrow's IPC format.
+    """
+
+    def __init__(self, table: SegmentTable, parts: Parts) -> None:
+        self._table, self._parts = table, parts
+        schemas: dict[bytes, pa.Schema] = {}
+        for segment in table.in_order():
+            described = _described(segment, parts)
+            if described not in schemas:
+                schemas[described] = _schema(segment, described)
+        found: dict[str, list[pa.DataType]] = {}
+        for schema in schemas.values():
+            for field in schema:
+                found.setdefault(field.name, []).append(field.type)
+        self._candidates = {name: _candidates(kinds) for name, kinds in found.items()}
+        doubtful = {
+            described: names for described, schema in schemas.items() if (names := self._doubtful_names(schema))
+        }
+        if doubtful:
+            self._look_at_values(doubtful)
+        self.mixed = sorted(name for name, left in self._candidates.items() if not left)
+        """Columns that are text, because no type holds what all mini-batches have."""
+        self.schema = pa.schema([(name, left[0] if left else pa.string()) for name, left in self._candidates.items()])
+
+    def _doubtful_names(self, schema: pa.Schema) -> list[str]:
+        return [
+            field.name
+            for field in schema
+            if not all(_always_fits(field.type, each) for each in self._candidates[field.name])
+        ]
+
+    def _look_at_values(self, doubtful: dict[bytes, list[str]]) -> None:
+        for segment in self._table.in_order():
+            names = doubtful.get(_described(segment, self._parts), [])
+            if any(self._candidates[name] for name in names):
+                rows = read_rows(segment, self._parts)
+                for name in names:
+                    left = self._candidates[name]
+                    self._candidates[name] = [each for each in left if _fits(rows.column(name), each)]
+
+
+def read_rows(segment: Segment, parts: Parts) -> pa.Table:
+    """The rows of a segment, with the types that they have there.
+
+    Raises:
+        CorruptLog: they are not what was committed, or no such stream.
+    """
+    data = parts.read(segment)
+    try:
+        return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise _no_stream(segment, error) from error
+
+
+def _candidates(kinds: list[pa.DataType]) -> list[pa.DataType]:
+    """What may fit all of these, the best first."""
+    best = kinds[0]
+    for kind in kinds[1:]:
+        if kind != best:
+            both = [pa.schema([("", each)]) for each in (best, kind)]
+            try:
+                best = pa.unify_schemas(both, promote_options="permissive").field(0).type
+            except CONFLICTS:
+                return []
+    if pa.types.is_timestamp(best):
+        return [pa.timestamp(unit, best.tz) for unit in _coarser(best, kinds)]
+    if pa.types.is_duration(best):
+        return [pa.duration(unit) for unit in _coarser(best, kinds)]
+    return [best]
+
+
+def _coarser(best: pa.DataType, kinds: list[pa.DataType]) -> tuple[str, ...]:
+    """The units from the finest one to the coarsest one: what is out of the range of one may be in that of another."""
+    last = max(_UNITS.index(kind.unit) for kind in kinds if not pa.types.is_null(kind))
+    return _UNITS[_UNITS.index(best.unit) : last + 1]
+
+
+def _always_fits(kind: pa.DataType, to: pa.DataType) -> bool:
+    """Whether no value of this kind can be lost, which can be said without a look at any."""
+    types = pa.types
+    if kind == to or types.is_null(kind):
+        return True
+    if types.is_integer(kind) and types.is_integer(to):
+        signed, to_signed = types.is_signed_integer(kind), types.is_signed_integer(to)
+        return bool(to_signed >= signed and to.bit_width - to_signed >= kind.bit_width - signed)
+    if types.is_integer(kind) and types.is_floating(to):
+        return bool(2 * kind.bit_width <= to.bit_width)
+    if types.is_string(kind) and types.is_large_string(to):
+        return True
+    return bool(types.is_floating(kind) and types.is_floating(to) and to.bit_width >= kind.bit_width)
+
+
+def _fits(column: pa.ChunkedArray, to: pa.DataType) -> bool:
+    try:
+        column.cast(to)
+    except CONFLICTS:
+        return False
+    return True
+
+
+def _described(segment: Segment, parts: Parts) -> bytes:
+    """The bytes of a stream up to the end of its schema."""
+    begin = parts.begin(segment, _HEAD)
+    # A message begins with four bytes of ones and the length of its metadata.
+    end = 8 + int.from_bytes(begin[4:8], "little")
+    return begin[:end] if end <= len(begin) else parts.begin(segment, end)
+
+
+def _schema(segment: Segment, described: bytes) -> pa.Schema:
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(described)).remove_metadata()
+    except (pa.ArrowException, OSError) as error:
+        raise _no_stream(segment, error) from error
+
+
+def _no_stream(segment: Segment, error: Exception) -> CorruptLog:
+    return CorruptLog(f"the rows of mini-batch {segment.mini_batch} are no Arrow stream: {error}")
