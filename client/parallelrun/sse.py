@@ -22,12 +22,11 @@ class ServerSentEvent:
 class EventParser:
     """Takes the stream line by line, as the WHATWG standard says it is to be read.
 
-    `retry_s` is how long the server wants to be left alone after a disconnect, once it has said so.
+    `retry` is passed over: who follows a job has pauses of its own, which grow.
     """
 
     def __init__(self, last_id: str = "") -> None:
         self.last_id = last_id
-        self.retry_s: float | None = None
         self._event = ""
         self._id: str | None = None
         self._data: list[str] = []
@@ -47,8 +46,6 @@ class EventParser:
                 self._data.append(value)
             case "id" if "\0" not in value:
                 self._id = value
-            case "retry" if value.isascii() and value.isdecimal():
-                self.retry_s = int(value) / 1000
         return None
 
     def _dispatch(self) -> ServerSentEvent | None:

@@ -56,11 +56,6 @@ def test_an_empty_id_resets_and_one_with_nul_is_ignored() -> None:
     assert parse("id: a\0b\ndata: x\n\n", last_id="7-0")[1].last_id == "7-0"
 
 
-@pytest.mark.parametrize("text, expected", [("3000", 3.0), ("soon", None), ("-1", None), ("\u0663", None)])
-def test_retry_is_taken_note_of(text: str, expected: float | None) -> None:
-    assert parse(f"retry: {text}\n\n")[1].retry_s == expected
-
-
 @pytest.mark.parametrize("character", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
 def test_only_cr_and_lf_end_a_line(character: str) -> None:
     """JSON may hold all of these, and `str.splitlines` splits at each."""

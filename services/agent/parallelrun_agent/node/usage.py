@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -111,7 +110,6 @@ class ProcessTable:
     def __init__(self) -> None:
         self._before: dict[int, Used] = {}
         self._workers: dict[int, Used] = {}
-        self._cpus = os.cpu_count() or 1
 
     def look(self) -> None:
         """From now on is what the next `text()` tells of."""

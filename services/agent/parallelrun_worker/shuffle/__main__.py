@@ -8,7 +8,6 @@ last `{"groups": count}` when all of it is durable, or `{"failed": "input" or "d
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
@@ -16,9 +15,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from parallelrun_worker.log_files import DISK_TROUBLE
 from parallelrun_worker.tables import grouped
-
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def main() -> int:
@@ -29,7 +27,7 @@ def main() -> int:
     try:
         _tell(groups=group(config))
     except OSError as error:
-        _tell(failed="disk" if error.errno in _DISK else "input", message=str(error))
+        _tell(failed="disk" if error.errno in DISK_TROUBLE else "input", message=str(error))
         return 1
     except (ImportError, ValueError) as error:
         _tell(failed="input", message=str(error))
