@@ -13,7 +13,7 @@ from typing import Final
 
 from parallelrun.spec_source import Source
 from parallelrun_core.entry_script_check import check_entry_script
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import InvalidInput, Problem, Problems
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
 
@@ -74,8 +74,7 @@ def check_paths(spec: JobSpec) -> None:
             check_entry_script(Path(spec.code), spec.entry_script)
         except InvalidInput as error:
             problems += error.problems
-    if problems:
-        raise InvalidInput(problems=tuple(problems))
+    Problems(problems).check()
 
 
 def _missing(pointer: str, path: str) -> Problem:

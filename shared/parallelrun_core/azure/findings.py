@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import InvalidInput, Problem, Problems
 from parallelrun_core.spec.complaints import problem_of
 from parallelrun_core.spec.fields import is_elsewhere
 
@@ -29,26 +29,13 @@ class Note:
 
 
 @dataclass
-class Findings:
+class Findings(Problems):
     """Problems and notes, in the order in which they were met."""
 
-    problems: list[Problem] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-
-    def wrong(self, pointer: str, message: str, hint: str = "") -> None:
-        self.problems.append(Problem(pointer=pointer, message=message, hint=hint))
 
     def note(self, pointer: str, message: str) -> None:
         self.notes.append(Note(pointer, message))
-
-    def check(self) -> None:
-        """Go no further with a document that is wrong.
-
-        Raises:
-            InvalidInput: with everything that was found so far.
-        """
-        if self.problems:
-            raise InvalidInput(problems=tuple(self.problems))
 
     def validate(
         self, model: type[Model], document: object, pointer: str, hints: Mapping[str, str] = {}

@@ -67,18 +67,18 @@ def parse_mltable(document: object, file: Path) -> MLTable:
         raise InvalidInput.at("", f"{str(file)!r} is not an MLTable: a mapping with paths is needed")
     complaints.known_keys("", document, _KEYS)
     if document.get("type", "mltable") != "mltable":
-        complaints.add("/type", f"mltable is needed, not {document['type']!r}")
+        complaints.wrong("/type", f"mltable is needed, not {document['type']!r}")
     if "query_source" in document:
-        complaints.add("/query_source", "databases can't be read here", "export the rows to files, and name paths")
+        complaints.wrong("/query_source", "databases can't be read here", "export the rows to files, and name paths")
     sources = _sources(document.get("paths"), file.parent, complaints)
     steps = parse_steps(document.get("transformations"), "/transformations", complaints)
-    complaints.settle()
+    complaints.check()
     return MLTable(file, sources, steps)
 
 
 def _sources(given: object, folder: Path, complaints: Complaints) -> list[Source]:
     if not isinstance(given, list) or not given:
-        complaints.add("/paths", "a list of {file: …}, {folder: …} or {pattern: …} is needed")
+        complaints.wrong("/paths", "a list of {file: …}, {folder: …} or {pattern: …} is needed")
         return []
     found = [_source(entry, f"/paths/{number}", folder, complaints) for number, entry in enumerate(given)]
     return [source for source in found if source is not None]
@@ -86,26 +86,28 @@ def _sources(given: object, folder: Path, complaints: Complaints) -> list[Source
 
 def _source(given: Any, pointer: str, folder: Path, complaints: Complaints) -> Source | None:  # noqa: PLR0911
     if not isinstance(given, dict) or len(given) != 1:
-        complaints.add(pointer, "exactly one of file, folder, pattern is needed")
+        complaints.wrong(pointer, "exactly one of file, folder, pattern is needed")
         return None
     kind, text = next(iter(given.items()))
     if kind not in _KINDS:
         complaints.known_keys(pointer, given, _KINDS)
         return None
     if not isinstance(text, str) or not text or "\0" in text:
-        complaints.add(f"{pointer}/{kind}", f"a path is needed, not {text!r}")
+        complaints.wrong(f"{pointer}/{kind}", f"a path is needed, not {text!r}")
         return None
     text = text.removeprefix("file://")
     elsewhere = _ELSEWHERE.match(text)
     if elsewhere:
         hint = "download the data, and give the path of the folder or file"
-        complaints.add(f"{pointer}/{kind}", f"an address of {elsewhere.group(1)}: can't be read here", hint)
+        complaints.wrong(f"{pointer}/{kind}", f"an address of {elsewhere.group(1)}: can't be read here", hint)
         return None
     if kind == "pattern":
         return _pattern(folder, text)
     path = os.path.normpath(folder / text)
     if kind == "file" and _MAGIC.search(text) and not os.path.lexists(path):
-        complaints.add(f"{pointer}/file", f"{text!r} is taken as it stands, and there is no such file", "use pattern:")
+        complaints.wrong(
+            f"{pointer}/file", f"{text!r} is taken as it stands, and there is no such file", "use pattern:"
+        )
         return None
     return Source(kind, path)
 

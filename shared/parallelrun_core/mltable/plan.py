@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import InvalidInput, Problem, Problems
 from parallelrun_core.files import write_once
 from parallelrun_core.mltable.complaints import Complaints
 from parallelrun_core.mltable.document import Source, load_mltable
@@ -103,8 +103,7 @@ def plan_inputs(spec: JobSpec) -> list[InputPlan]:
             plans.append(plan_input(name, given, list(spec.partition_keys), unit=spec.size.unit))
         except InvalidInput as error:
             problems += error.problems
-    if problems:
-        raise InvalidInput(problems=tuple(problems))
+    Problems(problems).check()
     kinds = {plan.is_table for plan in plans}
     if len(kinds) > 1:
         raise InvalidInput.at("/input_data", "files and tables can't be cut in one job: run() gets either")
@@ -130,7 +129,7 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
         )
     complaints = Complaints()
     steps += parse_steps(given.transformations, f"{pointer}/transformations", complaints)
-    complaints.settle()
+    complaints.check()
     _sort_steps(plan, steps, pointer)
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table
     if unit != "plain" and not plan.is_table:

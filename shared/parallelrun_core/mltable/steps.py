@@ -38,7 +38,7 @@ def parse_steps(given: object, pointer: str, complaints: Complaints) -> list[Ste
     if given is None:
         return []
     if not isinstance(given, list | tuple):
-        complaints.add(pointer, "a list of steps is needed")
+        complaints.wrong(pointer, "a list of steps is needed")
         return []
     found = [_step(each, f"{pointer}/{number}", complaints) for number, each in enumerate(given)]
     steps = [step for step in found if step is not None]
@@ -50,16 +50,16 @@ def _check_order(steps: list[Step], pointer: str, complaints: Complaints) -> Non
     names = [step["step"] for step in steps]
     reads = [number for number, name in enumerate(names) if name in READ_STEPS]
     if len(reads) > 1:
-        complaints.add(pointer, "a table is read once, and there are several steps that read")
+        complaints.wrong(pointer, "a table is read once, and there are several steps that read")
     if names.count("extract_columns_from_partition_format") > 1:
-        complaints.add(pointer, "there are several partition formats; write one with all placeholders")
+        complaints.wrong(pointer, "there are several partition formats; write one with all placeholders")
     first = reads[0] if reads else len(names)
     for number, name in enumerate(names[:first]):
         if name != "extract_columns_from_partition_format":
             hint = (
                 "put it behind the step that reads" if reads else "a list of files has no rows: add a step that reads"
             )
-            complaints.add(f"{pointer}/{number}", f"{name} is for the rows of a table", hint)
+            complaints.wrong(f"{pointer}/{number}", f"{name} is for the rows of a table", hint)
 
 
 def _step(given: object, pointer: str, complaints: Complaints) -> Step | None:
@@ -68,7 +68,7 @@ def _step(given: object, pointer: str, complaints: Complaints) -> Step | None:
     elif isinstance(given, dict) and len(given) == 1:
         name, options = next(iter(given.items()))
     else:
-        complaints.add(pointer, "a step is a name, or a mapping with one key: its name")
+        complaints.wrong(pointer, "a step is a name, or a mapping with one key: its name")
         return None
     parser = _PARSERS.get(name)
     if parser is None:
@@ -86,7 +86,7 @@ def _options(given: object, pointer: str, complaints: Complaints, known: tuple[s
     if given is None:
         return {}
     if not isinstance(given, dict):
-        complaints.add(pointer, f"a mapping of options is needed, not {given!r}")
+        complaints.wrong(pointer, f"a mapping of options is needed, not {given!r}")
         return {}
     complaints.known_keys(pointer, given, known)
     return given
@@ -103,7 +103,7 @@ def _one_of(
     value = options.get(name, default)
     text = value.lower() if isinstance(value, str) else value
     if text not in known:
-        complaints.add(f"{pointer}/{name}", f"{value!r} is not known", f"one of {', '.join(known)}")
+        complaints.wrong(f"{pointer}/{name}", f"{value!r} is not known", f"one of {', '.join(known)}")
         return default
     return str(text)
 
@@ -113,7 +113,7 @@ def _read_delimited(given: object, pointer: str, complaints: Complaints) -> Step
     options = _options(given, pointer, complaints, (*known, "infer_column_types", *_IGNORED))
     delimiter = options.get("delimiter", ",")
     if not isinstance(delimiter, str) or not 1 <= len(delimiter) <= 2 or set(delimiter) & set('"\r\n\0'):
-        complaints.add(f"{pointer}/delimiter", f"one or two characters are needed, not {delimiter!r}")
+        complaints.wrong(f"{pointer}/delimiter", f"one or two characters are needed, not {delimiter!r}")
     header = _one_of(options, "header", HEADERS, HEADERS[0], pointer=pointer, complaints=complaints)
     encoding = _one_of(options, "encoding", ENCODINGS, "utf8", pointer=pointer, complaints=complaints)
     return {
@@ -133,13 +133,13 @@ def _inference(given: object, pointer: str, complaints: Complaints) -> Step:
     options = _options(given, pointer, complaints, ("sample_size", "column_type_overrides"))
     size = options.get("sample_size", 100)
     if complaints.is_of(f"{pointer}/sample_size", size, int, "a number of rows") and not 1 <= size <= 100_000:
-        complaints.add(f"{pointer}/sample_size", f"1 to 100,000 rows, not {size}")
+        complaints.wrong(f"{pointer}/sample_size", f"1 to 100,000 rows, not {size}")
     overrides: dict[str, Any] = {}
     entries = options.get("column_type_overrides", [])
     where = f"{pointer}/column_type_overrides"
     for conversion in _conversions(entries, where, complaints):
         if isinstance(conversion["columns"], dict):
-            complaints.add(where, "an override names its columns")
+            complaints.wrong(where, "an override names its columns")
             continue
         overrides |= dict.fromkeys(conversion["columns"], conversion["type"])
     return {"infer": True, "sample_size": size, "overrides": overrides}
@@ -166,7 +166,7 @@ def _read_delta_lake(given: object, pointer: str, complaints: Complaints) -> Ste
     options = _options(given, pointer, complaints, ("timestamp_as_of", "version_as_of", "include_path_column"))
     version, timestamp = options.get("version_as_of"), options.get("timestamp_as_of")
     if (version is None) == (timestamp is None):
-        complaints.add(pointer, "either version_as_of or timestamp_as_of is needed")
+        complaints.wrong(pointer, "either version_as_of or timestamp_as_of is needed")
     if version is not None:
         complaints.is_of(f"{pointer}/version_as_of", version, int, "a version's number")
     include_path_column = _flag(options, "include_path_column", pointer, complaints)
@@ -191,13 +191,13 @@ def _selection(given: object, pointer: str, complaints: Complaints) -> list[str]
     if isinstance(given, list) and given and all(isinstance(name, str) for name in given):
         return given
     if not isinstance(given, dict) or not isinstance(given.get("pattern"), str):
-        complaints.add(pointer, f"a column's name, a list of names or {{pattern: …}} is needed, not {given!r}")
+        complaints.wrong(pointer, f"a column's name, a list of names or {{pattern: …}} is needed, not {given!r}")
         return []
     complaints.known_keys(pointer, given, _SELECTOR)
     try:
         re.compile(given["pattern"])
     except re.error as error:
-        complaints.add(f"{pointer}/pattern", f"not a regular expression: {error}")
+        complaints.wrong(f"{pointer}/pattern", f"not a regular expression: {error}")
     flags = {name: _flag(given, name, pointer, complaints) for name in ("ignore_case", "invert")}
     return {"pattern": given["pattern"], **flags}
 
@@ -209,13 +209,13 @@ def _convert(given: object, pointer: str, complaints: Complaints) -> Step:
 def _conversions(given: object, pointer: str, complaints: Complaints) -> list[Step]:
     entries = [given] if isinstance(given, dict) else given
     if not isinstance(entries, list):
-        complaints.add(pointer, "a list of {columns, column_type} is needed")
+        complaints.wrong(pointer, "a list of {columns, column_type} is needed")
         return []
     found = []
     for number, entry in enumerate(entries):
         where = f"{pointer}/{number}"
         if not isinstance(entry, dict) or not {"columns", "column_type"} <= entry.keys():
-            complaints.add(where, "{columns, column_type} is needed")
+            complaints.wrong(where, "{columns, column_type} is needed")
             continue
         complaints.known_keys(where, entry, ("columns", "column_type"))
         columns = _selection(entry["columns"], f"{where}/columns", complaints)
@@ -244,7 +244,7 @@ def _column_type(given: object, pointer: str, complaints: Complaints) -> Step:
                             where, complaints)  # fmt: skip
         if name == "stream_info":
             return {"kind": "stream_info"}
-    complaints.add(pointer, f"{given!r} is no column type", "int, float, string, boolean, stream_info, {datetime: …}")
+    complaints.wrong(pointer, f"{given!r} is no column type", "int, float, string, boolean, stream_info, {datetime: …}")
     return {"kind": "string"}
 
 
@@ -263,7 +263,7 @@ def _boolean(options: dict[str, Any], pointer: str, complaints: Complaints) -> S
 def _texts(given: object, pointer: str, complaints: Complaints) -> list[str]:
     entries = given if isinstance(given, list) else [given]
     if not all(isinstance(entry, str | int | float | bool) for entry in entries):
-        complaints.add(pointer, "a text or a list of texts is needed")
+        complaints.wrong(pointer, "a text or a list of texts is needed")
         return []
     return [str(entry) for entry in entries]
 
@@ -271,7 +271,7 @@ def _texts(given: object, pointer: str, complaints: Complaints) -> list[str]:
 def _number(given: object, pointer: str, complaints: Complaints) -> Step:
     value = given.get("n", given.get("count")) if isinstance(given, dict) and len(given) == 1 else given
     if complaints.is_of(pointer, value, int, "a number of rows") and isinstance(value, int) and value < 0:
-        complaints.add(pointer, f"a number of rows is needed, not {value}")
+        complaints.wrong(pointer, f"a number of rows is needed, not {value}")
     return {"rows": value}
 
 
@@ -279,7 +279,7 @@ def _sample(given: object, pointer: str, complaints: Complaints) -> Step:
     options = _options(given, pointer, complaints, ("probability", "seed"))
     probability, seed = options.get("probability"), options.get("seed")
     if not isinstance(probability, int | float) or isinstance(probability, bool) or not 0 <= probability <= 1:
-        complaints.add(f"{pointer}/probability", f"a number from 0 to 1 is needed, not {probability!r}")
+        complaints.wrong(f"{pointer}/probability", f"a number from 0 to 1 is needed, not {probability!r}")
     if seed is not None:
         complaints.is_of(f"{pointer}/seed", seed, int, "a whole number")
     return {"probability": probability, "seed": seed}
@@ -291,7 +291,7 @@ def _filter(given: object, pointer: str, complaints: Complaints) -> Step:
     try:
         return {"expression": parse_filter(str(given))}
     except ValueError as error:
-        complaints.add(pointer, str(error))
+        complaints.wrong(pointer, str(error))
         return {}
 
 
@@ -304,7 +304,7 @@ def _partition(given: object, pointer: str, complaints: Complaints) -> Step:
     try:
         parse_partition_format(str(text))
     except ValueError as error:
-        complaints.add(f"{pointer}/partition_format", f"{text!r}: {error}")
+        complaints.wrong(f"{pointer}/partition_format", f"{text!r}: {error}")
     return {"partition_format": text}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.errors import Conflict, InvalidInput, Problem
+from parallelrun_core.errors import Conflict, Problem, Problems
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.paths import within
@@ -39,8 +39,7 @@ class PathChecks:
             Conflict: the output file is there already.
         """
         problems = [*self._code(spec.code, has_zip), *self._inputs(spec), *self._outputs(spec)]
-        if problems:
-            raise InvalidInput(problems=tuple(problems))
+        Problems(problems).check()
         self._check_tables(spec)
         # A job's own folder is new: what is there already can only be in a folder that the job names.
         target = JobFolder(self.root, "").output_file(spec)
@@ -91,8 +90,7 @@ class PathChecks:
                     problem = Problem(pointer=pointer, message=f"there is no {source.path!r}, which the MLTable names")
                 if problem:
                     problems.append(problem)
-        if problems:
-            raise InvalidInput(problems=tuple(problems))
+        Problems(problems).check()
 
     def _outputs(self, spec: JobSpec) -> Iterator[Problem]:
         if spec.output and (problem := self._output("/output", spec.output, Path(spec.output))):
