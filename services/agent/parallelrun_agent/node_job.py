@@ -33,7 +33,7 @@ from parallelrun_core.manifest import resolve
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.store.agent_queue import AgentQueue
-from parallelrun_core.store.leader_queue import (
+from parallelrun_core.store.news import (
     InitFailure,
     Phase,
     PhaseName,

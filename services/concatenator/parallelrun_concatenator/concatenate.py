@@ -21,15 +21,10 @@ from parallelrun_core.errors import Fenced, ParallelRunError
 from parallelrun_core.jobfolder import JobFolder
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.states import JobState
+from parallelrun_core.store.concatenating import begin_concatenating, end_concatenating, go_on_concatenating
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
-from parallelrun_core.store.leader_queue import (
-    Concatenated,
-    LeaderQueue,
-    begin_concatenating,
-    end_concatenating,
-    go_on_concatenating,
-    report_concatenated,
-)
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.news import Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.telemetry import logger
 

@@ -13,8 +13,9 @@ from parallelrun_core.jobfolder import JobResult
 from parallelrun_core.manifest import read_closing
 from parallelrun_core.states import JobState
 from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_failed, concatenation_waits
+from parallelrun_core.store.concatenating import end_concatenating
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.leader_queue import Concatenated, News, end_concatenating
+from parallelrun_core.store.news import Concatenated, News
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.term import Term
 

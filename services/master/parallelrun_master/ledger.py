@@ -16,7 +16,8 @@ from parallelrun_core import failpoints
 from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
-from parallelrun_core.store.leader_queue import LeaderQueue, News, Phase
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.news import News, Phase
 from parallelrun_master.policy.errors import Errors, Signature
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened

@@ -12,7 +12,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.leader_queue import MAX_NEWS, News
+from parallelrun_core.store.news import MAX_NEWS, News
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_master.nodes import NodeWatch
 from parallelrun_master.planning.inputs import changed_inputs

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
-from parallelrun_core import message
 from parallelrun_core.errors import Fenced
-from parallelrun_core.outcome import Failure, Outcome, decode_list
 from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.news import MAX_NEWS, News, read_news
 from parallelrun_core.store.scripts import script
 
 if TYPE_CHECKING:
@@ -19,46 +16,6 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES = 1000
 """Messages in one publishing call: Lua can't unpack much more in one command."""
-
-MAX_NEWS = 200
-"""Entries of the outcome stream that are read at once."""
-
-PhaseName = Literal["INIT", "SHUTDOWN"]
-
-
-class InitFailure(msgspec.Struct, array_like=True, frozen=True):
-    """A worker that died or raised before its first mini-batch."""
-
-    node: str
-    process: str
-    failure: Failure
-    started: float = 0.0
-    seconds: float = 0.0
-
-
-class Phase(msgspec.Struct, array_like=True, frozen=True):
-    """That a worker's init() or shutdown() has ended."""
-
-    node: str
-    process: str
-    name: PhaseName
-    started: float
-    """Seconds since the epoch on the node's clock."""
-    seconds: float
-    failure: Failure | None = None
-
-
-class Concatenated(msgspec.Struct, array_like=True, frozen=True):
-    """What the concatenator made, or why it could not."""
-
-    path: str
-    length: int
-    sha256: str
-    problem: str = ""
-    notes: list[str] = []
-    """What the user should know of it."""
-    is_postponed: bool = False
-    """Nothing was made, for a reason that may pass: the disk is full, or the service was told to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +36,6 @@ class Reaped:
     sessions: int
     returned: int
     given_up: int
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """One entry of the outcome stream, decoded: only what it carries is set."""
-
-    entry_id: bytes
-    outcomes: tuple[Outcome, ...] = ()
-    init_failure: InitFailure | None = None
-    phases: tuple[Phase, ...] = ()
-    concatenated: Concatenated | None = None
-    preparing: str = ""
-    """A node that is still making what the workers need. Other entries only wake the leader: a state that changed, a
-    session that left."""
-
-
-_phases_decoder = msgspec.json.Decoder(list[Phase])
 
 
 class LeaderQueue:
@@ -159,20 +99,9 @@ class LeaderQueue:
     def news(self, after: bytes, *, block_ms: int | None, count: int = MAX_NEWS) -> list[News]:
         """Entries of the outcome stream behind `after`; waits for the first when `block_ms` is given."""
         answer: Any = self._redis.xread({self._keys.outcomes: after}, count=count, block=block_ms)
-        return [self._decode(entry_id, fields) for _, entries in answer or () for entry_id, fields in entries]
-
-    def _decode(self, entry_id: bytes, fields: dict[bytes, bytes]) -> News:
-        if records := fields.get(b"r"):
-            return News(entry_id, outcomes=tuple(decode_list(records)))
-        if mini_batch := fields.get(b"given_up"):
-            return News(entry_id, outcomes=(_given_up(int(mini_batch), self.generation, fields),))
-        if failure := fields.get(b"init_failed"):
-            return News(entry_id, init_failure=msgspec.json.decode(failure, type=InitFailure))
-        if phases := fields.get(b"phases"):
-            return News(entry_id, phases=tuple(_phases_decoder.decode(phases)))
-        if concatenated := fields.get(b"concatenated"):
-            return News(entry_id, concatenated=msgspec.json.decode(concatenated, type=Concatenated))
-        return News(entry_id, preparing=fields.get(b"preparing", b"").decode())
+        return [
+            read_news(entry_id, fields, self.generation) for _, entries in answer or () for entry_id, fields in entries
+        ]
 
     def forget(self, up_to: bytes) -> None:
         """Drop the entries up to this one: they are in the decision log.
@@ -247,67 +176,3 @@ class LeaderQueue:
                 pipe.hincrby(self._keys.job, "version", 1)
                 pipe.xadd(self._keys.events, {"event": name, "data": data}, maxlen=10_000, approximate=True)
             pipe.execute()
-
-
-def report_init_failure(redis: Redis, job_id: str, failure: InitFailure) -> None:
-    """An agent tells the leader that a worker didn't get through `init()`."""
-    _tell(redis, job_id, {"init_failed": msgspec.json.encode(failure)})
-
-
-def report_preparing(redis: Redis, job_id: str, node: str) -> None:
-    """An agent tells the leader that it is making the environment of the workers, and will need some time yet."""
-    _tell(redis, job_id, {"preparing": node})
-
-
-def report_phases(redis: Redis, job_id: str, phases: list[Phase]) -> None:
-    """An agent tells the leader, for its reports, how long init() and shutdown() took in some workers."""
-    _tell(redis, job_id, {"phases": msgspec.json.encode(phases)})
-
-
-def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated) -> None:
-    """The concatenator tells the leader what it made."""
-    _tell(redis, job_id, {"concatenated": msgspec.json.encode(concatenated)})
-
-
-def begin_concatenating(redis: Redis, job_id: str, *, ttl_ms: int) -> bool:
-    """A process is about to put the output together; whether no other does."""
-    return bool(redis.set(JobKeys(job_id).concatenating, 1, px=ttl_ms, nx=True))
-
-
-def go_on_concatenating(redis: Redis, job_id: str, *, ttl_ms: int) -> None:
-    """The process that puts the output together is still alive."""
-    redis.set(JobKeys(job_id).concatenating, 1, px=ttl_ms)
-
-
-def end_concatenating(redis: Redis, job_id: str) -> None:
-    """The process that put the output together has ended."""
-    redis.delete(JobKeys(job_id).concatenating)
-
-
-def _tell(redis: Redis, job_id: str, entry: dict[str, str | bytes]) -> None:
-    """Add an entry for the leader. A job that was retired has no stream any more, and who comes too late makes none."""
-    redis.xadd(JobKeys(job_id).outcomes, entry, nomkstream=True)  # type: ignore[arg-type]
-
-
-def _given_up(mini_batch: int, generation: int, fields: dict[bytes, bytes]) -> Outcome:
-    raw = fields[b"message"]
-    return Outcome(
-        mini_batch=mini_batch,
-        generation=generation,
-        status="failed",
-        token="",
-        tries=int(fields[b"tries"]),
-        node="",
-        process="",
-        part="",
-        offset=0,
-        length=0,
-        crc=0,
-        items=message.decode(raw).items if raw else 0,
-        rows=0,
-        started=0.0,
-        elapsed_s=0.0,
-        run_s=0.0,
-        process_s=0.0,
-        failure=Failure("NODE_LOST", "Given up: the nodes that held it were lost too often (see lost_leases)."),
-    )

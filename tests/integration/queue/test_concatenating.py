@@ -23,7 +23,8 @@ from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, Reopenin
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.leader_queue import Concatenated, go_on_concatenating
+from parallelrun_core.store.concatenating import go_on_concatenating
+from parallelrun_core.store.news import Concatenated
 from tests.integration.queue.desk import Desk
 from tests.unit.core.making import names_in, outcome
 

@@ -19,15 +19,10 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store import coarse
 from parallelrun_core.store.coarse import CONCATENATE_QUEUE
+from parallelrun_core.store.concatenating import begin_concatenating, end_concatenating
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.leader_queue import (
-    MAX_NEWS,
-    Concatenated,
-    LeaderQueue,
-    begin_concatenating,
-    end_concatenating,
-    report_concatenated,
-)
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.news import MAX_NEWS, Concatenated, report_concatenated
 from parallelrun_master import finishing
 from parallelrun_master.leader import Leader
 from parallelrun_master.scheduling import Publisher

@@ -11,11 +11,10 @@ from parallelrun_core.errors import Fenced
 from parallelrun_core.outcome import Failure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import Reports
-from parallelrun_core.store.leader_queue import (
-    MAX_MESSAGES,
+from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue
+from parallelrun_core.store.news import (
     Concatenated,
     InitFailure,
-    LeaderQueue,
     Phase,
     report_concatenated,
     report_init_failure,

@@ -22,7 +22,7 @@ from parallelrun_core.outcome import Outcome
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, AgentQueue, Mode, Reports, Turn
-from parallelrun_core.store.leader_queue import InitFailure
+from parallelrun_core.store.news import InitFailure
 from tests.integration.queue.desk import Desk
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.leader_queue import InitFailure, News
+from parallelrun_core.store.news import InitFailure, News
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.course import Course
 from parallelrun_master.policy.errors import Errors

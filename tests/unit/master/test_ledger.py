@@ -10,7 +10,7 @@ from parallelrun_core import decisions
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.recordlog import RecordWriter
-from parallelrun_core.store.leader_queue import News
+from parallelrun_core.store.news import News
 from parallelrun_core.termlog import open_term
 from parallelrun_master.ledger import Ledger
 from tests.unit.core.making import failed, outcome

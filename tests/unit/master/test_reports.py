@@ -19,7 +19,7 @@ from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.leader_queue import Phase
+from parallelrun_core.store.news import Phase
 from parallelrun_master.policy.errors import Errors
 from parallelrun_master.reports import tries
 from parallelrun_master.reports.overview import Overview

@@ -10,7 +10,7 @@ from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.leader_queue import InitFailure
+from parallelrun_core.store.news import InitFailure
 from parallelrun_master.policy.errors import Errors
 from parallelrun_master.policy.init_watch import InitWatch
 from parallelrun_master.policy.stall_watch import StallWatch
