@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_REPORTS = 1000
 """Reports of one kind that fit in a turn: Lua can't unpack much more in one command."""
+MAX_LEASES: Final = 1000
+"""Mini-batches that one turn leases at most, for the same reason."""
 
 Mode = Literal["join", "stay", "leave"]
 
@@ -95,12 +97,13 @@ class AgentQueue:
         self._reassert_keys = [keys.ready, keys.leases, keys.twins]
 
     def turn(self, mode: Mode, reports: Reports, want: int) -> Turn:
-        """Report, renew the session's lease, and lease up to `want` mini-batches.
+        """Report, renew the session's lease, and lease up to `want` mini-batches (at most `MAX_LEASES`).
 
         Running it twice with the same reports, as after a lost answer, does no harm: the second time they are refused.
         """
         decided, retries, returns = reports.decided, reports.retries, reports.returns
-        args: list[Any] = [mode, want, f"{next(self._nonces):x}", len(decided), len(retries), len(returns)]
+        nonce = f"{next(self._nonces):x}"
+        args: list[Any] = [mode, min(want, MAX_LEASES), nonce, len(decided), len(retries), len(returns)]
         for report in decided:
             args += report
         for report in retries:

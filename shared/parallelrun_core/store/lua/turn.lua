@@ -121,18 +121,17 @@ if mode == 'leave' then
   return answer
 end
 
-local want = math.min(tonumber(ARGV[6]), 1000) -- unpack() takes no more than a few thousand
 local assigned = unusual and redis.call('EXISTS', KEYS[8]) == 1
 local welcome = not assigned or redis.call('SISMEMBER', KEYS[8], node) == 1
 if state == 'processing' and welcome then
-  local ids = want > 0 and redis.call('LPOP', KEYS[2], want) or nil
+  local ids = ARGV[6] ~= '0' and redis.call('LPOP', KEYS[2], ARGV[6]) or nil
   if ids then
     local messages = redis.call('HMGET', KEYS[3], unpack(ids))
     local charged = unusual or #retries > 0
     local leases = {}
     for i, id in ipairs(ids) do
       if messages[i] then
-        local token = session .. '/' .. ARGV[7] .. '.' .. i
+        local token = session .. '/' .. ARGV[7] .. '.' .. id
         leases[#leases + 1] = id
         leases[#leases + 1] = token
         answer[#answer + 1] = tonumber(id)
