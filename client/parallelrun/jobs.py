@@ -118,7 +118,7 @@ class Jobs:
         return pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params)
 
     def cancel(self, job_id: str) -> Job:
-        """Stop a job: what is running is given up, and there will be no output. Doing it twice changes nothing.
+        """Stop a job. Running work is given up, and there will be no output. Doing it twice changes nothing.
 
         Raises:
             Conflict: it has ended, or its output is being put together already.

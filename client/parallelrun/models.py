@@ -78,7 +78,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
-    """One mini-batch of a job. One that is `ready` or `running` has not much to tell yet."""
+    """One mini-batch of a job. One that is `ready` or `running` has few fields yet."""
 
     id: int
     status: str

@@ -107,7 +107,7 @@ class Reopening(msgspec.Struct, kw_only=True, frozen=True):
     mini_batches: list[int] | None = None
     """Of those that failed, only these."""
     accept_changed_inputs: bool = False
-    """Go on although files were changed or removed since they were scheduled."""
+    """Continue even if files were changed or removed since they were scheduled."""
 
 
 @dataclass(frozen=True, slots=True)

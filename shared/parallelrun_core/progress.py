@@ -28,10 +28,10 @@ class Progress(msgspec.Struct, kw_only=True):
     lost: int = 0
     """Deliveries that ended because their node was lost."""
     bytes_shuffled: int = 0
-    """Of a table whose rows are grouped by keys before it is cut, and of how many."""
+    """Progress of grouping a table's rows by keys before it is cut; of `bytes_to_shuffle`."""
     bytes_to_shuffle: int = 0
     items_scheduled: int = 0
-    """So far; of a table, those that were read."""
+    """Found so far; of a table, the rows that were read."""
     items_done: int = 0
     items_failed: int = 0
     rows: int = 0

@@ -26,7 +26,7 @@ class ServiceSettings(BaseSettings):
     )
 
     redis_url: str = "redis://127.0.0.1:6379/0"
-    """Where Redis (6.2 or later) or Valkey is."""
+    """URL of Redis (6.2 or later) or Valkey."""
     root: Path = Path("parallelrun-data")
     """The folder that all services share: jobs, code, outputs."""
     lease_seconds: float = Field(default=8.0, gt=0.05, le=3600)
@@ -36,7 +36,7 @@ class ServiceSettings(BaseSettings):
     health_port: int = Field(default=0, ge=0, le=65535)
     """Port of /livez, /readyz and /metrics on the loopback interface; 0: none."""
     allow_volatile_redis: bool = False
-    """Work with a Redis that may forget what it was told. For tests."""
+    """Accept a Redis that doesn't keep its data. For tests."""
     log_format: str = Field(default="json", pattern="^(json|text)$")
     """How this service logs to stderr."""
 

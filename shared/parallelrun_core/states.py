@@ -47,7 +47,7 @@ ALLOWED_FROM: dict[JobState, frozenset[JobState]] = {
 
 
 class NodeState(StrEnum):
-    """What a node is up to."""
+    """What a node is doing."""
 
     READY = "ready"
     DISK_FULL = "disk_full"

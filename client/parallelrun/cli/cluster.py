@@ -15,10 +15,10 @@ def up(
         int | None, typer.Option(min=1, help="Workers on each node.", show_default="the CPUs, shared out")
     ] = None,
     root: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where its data are kept.", show_default="in the home folder")
+        Path | None, typer.Option(metavar="DIR", help="Where its data is kept.", show_default="in the home folder")
     ] = None,
 ) -> None:
-    """Start a cluster on this machine that goes on in the background, and print the URL of its API."""
+    """Start a cluster in the background on this machine, and print the URL of its API."""
     from parallelrun.cli.output import say
     from parallelrun.embedded.detached import running, start, state_folder
 
@@ -35,7 +35,7 @@ def up(
 
 
 def down() -> None:
-    """Stop the cluster that `up` has started. Its data stay, and jobs go on when it is started again."""
+    """Stop the cluster that `up` has started. Its data stays, and its jobs continue when it is started again."""
     from parallelrun.cli.output import say
     from parallelrun.embedded.detached import stop
 

@@ -62,7 +62,7 @@ def create(
 @job.command("list")
 def list_jobs(
     status: Annotated[str, typer.Option(help="Only those in this state.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="So many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,
     form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
@@ -119,7 +119,7 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
 
 @job.command()
 def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
-    """Follow a job to its end; the exit code is the job's. Ctrl-C ends the following, not the job."""
+    """Follow a job to its end; the exit code is the job's. Ctrl-C stops following, not the job."""
     with connect(url, token) as client:
         raise typer.Exit(_follow(client, client.jobs.get(job_id)))
 
@@ -168,7 +168,7 @@ def cancel(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Stop a job: what is running is given up, and there will be no output."""
+    """Stop a job. Running work is given up, and there will be no output."""
     with connect(url, token) as client:
         found = client.jobs.cancel(job_id)
         if wait:
@@ -177,7 +177,7 @@ def cancel(
 
 
 AcceptChanged = Annotated[
-    bool, typer.Option("--accept-changed-inputs", help="Go on although files were changed or removed since.")
+    bool, typer.Option("--accept-changed-inputs", help="Continue even if input files were changed or removed since.")
 ]
 FollowOption = Annotated[bool, typer.Option("--stream", help="Follow it to its end.")]
 
@@ -191,7 +191,7 @@ def resume(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Let a job that failed or was canceled do what it never decided.
+    """Continue a failed or canceled job: run its mini-batches that have no result yet.
 
     It runs the code as it was submitted. A new job with changed code takes over: `job create --resume-from ID`.
     """
@@ -216,7 +216,7 @@ def retry(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Try the mini-batches of a job that failed again, into the same output.
+    """Run the failed mini-batches of a job again, into the same output.
 
     It runs the code as it was submitted. A new job with changed code takes over: `job create --resume-from ID`.
     """
@@ -248,7 +248,7 @@ def download(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Fetch everything that a job put out, and print where it is now. Goes on where it was broken off."""
+    """Fetch all outputs of a job, and print where they are. Continues a download that was broken off."""
     from parallelrun.errors import NotFound
 
     with connect(url, token) as client:

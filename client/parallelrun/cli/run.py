@@ -40,7 +40,7 @@ def run_command(
         typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),
     ] = None,
 ) -> None:
-    """Run a job on a cluster that is there for this job only, and put output and logs into DIR."""
+    """Run one job on this machine, on a cluster of its own, and put output and logs into DIR."""
     from parallelrun.cli.output import say_notes
     from parallelrun.embedded.local_run import LocalRun
     from parallelrun.progress.display import display_on

@@ -18,7 +18,7 @@ def _default_node() -> str:
 
 
 class AgentSettings(ServiceSettings):
-    """What one agent needs to know."""
+    """Settings of one agent."""
 
     node: str = Field(default_factory=_default_node)
     """Name of this node; unique in the cluster."""
@@ -39,9 +39,9 @@ class AgentSettings(ServiceSettings):
     shutdown_seconds: float = Field(default=30.0, ge=0, le=40)
     """How long a worker's shutdown() may take. A master waits 45 s for its agents."""
     max_log_bytes: int = Field(default=64 << 20, ge=1 << 15)
-    """How long a worker's stdout and stderr may each get; what is beyond is dropped and counted."""
+    """Bytes that a worker's stdout and stderr may each have; more is dropped and counted."""
     poll_seconds: float = Field(default=0.05, gt=0, le=10)
-    """How often a node with free slots looks for work."""
+    """Seconds between two looks for work, on a node with free slots."""
 
     @field_validator("node")
     @classmethod

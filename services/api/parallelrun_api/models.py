@@ -67,10 +67,10 @@ class Progress(_Answer):
     lost: int = 0
     """Deliveries that ended because their node was lost."""
     bytes_shuffled: int = 0
-    """Of a table whose rows are grouped by keys before it is cut, and of how many."""
+    """Progress of grouping a table's rows by keys before it is cut; of `bytes_to_shuffle`."""
     bytes_to_shuffle: int = 0
     items_scheduled: int = 0
-    """So far; of a table, those that were read."""
+    """Found so far; of a table, the rows that were read."""
     items_done: int = 0
     items_failed: int = 0
     rows: int = 0
@@ -86,7 +86,7 @@ class ErrorCount(_Answer):
     count: int
     sample_mini_batches: list[int] = []
     log: str = ""
-    """Where the first of them is told in full: a path below `links.logs`."""
+    """Where the first of them is reported in full: a path below `links.logs`."""
 
 
 class Failure(_Answer):
@@ -142,11 +142,11 @@ class Job(_Answer):
     failure: Failure | None = None
     output: Output | None = None
     warnings: list[str] = []
-    """What to know of an output, though the job has completed: rows with line breaks, columns that differ, …"""
+    """Warnings about the output of a completed job: rows with line breaks, columns that differ, …"""
     spec: dict[str, Any]
     """What was submitted; the values of `environment_variables` are masked."""
     notes: list[str] = []
-    """What of the document that was submitted is not done here, or not as in Azure."""
+    """What in the submitted document has no effect here, or works otherwise than in Azure ML."""
     links: Links
 
 
@@ -167,7 +167,7 @@ class MiniBatchFailure(_Answer):
 
 
 class MiniBatch(_Answer):
-    """One mini-batch. One that is `ready` or `running` has not much to tell yet."""
+    """One mini-batch. One that is `ready` or `running` has few fields yet."""
 
     id: int
     status: Literal["done", "failed", "running", "ready"]
@@ -233,7 +233,7 @@ class NodeList(_Answer):
 
 
 class Health(_Answer):
-    """Whether the server can be of use."""
+    """Whether the server is ready."""
 
     status: Literal["ok", "unavailable"]
     checks: dict[str, str] = {}

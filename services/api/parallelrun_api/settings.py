@@ -11,7 +11,7 @@ from parallelrun_core.settings import ServiceSettings
 
 
 class ApiSettings(ServiceSettings):
-    """Where the API listens, whom it lets in, and how much it takes from them."""
+    """Settings of the API: where it listens, whom it lets in, and how much it accepts."""
 
     host: str = "127.0.0.1"
     """Address to listen on. Any but a loopback one needs a token; without one, a random token is made."""
@@ -22,14 +22,14 @@ class ApiSettings(ServiceSettings):
     token_file: Path | None = None
     """File with the token. Without it and without a token: `token` in the root folder, when one is needed."""
     allowed_roots: str = ""
-    """Folders, parted by ':', below which code, inputs and outputs of jobs must lie. By default everything when
+    """Folders, separated by ':', below which code, inputs and outputs of jobs must lie. By default everything when
     listening on a loopback address, else the root folder."""
     allowed_hosts: str = ""
-    """Names, parted by ',', that clients may use for this server, beyond those of the loopback interface."""
+    """Names, separated by ',', that clients may use for this server, beyond those of the loopback interface."""
     max_body_bytes: int = Field(default=256 << 20, ge=1 << 10)
-    """Largest request, which is: largest zip with a job's code."""
+    """Bytes of the largest request, that is, of the largest zip with a job's code."""
     max_streams: int = Field(default=2000, ge=1)
-    """Most event streams and long polls at the same time."""
+    """Maximum number of event streams and long polls at the same time."""
 
     @field_validator("token", mode="after")
     @classmethod

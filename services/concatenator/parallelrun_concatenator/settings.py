@@ -8,7 +8,7 @@ from parallelrun_core.settings import ServiceSettings
 
 
 class ConcatenatorSettings(ServiceSettings):
-    """What one concatenator needs to know."""
+    """Settings of one concatenator."""
 
     concatenators: int = Field(default=2, ge=1, le=64)
     """Jobs whose output it puts together at the same time."""

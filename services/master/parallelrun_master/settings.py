@@ -8,7 +8,7 @@ from parallelrun_core.settings import ServiceSettings
 
 
 class MasterSettings(ServiceSettings):
-    """What one master needs to know."""
+    """Settings of one master."""
 
     leaders: int = Field(default=8, ge=1, le=256)
     """Jobs that this master can lead at the same time."""

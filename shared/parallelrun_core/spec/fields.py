@@ -79,13 +79,13 @@ class Input(Strict):
     """A folder, a file, a glob pattern or a table that the job reads."""
 
     path: str = Field(min_length=1, max_length=MAX_PATH)
-    """Absolute, or relative to the job file. A folder counts with everything below it."""
+    """Absolute, or relative to the job file. A folder stands for everything below it."""
     type: typing.Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
     """`mltable`: a folder with a file MLTable, which says what to read and how."""
     mode: typing.Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
     """`download` and `eval_download`: copied to the node's own disk before `run()`; the others: read where it is."""
     transformations: tuple[str | dict[str, Any], ...] = ()
-    """Steps as in an MLTable file; one that reads makes a table of the files."""
+    """Steps as in an MLTable file; a reading step makes a table of the files."""
 
     @field_validator("path")
     @classmethod
@@ -147,7 +147,7 @@ class Environment(Strict):
     name: str = Field(default="", max_length=1024)
     """A label for people."""
     image: str = Field(default="", max_length=MAX_PATH)
-    """A container image; not used here, and said so."""
+    """A container image; not used here, which a note says."""
     conda_file: dict[str, Any] = Field(default_factory=dict)
     """A conda environment; in a job file also the path of the file with it."""
     pip: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ MAX_LIMIT: Final = 500
 DEFAULT_LIMIT: Final = 50
 
 Limit = Annotated[
-    int, Query(description=f"Most items in the answer; taken as {MAX_LIMIT} when larger and as 1 when smaller.")
+    int, Query(description=f"Maximum number of items; more than {MAX_LIMIT} is taken as that, less than 1 as 1.")
 ]
 PageToken = Annotated[
     str, Query(max_length=200, description="`next_page_token` of the page before; empty for the first one.")

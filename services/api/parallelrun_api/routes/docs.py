@@ -15,7 +15,7 @@ _PROBLEMS: Final = {
     415: "The body is in a format that isn't understood.",
     416: "The file has no such bytes.",
     421: "The Host header names another server.",
-    422: "Something in the request is not valid; `errors` has all of it.",
+    422: "Something in the request is not valid; `errors` lists everything.",
     503: "Redis or the storage can't be used right now.",
 }
 _RETRY_AFTER: Final = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}

@@ -32,17 +32,17 @@ _RETRY_MS: Final = 1000
 async def events(
     job_id: JobId,
     context: Ctx,
-    last_event_id: Annotated[str | None, Header(description="Go on behind this event.")] = None,
+    last_event_id: Annotated[str | None, Header(description="Continue after this event.")] = None,
     last_event_id_query: Annotated[
         str | None,
-        Query(alias="last_event_id", description="The same, for those who can't set headers; 0: from the beginning."),
+        Query(alias="last_event_id", description="The same, where headers can't be set; 0: from the beginning."),
     ] = None,
 ) -> StreamingResponse:
     """Follow a job until it has ended.
 
-    First comes a `snapshot` with the job, then each `state`, `progress` and `error` as it happens, with an id to
-    resume behind; last an `end` with the job, once its result is recorded. Without an id to resume behind, what
-    happened before the snapshot is left out. A comment every 15 s shows that the connection lives.
+    First comes a `snapshot` with the job; then each `state`, `progress` and `error` as it happens, with an id; at last
+    an `end` with the job, once its result is recorded. After a broken connection, continue after the last id; without
+    one, what happened before the snapshot is left out. A comment every 15 s shows that the connection is alive.
     """
     after = _parsed(last_event_id or last_event_id_query)
     context.check_streams()

@@ -48,7 +48,7 @@ def read_log(
     if_range: IfRange = None,
     tail: Tail = None,
 ) -> Response:
-    """A log file, a range of its bytes, or its last lines. To follow one, ask for the range behind what is known."""
+    """A log file, a range of its bytes, or its last lines. To follow a log, ask for the range after what you have."""
     fd = _logs(context, job_id).open(path)
     return download(fd, Path(path).name, TEXT, Wanted(range=range, if_range=if_range, tail=tail))
 

@@ -131,9 +131,9 @@ def list_jobs(
 
 @router.get(
     "/jobs/{job_id}",
-    summary="Look at a job",
+    summary="Get a job",
     response_model=Job,
-    responses={200: {"headers": _ETAG}, 304: {"description": "It is as `If-None-Match` says."}, **problems(404)},
+    responses={200: {"headers": _ETAG}, 304: {"description": "Nothing has changed."}, **problems(404)},
 )
 async def get_job(
     job_id: JobId,
@@ -145,7 +145,7 @@ async def get_job(
     since: Annotated[int, Query(description="The `version` that is known already.")] = 0,
     if_none_match: Annotated[str | None, Header(description="The ETag that is known already.")] = None,
 ) -> Response:
-    """One job. With `wait`, the answer comes when its `version` is above `since`, when it has ended, or in time."""
+    """One job. With `wait`, the answer comes once its `version` is above `since`, it has ended, or the time is over."""
     job = await run_sync(context.jobs.get, job_id)
     if wait > 0 and job.version <= since and not await run_sync(context.jobs.has_ended, job_id):
         context.check_streams()

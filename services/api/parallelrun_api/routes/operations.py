@@ -31,7 +31,7 @@ async def livez() -> Response:
 
 @router.get(
     "/readyz",
-    summary="Is it of use?",
+    summary="Is it ready?",
     response_model=Health,
     responses={503: {"model": Health, "description": "Not now."}},
     openapi_extra=_OPEN,

@@ -19,7 +19,7 @@ class Resume(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     accept_changed_inputs: bool = False
-    """Go on although files were changed or removed since they were scheduled."""
+    """Continue even if files were changed or removed since they were scheduled."""
 
 
 class Retry(Resume):
@@ -38,7 +38,7 @@ class Retry(Resume):
     responses=problems(403, 404, 409),
 )
 def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
-    """Let a failed or canceled job, or one that Redis has lost, do what it never decided.
+    """Continue a failed or canceled job, or one that Redis has lost: run its mini-batches that have no result yet.
 
     Plan and code stay as they were. To run changed code, submit a new job that takes over from this one: `resume_from`.
     """
