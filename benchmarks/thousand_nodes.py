@@ -1,164 +1,289 @@
 """A thousand simulated nodes of 65 workers each against one real Redis and one real leader: how many workers are busy.
 
-A node is what its agent says to Redis: the real queue code on a connection of its own, one turn when a worker is free,
-which carries the results that were made durable by then, and a turn for what is left within 20 ms. Nothing runs: a
-mini-batch is over when its time is up, 10 s give or take a tenth. All nodes are in one process, one after the other; if
-that, Redis and the leader can't keep up on this machine, workers wait, and the share of time for which they are busy
-says by how much. Workers begin spread over the time of one mini-batch, as in a job that has run for a while.
+A node is what its agent says to Redis: through the agent's own classes, on a connection of its own, when an agent says
+it. So it tells every quarter of a lease that it is alive, and the leader's watch has all of them to look at; it looks
+for work as often as a node does whose workers are all busy; it takes a turn when a worker is free, and another one for
+results that have waited long enough, or to renew its lease. Nothing runs: a mini-batch is over when its time is up,
+10 s give or take a tenth, and durable one gathering and one sync later.
+
+The nodes share a few processes, so that some wait for Redis while others speak. They have the same CPUs as Redis and
+the leader; if these can't keep up on this machine, workers wait, and the share of time for which they are busy says by
+how much. Workers begin spread over the time of one mini-batch, as in a job that has run for a while.
 """
 
 from __future__ import annotations
 
 import heapq
+import multiprocessing
 import os
 import random
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from multiprocessing.sharedctypes import Synchronized
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks import Size, data
-from benchmarks.measure import cpu_seconds
+from benchmarks.measure import own_cpu_seconds
 from benchmarks.stage import Stage
+from parallelrun_agent import agent, committer
+from parallelrun_agent.policy import desk, machine
+from parallelrun_agent.policy.worker import NEVER
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.ids import new_session
 from parallelrun_core.outcome import Outcome, encode
+from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.agent_queue import AgentQueue, Delivery, Reports
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.registry import Registry
 from parallelrun_master.lead import SETTINGS
 from parallelrun_master.settings import MasterSettings
 
-_DURABLE_S = 0.02
-_LEASE_MS = 8_000
-_RENEW_S = 2.0
+if TYPE_CHECKING:
+    from redis import Redis
+
+_AGENT = AgentSettings(node="node", slots=1)
+_QUARTER_S = _AGENT.lease_seconds / machine._TURNS_PER_LEASE
+_DURABLE_S = committer._GATHER_S + 0.005
+"""From an answer to its being durable: as long as others are gathered, and the syncs of part files and journal."""
+_PROCESSES = 4
+_FILLED_WITHIN_S = 120.0
+
+
+class Shape(NamedTuple):
+    """What is simulated, and for how long it is looked at."""
+
+    nodes: int
+    workers: int
+    run_s: float
+    seconds: float
+    files: int
 
 
 @dataclass
+class World:
+    """What all nodes have in common. The time that counts is set, on the monotonic clock, when all workers are busy."""
+
+    shape: Shape
+    job_id: str
+    connect: Callable[[], Redis]
+    begins: Synchronized[float]
+    ends: Synchronized[float]
+
+    def waited(self, since: float, until: float) -> float:
+        """How much of a time of waiting counts."""
+        return max(0.0, min(until, self.ends.value) - max(since, self.begins.value))
+
+
 class Node:
     """One agent, as Redis sees it."""
 
-    name: str
-    queue: AgentQueue
-    idle: int
-    reports: Reports = field(default_factory=Reports)
-    running: list[tuple[float, Delivery]] = field(default_factory=list)
-    said_at: float = 0.0
+    def __init__(self, name: str, world: World, draw: random.Random) -> None:
+        redis, job_id, workers = world.connect(), world.job_id, world.shape.workers
+        self._run_s = world.shape.run_s
+        self._world = world
+        self._draw = draw
+        self._registry, self._nodes = Registry(redis), Nodes(redis)
+        self._session = new_session(name)
+        self._queue = AgentQueue(redis, job_id, session=self._session, node=name, lease_ms=_AGENT.lease_ms)
+        self._info = NodeInfo(
+            node=name, session=self._session, host=name, pid=os.getpid(), slots=workers, busy=workers,
+            state=NodeState.READY, version=version("parallelrun"), started=time.time(), jobs=[job_id],
+        )  # fmt: skip
+        self._running: list[tuple[float, Delivery]] = []
+        self._free: deque[float] = deque([time.monotonic()] * workers)
+        """Since when each idle worker has been so."""
+        self._unspread = workers
+        """Workers that have not had anything yet."""
+        self._gathered: list[tuple[int, str, bytes]] = []
+        self._durable_at = NEVER
+        self._reports = Reports()
+        self._report_by = NEVER
+        self._ready = 0
+        self._joined = False
+        self._turn_by = 0.0
+        self._beat_at = self._look_at = time.monotonic() + draw.random() * _QUARTER_S
+        self.counts = {"turns": 0, "beats": 0, "looks": 0, "done": 0}
+        self.waited_s = 0.0
 
+    @property
+    def due(self) -> float:
+        """When it has something to say next."""
+        report_by = min(self._report_by, self._durable_at + desk._REPORT_WITHIN_S)
+        first = self._running[0][0] if self._running else NEVER
+        return min(first, report_by, self._turn_by, self._beat_at, self._look_at)
 
-class Simulation:
-    """All nodes of one job, in one thread."""
+    @property
+    def is_filled(self) -> bool:
+        return not self._unspread
 
-    def __init__(self, stage: Stage, job_id: str, nodes: int, workers: int, run_s: float) -> None:
-        self._run_s = run_s
-        self._draw = random.Random(7)
-        self._workers = nodes * workers
-        self._events: list[tuple[float, int]] = []
-        self.turns = self.done = 0
-        self.unnoticed_s = 0.0
-        """Time for which workers had been done, and nobody had looked."""
-        self.late_s = 0.0
-        self.nodes = []
-        for number in range(nodes):
-            name = f"node{number:04d}"
-            queue = AgentQueue(stage.connect(), job_id, session=f"{name}-00000000", node=name, lease_ms=_LEASE_MS)
-            self.nodes.append(Node(name, queue, idle=workers))
-
-    def fill(self) -> None:
-        """Give every worker something; they end spread over one mini-batch's time."""
-        waiting = list(self.nodes)
-        while waiting:
-            for node in waiting:
-                self._turn(node, spread=True)
-            waiting = [node for node in waiting if node.idle]
-            time.sleep(0.05 if waiting else 0)  # the leader is publishing yet
+    def speak(self) -> None:
+        """Say what is due, in an agent's order."""
         now = time.monotonic()
-        for number, node in enumerate(self.nodes):
-            heapq.heappush(self._events, (min(node.running[0][0], now + _RENEW_S), number))
+        self._gather(now)
+        if now >= self._beat_at:
+            self._nodes.beat(self._info, lease_ms=_AGENT.lease_ms)
+            self._beat_at = now + _QUARTER_S
+            self._count("beats", now)
+        if (self._free and self._ready) or now >= min(self._turn_by, self._report_by):
+            self._turn(now)
+        if now >= self._look_at:
+            self._look(now)
 
-    def run(self, seconds: float) -> float:
-        """Go on for so long; returns the share of that for which workers had something to run."""
-        now = last = began = time.monotonic()
-        idle_s, idle = 0.0, sum(node.idle for node in self.nodes)
-        while now < began + seconds:
-            due, number = heapq.heappop(self._events)
-            now = time.monotonic()
-            if due > now:
-                time.sleep(due - now)
-                now = time.monotonic()
-            self.late_s = max(self.late_s, now - due)
-            node = self.nodes[number]
-            idle_s += idle * (now - last)
-            last, before = now, node.idle
-            self._turn(node)
-            idle += node.idle - before
-            following = min(node.running[0][0] if node.running else now + 0.05, node.said_at + _RENEW_S)
-            if node.reports:
-                following = min(following, now + _DURABLE_S)
-            heapq.heappush(self._events, (following, number))
-        # A mini-batch that nobody has looked at since it ended has left its worker waiting, too.
-        overdue_s = sum(max(0.0, now - end) for node in self.nodes for end, _ in node.running)
-        return 1 - (idle_s + overdue_s + self.unnoticed_s) / (self._workers * (now - began))
+    def finish(self) -> None:
+        """The time is over: count what is being waited for."""
+        over = time.monotonic()
+        overdue = [ends for ends, _ in self._running if ends < over]
+        self.waited_s += sum(self._world.waited(since, over) for since in (*self._free, *overdue))
 
-    def _turn(self, node: Node, *, spread: bool = False) -> None:
-        now = time.monotonic()
-        sending, node.reports = node.reports, Reports()
-        while node.running and node.running[0][0] <= now:
-            ended, delivery = heapq.heappop(node.running)
-            self.unnoticed_s += now - ended
-            node.idle += 1
-            node.reports.decided.append((delivery.mini_batch, delivery.token, self._outcome(node, delivery)))
-        answer = node.queue.turn("join", sending, node.idle)
-        self.turns += 1
-        self.done += len(sending.decided)
-        node.said_at = now
-        if answer.refused:
-            raise RuntimeError(f"{answer.refused} reports were refused")
+    def _gather(self, now: float) -> None:
+        if now >= self._durable_at:
+            self._reports.decided += self._gathered
+            self._gathered = []
+            self._report_by = min(self._report_by, self._durable_at + desk._REPORT_WITHIN_S)
+            self._durable_at = NEVER
+        while self._running and self._running[0][0] <= now:
+            ended, delivery = heapq.heappop(self._running)
+            self._free.append(ended)
+            self._gathered.append((delivery.mini_batch, delivery.token, self._outcome(delivery)))
+            self._durable_at = min(self._durable_at, now + _DURABLE_S)
+
+    def _turn(self, now: float) -> None:
+        sending, self._reports = self._reports, Reports()
+        self._report_by = NEVER
+        answer = self._queue.turn("stay" if self._joined else "join", sending, len(self._free) if self._ready else 0)
+        if answer.refused or answer.lost:
+            raise RuntimeError(f"{self._session}: {answer.refused} reports were refused; lost: {answer.lost}")
+        self._joined, self._ready = True, answer.ready
+        self._turn_by = now + _QUARTER_S
+        self._count("turns", now)
+        self._count("done", now, len(sending.decided))
+        begun = time.monotonic()
         for delivery in answer.deliveries:
-            whole_s = self._run_s * self._draw.uniform(0.9, 1.1)
-            heapq.heappush(node.running, (now + (whole_s * self._draw.random() if spread else whole_s), delivery))
-        node.idle -= len(answer.deliveries)
+            takes_s = self._run_s * self._draw.uniform(0.9, 1.1)
+            if self._unspread:
+                self._unspread -= 1
+                takes_s *= self._draw.random()
+            self.waited_s += self._world.waited(self._free.popleft(), begun)
+            heapq.heappush(self._running, (begun + takes_s, delivery))
 
-    def _outcome(self, node: Node, delivery: Delivery) -> bytes:
+    def _look(self, now: float) -> None:
+        for _, state, ready in self._registry.peek():
+            if state is JobState.PROCESSING:
+                self._ready = ready
+        self._look_at = now + (_AGENT.poll_seconds if self._free else agent._LOOK_ANYWAY_S)
+        self._count("looks", now)
+
+    def _count(self, what: str, now: float, many: int = 1) -> None:
+        self.counts[what] += many * (now >= self._world.begins.value)
+
+    def _outcome(self, delivery: Delivery) -> bytes:
         return encode(
             Outcome(
                 mini_batch=delivery.mini_batch, generation=0, status="done", token=delivery.token, tries=1,
-                node=node.name, process="process000", part=f"{node.name}.process000", offset=0, length=100, crc=1,
-                items=1, rows=1, started=time.time(), elapsed_s=self._run_s, run_s=self._run_s, process_s=self._run_s,
+                node=self._info.node, process="process000", part=f"{self._session}.process000", offset=0, length=100,
+                crc=1, items=1, rows=1, started=time.time(), elapsed_s=self._run_s, run_s=self._run_s,
+                process_s=self._run_s,
             )
         )  # fmt: skip
 
 
+def simulate(names: list[str], world: World, say: Callable[[Any], None]) -> None:
+    """Some of the nodes, in one process; says when all their workers have something, and last what was counted."""
+    draw = random.Random(names[0])
+    nodes = [Node(name, world, draw) for name in names]
+    due = [(node.due, number) for number, node in enumerate(nodes)]
+    heapq.heapify(due)
+    is_filled, latest_s = False, 0.0
+    while (now := time.monotonic()) < world.ends.value:
+        at, number = heapq.heappop(due)
+        if at > now:
+            time.sleep(at - now)
+        elif now >= world.begins.value:
+            latest_s = max(latest_s, now - max(at, world.begins.value))
+        nodes[number].speak()
+        heapq.heappush(due, (nodes[number].due, number))
+        if not is_filled and nodes[number].is_filled and all(node.is_filled for node in nodes):
+            is_filled = True
+            say("filled")
+    for node in nodes:
+        node.finish()
+    counts = {what: sum(node.counts[what] for node in nodes) for what in nodes[0].counts}
+    say({**counts, "waited_s": sum(node.waited_s for node in nodes), "latest_s": latest_s})
+
+
+def measure(stage: Stage, job_id: str, shape: Shape, leader: int) -> dict[str, float]:
+    """All nodes, until it is over.
+
+    Raises:
+        RuntimeError: a process that simulates nodes has ended.
+    """
+    context = multiprocessing.get_context("fork")
+    begins, ends = (context.Value("d", NEVER, lock=False) for _ in range(2))
+    world = World(shape, job_id, stage.connect, begins, ends)
+    names = [f"node{number:04d}" for number in range(shape.nodes)]
+    said, processes = [], []
+    for number in range(min(_PROCESSES, shape.nodes)):
+        hears, says = context.Pipe(duplex=False)
+        process = context.Process(target=simulate, args=(names[number::_PROCESSES], world, says.send), daemon=True)
+        process.start()
+        says.close()
+        said.append(hears)
+        processes.append(process)
+    pids = {"nodes": [process.pid or 0 for process in processes], "redis": [stage.redis_pid], "leader": [leader]}
+    try:
+        for hears in said:
+            if not hears.poll(_FILLED_WITHIN_S):
+                raise RuntimeError(f"not all workers have something within {_FILLED_WITHIN_S:.0f} s")
+            hears.recv()
+        begins.value = time.monotonic() + shape.run_s  # until filling has left no trace
+        time.sleep(shape.run_s)
+        before = {part: sum(map(own_cpu_seconds, of)) for part, of in pids.items()}
+        ends.value = begins.value + shape.seconds
+        time.sleep(max(0.0, ends.value - time.monotonic()))
+        used = {f"{part}_cpu": sum(map(own_cpu_seconds, of)) - before[part] for part, of in pids.items()}
+        found = [hears.recv() for hears in said]
+    except EOFError as error:
+        raise RuntimeError("a process that simulates nodes has ended") from error
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+    per_s = {f"{what}_per_s": sum(each[what] for each in found) for what in ("done", "turns", "looks", "beats")}
+    return {
+        "busy": 1 - sum(each["waited_s"] for each in found) / (shape.nodes * shape.workers * shape.seconds),
+        **{name: total / shape.seconds for name, total in (per_s | used).items()},
+        "latest_s": max(each["latest_s"] for each in found),
+    }
+
+
 def main(size: Size) -> dict[str, object]:
     """Measure; returns what the last line says."""
-    nodes, workers, run_s, seconds, files = {
-        "tiny": (5, 4, 0.5, 1.0, 2_000),
-        "quick": (100, 65, 10.0, 12.0, 200_000),
-        "full": (1000, 65, 10.0, 30.0, 1_000_000),
+    shape = {
+        "tiny": Shape(nodes=5, workers=4, run_s=0.5, seconds=1.0, files=2_000),
+        "quick": Shape(nodes=200, workers=65, run_s=10.0, seconds=12.0, files=200_000),
+        "full": Shape(nodes=1000, workers=65, run_s=10.0, seconds=30.0, files=1_000_000),
     }[size]
     with Stage() as stage:
-        folder, _ = stage.job(inputs=str(data.files(files)), mini_batch_size=1)
-        simulation = Simulation(stage, folder.job_id, nodes, workers, run_s)
+        folder, _ = stage.job(inputs=str(data.files(shape.files)), mini_batch_size=1)
         settings = MasterSettings(redis_url=stage.url, root=stage.home).model_dump_json()
         command = [sys.executable, "-c", f"from parallelrun_master.lead import lead; lead({folder.job_id!r})"]
         with subprocess.Popen(command, env={**os.environ, SETTINGS: settings}) as leader:
             try:
-                simulation.fill()
-                simulation.run(run_s)  # until filling has left no trace
-                parts = {"nodes": os.getpid(), "redis": stage.redis_pid, "leader": leader.pid}
-                before = {part: cpu_seconds([pid]) for part, pid in parts.items()}
-                simulation.turns = simulation.done = 0
-                simulation.unnoticed_s = 0.0
-                busy = simulation.run(seconds)
-                used = {f"{part}_cpu": (cpu_seconds([pid]) - before[part]) / seconds for part, pid in parts.items()}
+                found = measure(stage, folder.job_id, shape, leader.pid)
                 if leader.poll() is not None:
                     raise RuntimeError("the leader has ended")
             finally:
                 leader.kill()
-    figures = {f"{part}": f"{share:.2f}" for part, share in used.items()}
-    print(f"{nodes:,} nodes, {nodes * workers:,} workers: {busy:.2%} busy; cores used: {figures}")
+    workers = shape.nodes * shape.workers
+    print(f"{shape.nodes:,} nodes, {workers:,} workers: {found['busy']:.2%} busy")
     return {
-        "workers": nodes * workers,
-        "run_s": run_s,
-        "busy": f"{busy:.4f}",
-        "done_per_s": round(simulation.done / seconds),
-        "turns_per_s": round(simulation.turns / seconds),
-        "latest_s": f"{simulation.late_s:.2f}",
-        **figures,
+        "nodes": shape.nodes,
+        "workers": workers,
+        "run_s": shape.run_s,
+        **{name: f"{value:.0f}" if name.endswith("_per_s") else f"{value:.4f}" for name, value in found.items()},
     }

@@ -106,6 +106,29 @@ def test_active_jobs_come_oldest_first_with_what_is_ready(desk: Desk) -> None:
     ]  # fmt: skip
 
 
+def test_a_look_sees_what_has_changed_since_the_last_one(desk: Desk) -> None:
+    assert desk.registry.peek() == [(desk.job_id, JobState.PROCESSING, 0)]
+    desk.publish(2)
+    assert desk.registry.peek() == [(desk.job_id, JobState.PROCESSING, 2)]
+    other = new_job_id()
+    desk.registry.add_job(other, submitted=5.0)
+    assert desk.registry.peek() == [(desk.job_id, JobState.PROCESSING, 2), (other, JobState.QUEUED, 0)]
+    desk.registry.retire(desk.job_id)
+    assert desk.registry.peek() == [(other, JobState.QUEUED, 0)]
+    desk.redis.script_flush()
+    desk.redis.flushall()
+    assert desk.registry.peek() == []
+
+
+def test_a_look_is_one_call_while_the_jobs_stay_the_same(desk: Desk) -> None:
+    desk.registry.peek()
+    desk.redis.config_resetstat()
+    for _ in range(5):
+        desk.registry.peek()
+    calls = desk.redis.info("commandstats")
+    assert calls["cmdstat_evalsha"]["calls"] == 5
+
+
 def test_without_jobs_there_is_nothing_to_peek_at(desk: Desk) -> None:
     desk.redis.flushall()
     assert desk.registry.peek() == []

@@ -1,0 +1,11 @@
+-- What a node looks at that looks for work: the active jobs, oldest first, and how far those are that it knows of.
+--
+-- KEYS  1 jobs:active, then job and ready of each job that the node believes to be active
+-- Answer {active jobs, [state, how many are ready]...}
+
+local answer = {redis.call('ZRANGE', KEYS[1], 0, -1)}
+for i = 2, #KEYS, 2 do
+  answer[#answer + 1] = redis.call('HGET', KEYS[i], 'state')
+  answer[#answer + 1] = redis.call('LLEN', KEYS[i + 1])
+end
+return answer
