@@ -21,6 +21,9 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 .PHONY: $(READY)
 endif
 
+# Other systems, which the benchmarks measure beside ours.
+RIVALS_VENV := .venv-rivals
+
 LOCK_VENV := .venv-lock
 UV_COMPILE = UV_SYSTEM_CERTS=1 $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-header --no-config
@@ -102,6 +105,20 @@ bench: setup ## Measure on this machine (B=noop for one benchmark)
 bench-full: setup ## Measure everything, at full size
 	@$(BIN)/python -m benchmarks --full $(B)
 
+.PHONY: bench-rivals
+bench-rivals: setup $(RIVALS_VENV)/ready ## Measure beside Ray, Celery and joblib, at full size
+	@$(BIN)/python -m benchmarks --full $(or $(B),noop hashing)
+
+$(RIVALS_VENV)/ready: benchmarks/rivals/requirements.txt
+	@echo "Setting up $(RIVALS_VENV) (about a minute the first time)"
+	@rm -f $@
+	@mkdir -p $(RIVALS_VENV)
+	@{ $(PYTHON) -m venv $(RIVALS_VENV) && \
+		$(RIVALS_VENV)/bin/python -m pip install --disable-pip-version-check --require-hashes -r benchmarks/rivals/requirements.txt ; \
+	} >$(RIVALS_VENV)/setup.log 2>&1 || \
+		{ tail -n 30 $(RIVALS_VENV)/setup.log; echo "make: failed; the whole log is in $(RIVALS_VENV)/setup.log"; exit 1; } >&2
+	@touch $@
+
 .PHONY: chaos
 chaos: setup ## Kill, pause and cut things at random (SEEDS=30)
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS)
@@ -124,9 +141,10 @@ lock: ## Choose the newest versions that fit together, and write requirements/
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra tables pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
+	@$(UV_COMPILE) --upgrade benchmarks/rivals/requirements.in --output-file benchmarks/rivals/requirements.txt >/dev/null
 
 .PHONY: clean
 clean: ## Remove the environment, caches and build products
-	@rm -rf $(VENV) $(LOCK_VENV) build dist htmlcov .coverage .coverage.* \
+	@rm -rf $(VENV) $(LOCK_VENV) $(RIVALS_VENV) build dist htmlcov .coverage .coverage.* \
 		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,7 +2,8 @@
 
 The clock runs from the first run() to the last commit. CPU efficiency is the CPU of a single loop over all CPU that a
 system used for the same files, in the same round: ours from the submission to the finished output, Redis included; for
-the others, `multiprocessing.Pool` and, by the harness in `peers.py`, joblib (loky) and Ray actors, the work alone.
+the others, `multiprocessing.Pool` and, at full size, joblib (loky) and Ray actors when `rivals/` can run them here, the
+work alone.
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 
-from benchmarks import Size, data, peers
+from benchmarks import Size, data
 from benchmarks.jobs import Jobs
 from benchmarks.measure import Comparison, Figures, Spread, cpu_seconds
+from benchmarks.rivals import compare as rivals
+from benchmarks.rivals.work import EACH, WORKERS, hash_files, mini_batches_of
 from parallelrun_core.decisions import read_decisions
 
 _BYTES = 65_536
-_EACH = 10
-_WORKERS = 2
 _SCRIPT = """\
 from hashlib import sha256
 
@@ -35,19 +35,8 @@ def hash_file(path):
 def run(mini_batch):
     return [hash_file(path) for path in mini_batch]
 """
-_OTHERS = {"joblib": ("joblib", "joblib_loky", "batch=1"), "Ray actors": ("ray", "ray_core", "mode=pipe")}
-
-
-def hash_files(paths: list[str]) -> list[str]:
-    """The same as in the entry script, for the loop and the pool."""
-    rows = []
-    for path in paths:
-        content = Path(path).read_bytes()
-        digest = ""
-        for _ in range(20):
-            digest = sha256(content).hexdigest()
-        rows.append(f"{path} {digest}")
-    return rows
+_RIVALS = {"joblib": "joblib_loky", "Ray actors": "ray_actors"}
+"""Modules in `rivals/`."""
 
 
 def run_loop(work: list[list[str]]) -> Figures:
@@ -60,7 +49,7 @@ def run_loop(work: list[list[str]]) -> Figures:
 
 def run_pool(work: list[list[str]]) -> Figures:
     """One round of multiprocessing.Pool."""
-    with multiprocessing.get_context("fork").Pool(_WORKERS) as pool:
+    with multiprocessing.get_context("fork").Pool(WORKERS) as pool:
         pool.map(len, [[]] * 4)
         cpu, began = cpu_seconds([os.getpid()]), time.perf_counter()
         rows = sum(len(rows) for rows in pool.imap_unordered(hash_files, work, chunksize=1))
@@ -73,36 +62,29 @@ def run_pool(work: list[list[str]]) -> Figures:
 
 def run_ours(jobs: Jobs, folder: Path, files: int) -> Figures:
     """One job."""
-    done = jobs.run(folder, rows=files, mini_batch_size=_EACH)
+    done = jobs.run(folder, rows=files, mini_batch_size=EACH)
     first = min(outcome.started for outcome in read_decisions(done.folder.path))
     last = max(log.stat().st_mtime for log in done.folder.path.glob("decisions.*"))  # the last commit, made durable
     parts = {f"{name}_cpu_s": seconds for name, seconds in done.cpu_by.items()}
     return {"wall_s": last - first, "cpu_s": done.cpu_s, "job_s": done.wall_s, **parts}
 
 
-def run_other(name: str, folder: Path, files: int) -> Figures:
-    """One round of a system that the harness measures."""
-    environment, module, option = _OTHERS[name]
-    found = peers.measure(environment, module, "w3", option, "--folder", str(folder))
-    if found["rows_ok"] != files:
-        raise RuntimeError(f"{name}: {found}")
-    return {"wall_s": found["wall_s"], "cpu_s": found["cpu_s"]}
-
-
 def main(size: Size) -> dict[str, object]:
     """Measure; returns what the last line says."""
     rounds, files = {"tiny": (1, 100), "quick": (3, 4_000), "full": (7, 40_000)}[size]
     folder = data.files(files, _BYTES)
-    paths = sorted(map(str, folder.iterdir()))
-    work = [paths[first : first + _EACH] for first in range(0, files, _EACH)]
-    with Jobs(_SCRIPT, processes=_WORKERS) as jobs:
+    work = mini_batches_of(folder, files)
+    with Jobs(_SCRIPT, processes=WORKERS) as jobs:
         systems: dict[str, Callable[[], Figures]] = {
             "single loop": lambda: run_loop(work),
             "ParallelRun": lambda: run_ours(jobs, folder, files),
             "multiprocessing.Pool": lambda: run_pool(work),
         }
-        if size == "full" and peers.available():
-            systems |= {name: lambda name=name: run_other(name, folder, files) for name in _OTHERS}  # type: ignore[misc]
+        if size == "full" and rivals.available():
+            systems |= {
+                name: lambda module=module: rivals.measure(module, "hashing", folder, files)  # type: ignore[misc]
+                for name, module in _RIVALS.items()
+            }
         run_loop(work)  # warms the page cache for everybody
         found = Comparison(systems).run(rounds)
     print(found.table())

@@ -3,7 +3,7 @@
 Ours: the embedded cluster with AOF everysec; the clock runs from the submission over HTTP to the finished output file,
 listing, syncing and concatenation included. Beside it, in turn: `multiprocessing.Pool.imap_unordered(chunksize=1)` with
 two processes, which keeps nothing and syncs nothing, its results written to one file; at full size also Ray Data
-(`map_batches`, two actors) and Celery (Redis as broker, `acks_late`, two processes), by the harness in `peers.py`.
+(`map_batches`, two actors) and Celery (Redis as broker, `acks_late`, two processes), when `rivals/` can run them here.
 """
 
 from __future__ import annotations
@@ -14,33 +14,27 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import Size, data, peers
+from benchmarks import Size, data
 from benchmarks.jobs import Jobs, check
 from benchmarks.measure import Comparison, Figures, cpu_seconds
+from benchmarks.rivals import compare as rivals
+from benchmarks.rivals.work import EACH, WORKERS, echo, lines, mini_batches_of
 
-PATHS = 10
-WORKERS = 2
+PATHS = EACH
 SCRIPT = "def run(mini_batch):\n    return mini_batch\n"
-_OTHERS = {"Ray Data": ("ray", "ray_data", 20_000), "Celery": ("celery", "celery_redis", 5_000)}
-"""Environment and module in the harness, and how many mini-batches each gets."""
+_RIVALS = {"Ray Data": ("ray_data", 20_000), "Celery": ("celery_redis", 5_000)}
+"""Module in `rivals/`, and how many mini-batches each gets."""
 _KEYS = {"ParallelRun": "", "multiprocessing.Pool": "pool_", "Ray Data": "ray_data_", "Celery": "celery_"}
-
-
-def echo(paths: list[str]) -> list[str]:
-    """What the workers of the pool run."""
-    return paths
 
 
 def run_pool(folder: Path, mini_batches: int, output: Path) -> Figures:
     """One round of multiprocessing.Pool."""
-    paths = [f"{folder}/img_{number:07d}.jpg" for number in range(mini_batches * PATHS)]
-    work = [paths[first : first + PATHS] for first in range(0, len(paths), PATHS)]
+    work = mini_batches_of(folder, mini_batches * PATHS)
     with multiprocessing.get_context("fork").Pool(WORKERS) as pool:
         list(pool.imap_unordered(echo, work[:100]))
         cpu, began = cpu_seconds([os.getpid()]), time.perf_counter()
         with output.open("w") as file:
-            for rows in pool.imap_unordered(echo, work, chunksize=1):
-                file.write("\n".join(rows) + "\n")
+            file.writelines(lines(pool.imap_unordered(echo, work, chunksize=1)))
         wall = time.perf_counter() - began
         used = cpu_seconds([os.getpid()]) - cpu
     check(output, mini_batches * PATHS)
@@ -54,14 +48,14 @@ def run_ours(jobs: Jobs, folder: Path, mini_batches: int, look_ahead: bool) -> F
     return {"per_s": mini_batches / done.wall_s, "cpu_us": done.cpu_s / mini_batches * 1e6, **parts}
 
 
-def run_other(name: str) -> Figures:
-    """One round of a system that the harness measures."""
-    environment, module, mini_batches = _OTHERS[name]
-    found = peers.measure(environment, module, "w1", "--n", str(mini_batches))
-    return {"per_s": found["per_s"], "cpu_us": found["cpu_us_per_batch"]}
+def run_rival(name: str, folder: Path) -> Figures:
+    """One round of another system."""
+    module, mini_batches = _RIVALS[name]
+    found = rivals.measure(module, "noop", folder, mini_batches * PATHS)
+    return {"per_s": mini_batches / found["wall_s"], "cpu_us": found["cpu_s"] / mini_batches * 1e6}
 
 
-def compare(mini_batches: int, rounds: int, *, look_ahead: bool, others: bool) -> dict[str, object]:
+def compare(mini_batches: int, rounds: int, *, look_ahead: bool, beside_rivals: bool) -> dict[str, object]:
     """Measure; returns what the last line says."""
     folder = data.files(mini_batches * PATHS)
     with Jobs(SCRIPT, processes=WORKERS) as jobs:
@@ -69,8 +63,8 @@ def compare(mini_batches: int, rounds: int, *, look_ahead: bool, others: bool) -
             "ParallelRun": lambda: run_ours(jobs, folder, mini_batches, look_ahead),
             "multiprocessing.Pool": lambda: run_pool(folder, mini_batches, jobs.home / "pool.txt"),
         }
-        if others and peers.available():
-            systems |= {name: lambda name=name: run_other(name) for name in _OTHERS}  # type: ignore[misc]
+        if beside_rivals and rivals.available():
+            systems |= {name: lambda name=name: run_rival(name, folder) for name in _RIVALS}  # type: ignore[misc]
         systems["ParallelRun"]()  # warms the page cache for everybody
         found = Comparison(systems).run(rounds)
     print(found.table())
@@ -89,4 +83,4 @@ def compare(mini_batches: int, rounds: int, *, look_ahead: bool, others: bool) -
 def main(size: Size) -> dict[str, object]:
     """With look-ahead, as by default."""
     mini_batches, rounds = {"tiny": (500, 1), "quick": (20_000, 3), "full": (100_000, 7)}[size]
-    return compare(mini_batches, rounds, look_ahead=True, others=size == "full")
+    return compare(mini_batches, rounds, look_ahead=True, beside_rivals=size == "full")

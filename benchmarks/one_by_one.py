@@ -9,4 +9,4 @@ from benchmarks.noop import compare
 def main(size: Size) -> dict[str, object]:
     """Measure; returns what the last line says."""
     mini_batches, rounds = {"tiny": (300, 1), "quick": (10_000, 3), "full": (100_000, 7)}[size]
-    return compare(mini_batches, rounds, look_ahead=False, others=False)
+    return compare(mini_batches, rounds, look_ahead=False, beside_rivals=False)

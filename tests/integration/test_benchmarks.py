@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.__main__ import BENCHMARKS
+from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.rivals import compare
 
 pytestmark = pytest.mark.integration
 
@@ -27,6 +29,34 @@ def test_a_benchmark_runs_clean_and_its_last_line_says_what_it_found(name: str) 
     told, *figures = done.stdout.splitlines()[-1].split(" ")
     assert told == name
     assert all(figure.partition("=")[2] for figure in figures), figures
+
+
+def test_one_that_fails_is_told_and_the_others_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fails = SimpleNamespace(main=lambda size: 1 / 0)
+    works = SimpleNamespace(main=lambda size: {"seconds": 1})
+    monkeypatch.setattr("benchmarks.__main__.import_module", lambda name: fails if name.endswith("noop") else works)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--size", "tiny", "noop", "folder"])
+    assert main() == 1
+    said = capsys.readouterr().out.splitlines()
+    assert "noop failed=1" in said
+    assert said[-1] == "folder seconds=1"
+
+
+def test_a_rival_does_the_same_work_and_is_checked(tmp_path: Path) -> None:
+    found = compare.measure("joblib_loky", "noop", tmp_path, 100, python=Path(sys.executable))
+    assert found["wall_s"] > 0
+    with pytest.raises(RuntimeError, match="No such file"):
+        compare.measure("joblib_loky", "hashing", tmp_path, 100, python=Path(sys.executable))
+
+
+def test_rivals_that_are_not_installed_are_left_out_and_how_to_get_them_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compare, "ENVIRONMENT", tmp_path)
+    assert not compare.available()
+    assert "make bench-rivals" in capsys.readouterr().out
 
 
 def test_a_benchmark_that_is_not_there_is_told_with_those_that_are() -> None:
