@@ -89,6 +89,7 @@ class Crew:
             process = WorkerProcess(plan)
         except OSError as error:
             log.error("worker_not_started", process=plan.process, job_id=plan.job_id, error=str(error))
+            self._plans.clean(plan.process)
             if is_disk_trouble(error):
                 self._disk_failed(str(error))
             else:
