@@ -80,6 +80,12 @@ def test_time_without_end_for_shutdown_is_found(monkeypatch: pytest.MonkeyPatch)
         machine.test_a_job_that_succeeded_lets_its_workers_shut_down_and_asks_who_hangs()
 
 
+def test_time_without_end_for_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Staff, "check_time", nothing)
+    with damage():
+        machine.test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through()
+
+
 def test_a_charge_for_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def charge(node: JobMachine, worker: Worker, mini_batch: int, now: float) -> None:
         node.answered(worker, mini_batch, Answer(failure=FAILURE), now)

@@ -140,6 +140,8 @@ class Processing:
                 self._nodes.prepares(entry.preparing, now)
             for phase in entry.phases:
                 self._nodes.has_prepared(phase.node)
+                if phase.name == "INIT":
+                    self._course.got_through_init()
             if entry.init_failure is not None:
                 self._nodes.has_prepared(entry.init_failure.node)
                 self._term.log.warning("init_failed", node=entry.init_failure.node, process=entry.init_failure.process)

@@ -193,7 +193,7 @@ def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
     assert node.desk.reports.returns == [(1, "s/1"), (2, "s/2")]
 
 
-def test_who_hangs_in_init_is_asked_where_unless_others_got_through() -> None:
+def test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through() -> None:
     node = machine()
     hanging, other = Worker("p0", "s.p0", 100.0), Worker("p1", "s.p1", 110.0)
     node.worker_started(hanging)
@@ -205,10 +205,12 @@ def test_who_hangs_in_init_is_asked_where_unless_others_got_through() -> None:
     node.exited(hanging, Exit(-9), 146.0)
     assert [command.failure.category for command in take(node, TellInitFailure)] == ["INIT_TIMEOUT"]
     node.worker_ready(other)
-    late = Worker("p2", "s.p2", 100.0)
+    late = Worker("p2", "s.p2", 150.0)
     node.worker_started(late)
-    node.staff.check_time(500.0)
-    assert not node.commands
+    node.staff.check_time(150.0 + 3 * RUN_S + 30.1)
+    assert [command.worker for command in take(node, TellStacks)] == [late]
+    node.ready = 2
+    assert node.wanted_workers(200.0) == 1, "who is about to end takes none of what waits, who is idle takes one"
 
 
 def test_rows_that_the_disk_did_not_take_cost_nobody_a_try() -> None:

@@ -256,6 +256,13 @@ def test_a_worker_that_hangs_in_init_fails_no_job_of_which_an_earlier_leader_saw
     assert (found.end() is None) is has_run
 
 
+def test_a_worker_that_hangs_in_init_fails_no_job_that_another_one_has_begun_to_work_for() -> None:
+    found = course(Progress())
+    found.got_through_init()
+    found.init_failed(InitFailure("n", "process001", Failure("INIT_TIMEOUT", "too long")), 2, 1.0)
+    assert found.end() is None
+
+
 def test_the_first_reason_to_fail_stays() -> None:
     found = course(Progress())
     assert found.end() is None

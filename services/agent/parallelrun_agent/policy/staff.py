@@ -64,7 +64,8 @@ class Staff:
         hopeless = self._init_failed >= _INIT_FAILURES_PER_WORKER * self._limit
         if hopeless and not any(worker.ready for worker in self.workers):
             return 0
-        free = sum(not worker.line for worker in self.workers)  # starting or idle: they will take some of it
+        # Starting or idle: they will take some of it.
+        free = sum(not worker.line and not worker.ending for worker in self.workers)
         return min(self._limit - len(self.workers), ready - free)
 
     def got_ready(self, worker: Worker) -> None:
@@ -126,12 +127,12 @@ class Staff:
                 self._end_in_time(worker, now)
             elif worker.ready and not worker.kill_reason:
                 self._check_head(worker, now)
-            elif now - worker.started > self._init_s and not worker.ending and not any(w.ready for w in self.workers):
+            elif now - worker.started > self._init_s and not worker.ending:
                 self._let_tell(worker, "init_timeout", self.too_long_in_init, now)
 
     @property
     def too_long_in_init(self) -> str:
-        """What to say of a worker that hangs in init(), as all of them do."""
+        """What to say of a worker that hangs in init()."""
         return f"init() took longer than 3 x run_invocation_timeout + 30 s ({self._init_s:g} s)."
 
     def _end_in_time(self, worker: Worker, now: float) -> None:

@@ -69,6 +69,10 @@ class Course:
         if any(outcome.failed_items for outcome in accepted):
             self.fail(over_threshold(self._spec, self._progress, self._errors))
 
+    def got_through_init(self) -> None:
+        """Some worker is through init(): not all of them hang there, or fail."""
+        self._inits.ran()
+
     def init_failed(self, failure: InitFailure, slots: int, now: float) -> None:
         """A worker of a cluster with so many slots didn't get through init()."""
         self.fail(self._inits.failed(failure, slots, now))

@@ -35,7 +35,7 @@ class InitWatch:
         self._has_run = has_run
 
     def ran(self) -> None:
-        """A mini-batch was run: some worker got through."""
+        """Some worker got through, or has even run a mini-batch."""
         self._raised = self._died = 0
         self._has_run = True
 
