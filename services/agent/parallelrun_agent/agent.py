@@ -44,6 +44,7 @@ _LOOK_ANYWAY_S = 0.25
 """How often a node looks for work that has no room for any: the job that it works for may have ended."""
 _DROWSY_AFTER_S = 5.0
 _DROWSY_LOOK_S = 0.2
+_JOIN_AGAIN_S = 1.0
 
 
 class Agent:
@@ -59,6 +60,8 @@ class Agent:
         self._watch = Watch(self._add, self._remove, gpus=GpuPool(find_gpus(settings.gpus)))
         self._jobs: dict[str, NodeJob] = {}
         self._left_alone = LeftAlone(settings.root)
+        self._join_at: dict[str, float] = {}
+        """When to try again to join jobs of which something could not be read or made."""
         self._id = new_session(settings.node)
         self._started = time.time()
         self._draining = False
@@ -246,7 +249,7 @@ class Agent:
                     job.machine.ready = max(job.machine.ready, ready) if ready else 0
                 elif job.machine.state is JobState.PROCESSING:
                     job.machine.look_again()
-            elif state is JobState.PROCESSING and ready:
+            elif state is JobState.PROCESSING and ready and now >= self._join_at.get(job_id, 0.0):
                 job = self._join(job_id, now)
             if job is None or not ready:
                 continue
@@ -264,7 +267,10 @@ class Agent:
             job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._watch)
         except UNREADABLE as error:
             self._left_alone.tell(job_id, error)
+            if isinstance(error, OSError):  # it may pass, but not at once, and each try may cost something
+                self._join_at[job_id] = now + _JOIN_AGAIN_S
             return None
+        self._join_at.pop(job_id, None)
         self._jobs[job_id] = job
         job.turn(now)
         return job

@@ -51,7 +51,12 @@ log = logger()
 
 
 class NodeJob:
-    """Everything a node does for one job. Used by the agent's one thread only."""
+    """Everything a node does for one job. Used by the agent's one thread only.
+
+    Raises:
+        NotFound, NewerSchema, CorruptLog: the job folder is not there, or can't be read by this release.
+        OSError: it can't be read for now, or the node can't do what the job needs.
+    """
 
     def __init__(self, redis: Redis, folder: JobFolder, settings: AgentSettings, watch: Watch) -> None:
         self.folder = folder
@@ -64,6 +69,7 @@ class NodeJob:
         self._watch = watch
         self._init_failures: list[InitFailure] = []  # of which the leader has not been told
         self._phases: list[Phase] = []  # the same
+        self._generation = folder.generation()
         self._python = JobPython(
             spec.environment,
             cache=settings.cache_folder,
@@ -76,7 +82,6 @@ class NodeJob:
         self._errors = ErrorFiles(
             folder.logs, settings.node, Mask({"environment_variables": spec.environment_variables})
         )
-        self._generation = folder.generation()
         self.machine = JobMachine(
             spec,
             Recorder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
@@ -91,7 +96,12 @@ class NodeJob:
         self._monitor = ResourceMonitor(
             folder.logs / "sys" / "perf" / settings.node, spec.resource_monitor_interval, self._crew.pids
         )
-        self._open_session()
+        try:
+            self._open_session()
+        except OSError:
+            self._monitor.stop()
+            self._python.close()
+            raise
 
     @property
     def workers(self) -> list[Worker]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +13,12 @@ from redis import Redis
 
 from parallelrun_agent import agent
 from parallelrun_agent.agent import Agent
+from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core import unreadable
+from parallelrun_core.jobfolder import JobFolder, JobRecord
 from parallelrun_core.states import JobState
+from tests.unit.core.making import open_descriptors
 
 
 def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
@@ -50,3 +55,45 @@ def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
     assert told[4:] == [("job_folder_missing", "job_a")]
     for fd in (node._wake, node._wake_end):
         os.close(fd)
+
+
+def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_later(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(agent, "connect", lambda *_, **__: Redis())
+    node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", cache_dir=tmp_path / "cache", gpus=0))
+    monkeypatch.setattr(node._registry, "peek", lambda: [("job_a", JobState.PROCESSING, 1)])
+    told: list[str] = []
+    log = SimpleNamespace(error=lambda what, **more: told.append(more["reason"]))
+    monkeypatch.setattr(unreadable, "logger", lambda: log)
+    folder = JobFolder(tmp_path, "job_a")
+    spec = {"entry_script": "e.py", "inputs": "/in", "environment": {"pip": ["six"]}}
+    folder.create(JobRecord(job_id="job_a", submitted=1.0, code="c", spec=spec))
+    gc.collect()  # agents of other tests
+    before = open_descriptors()
+    tries = 0
+    make = JobFolder.record
+
+    def count(of: JobFolder) -> JobRecord:
+        nonlocal tries
+        tries += 1
+        return make(of)
+
+    monkeypatch.setattr(JobFolder, "record", count)
+    (folder.logs / "sys").mkdir(parents=True, exist_ok=True)
+    (folder.logs / "sys" / "node").write_text("no folder: what is told of the environment can't be kept")
+    for now in (1.0, 1.5, 2.0, 3.0, 4.0):
+        node._look_for_work(now)
+    (folder.logs / "sys" / "node").unlink()
+    monkeypatch.setattr("os.pipe", raise_too_many_files)
+    monkeypatch.setattr(JobPython, "_build", lambda *_: None)
+    node._look_for_work(5.0)
+    assert open_descriptors() == before
+    assert tries == 5, "not at once again"
+    assert len(told) == 1
+    for fd in (node._wake, node._wake_end):
+        os.close(fd)
+
+
+def raise_too_many_files(*_: object) -> int:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))

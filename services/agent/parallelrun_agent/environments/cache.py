@@ -26,7 +26,8 @@ class InUse:
     def __init__(self, folder: Path) -> None:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._fd = _locked(folder, fcntl.LOCK_SH)  # held alone only for a moment
-        os.utime(self._fd)
+        with suppress(OSError):
+            os.utime(self._fd)
 
     def close(self) -> None:
         """It is not needed any more. Twice does no harm."""

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,6 +73,9 @@ class JobPython:
         kept: how many environments may be left there when one more was made.
         log_file: where its making is told.
         changed: called when it is ready, or can't be made.
+
+    Raises:
+        OSError: the node has no room for it, or can't begin to make it.
     """
 
     def __init__(
@@ -99,9 +102,12 @@ class JobPython:
             recipe = Recipe.of(environment)
             self._folder = recipe.folder(cache)
             self.executable = str(self._folder / "bin" / "python")
-            self._use = InUse(self._folder)
-            if not (self._folder / READY).exists():
-                self._build(recipe)
+            with ExitStack() as undo:
+                self._use = InUse(self._folder)
+                undo.callback(self._use.close)
+                if not (self._folder / READY).exists():
+                    self._build(recipe)
+                undo.pop_all()
 
     @property
     def is_ready(self) -> bool:
