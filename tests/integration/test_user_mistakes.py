@@ -388,3 +388,28 @@ def test_a_worker_that_is_killed_for_its_memory_is_told_as_such_and_its_agent_li
         assert 50 < int(peak.group(1)) <= 200
         assert result.progress.done == 3
         assert cluster.processes["node000"].poll() is None
+
+
+def test_a_script_that_removes_its_working_folder_harms_nobody() -> None:
+    """Lists of files that are too long for a packet wait for the worker in a file: not in a folder of the script's."""
+    script = textwrap.dedent("""
+        import os, shutil, time
+        HERE = os.getcwd()
+        def run(mini_batch):
+            shutil.rmtree(HERE, ignore_errors=True)
+            if mini_batch[0].endswith("-0001200"):
+                time.sleep(1)  # what waits behind it is taken back
+            return [os.path.basename(path)[-7:] for path in mini_batch]
+    """)
+    with Cluster(slots=1) as cluster:
+        folder = cluster.home / "long"
+        folder.mkdir()
+        for number in range(4000):
+            (folder / f"{'x' * 200}-{number:07d}").touch()
+        job = cluster.submit(script, inputs=folder, mini_batch_size=400)
+        result = cluster.result(job)
+        assert result.state is JobState.COMPLETED, result.failure
+        assert cluster.output(result) == [f"{number:07d}" for number in range(4000)]
+        assert {outcome.tries for outcome in decisions_of(cluster, job).values()} == {1}
+        assert cluster.processes["node000"].poll() is None
+        assert not cluster.logged("node000", "disk_full")

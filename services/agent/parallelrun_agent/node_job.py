@@ -221,7 +221,11 @@ class NodeJob:
 
     def _undelivered(self, worker: Worker, entry: InHand, error: OSError) -> None:
         self.machine.undelivered(worker, entry, time.monotonic())
-        self._disk_failed(str(error))
+        if is_disk_trouble(error):
+            self._disk_failed(str(error))
+        else:
+            log.error("worker_out_of_reach", job_id=self.job_id, process=worker.process, error=str(error))
+            self.machine.out_of_reach(worker)
 
     def _commit(self, outcome: Outcome, part_fd: int) -> None:
         self._errors.add_try(outcome)

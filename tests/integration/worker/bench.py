@@ -50,7 +50,7 @@ class Bench:
         self.stdout, self.stderr = self.logs / "stdout.txt", self.logs / "stderr.txt"
         self.child_stdout, self.child_stderr = self.logs / "child_stdout.txt", self.logs / "child_stderr.txt"
         self.part = folder / "part" if rows else None
-        self.working_folder = folder / "work"
+        self.working_folder = folder / "work" / "process000"
         secrets = {name: value for name, value in os.environ.items() if not name.startswith(("PARALLELRUN_", "REDIS_"))}
         self.worker = WorkerProcess(
             WorkerPlan(
@@ -128,6 +128,10 @@ class Bench:
                 error = json.loads(payload[frames.RESULT.size :]) if kind == frames.FAILED else {}
                 found.append(Answer(mini_batch, rows, count, error))
         return found
+
+    def waiting_files(self) -> list[Path]:
+        """Files of mini-batches that are too long for a packet."""
+        return list(self.working_folder.parent.rglob("*mini-batch*"))
 
     def kinds(self) -> list[int]:
         return [kind for kind, _ in self.heard]

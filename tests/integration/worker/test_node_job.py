@@ -282,3 +282,20 @@ def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], t
     cluster.job.machine.look_again()
     cluster.until(lambda: cluster.job.machine.left, "it leaves")
     assert mark.read_text() == "x" * workers
+
+
+def test_a_worker_that_can_be_handed_nothing_any_more_is_replaced_at_nobodys_cost(node: Callable[..., Node]) -> None:
+    """Its script has put a file where a long list of files would wait for it."""
+    cluster = node("""
+        import os
+        def run(items):
+            if items[0].endswith("first"):
+                open("../.process000", "w").close()
+            return [os.path.basename(os.getcwd())]
+    """)
+    cluster.publish("first")
+    assert cluster.decided(1)[0].process == "process000"
+    cluster.publish("x" * 65_000)
+    outcome = cluster.decided(2)[1]
+    assert (outcome.status, outcome.tries, outcome.process) == ("done", 1, "process001")
+    assert not cluster.job.machine.disk_is_full

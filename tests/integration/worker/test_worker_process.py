@@ -362,7 +362,7 @@ def test_a_megabyte_of_paths_goes_through_a_file_which_is_removed(start: Start, 
     assert len("\0".join(items)) == size
     answer = bench.run(*items)
     assert answer.rows.decode().split() == [str(len(items)), str(size - len(items) + 1)]
-    assert [path.name for path in bench.working_folder.iterdir() if path.name.startswith(".mini")] == []
+    assert bench.waiting_files() == []
 
 
 def test_a_large_mini_batch_that_is_taken_back_leaves_no_file(start: Start) -> None:
@@ -371,7 +371,35 @@ def test_a_large_mini_batch_that_is_taken_back_leaves_no_file(start: Start) -> N
     bench.until((bench.working_folder / "running").exists, "the first one runs")
     bench.worker.deliver(1, b"x" * (1 << 20))
     assert bench.worker.take_back() == [1]
-    assert not (bench.working_folder / ".mini-batch-1").exists()
+    assert bench.waiting_files() == []
+
+
+def test_a_large_mini_batch_is_none_of_the_business_of_a_script_that_tidies_up_its_folder(
+    start: Start, tmp_path: Path
+) -> None:
+    bench = start(
+        """
+        import os, shutil, time
+        HERE = os.getcwd()
+        def run(items):
+            shutil.rmtree(HERE, ignore_errors=True)
+            while items[0] == "wait" and not os.path.exists(os.environ["GO"]):
+                time.sleep(0.01)
+            return [len(items[0])]
+    """,
+        GO=str(tmp_path / "go"),
+    ).ready()
+    bench.worker.deliver(0, b"wait")
+    bench.until(lambda: not bench.working_folder.exists(), "it has tidied up")
+    for number in (1, 2):
+        bench.worker.deliver(number, b"x" * 100_000)
+    assert bench.worker.take_back() == [1, 2]
+    bench.worker.deliver(3, b"x" * 100_000)
+    (tmp_path / "go").touch()
+    assert [answer.rows for answer in bench.wait_for_answers(2)] == [b"4\n", b"100000\n"]
+    bench.worker.deliver(4, b"x" * 100_000)
+    bench.close()
+    assert bench.waiting_files() == []
 
 
 def test_a_large_result_is_whole(start: Start) -> None:

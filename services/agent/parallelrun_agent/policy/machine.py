@@ -231,8 +231,12 @@ class JobMachine:
         self._end_if_drained(worker, now)
 
     def undelivered(self, worker: Worker, entry: InHand, now: float) -> None:
-        """The disk kept this from being handed over. `disk_failed` follows."""
+        """Something kept this from being handed over: `disk_failed` or `out_of_reach` follows."""
         self.desk.give_back(worker.line.take_back([entry.delivery.mini_batch]), now)
+
+    def out_of_reach(self, worker: Worker) -> None:
+        """What it has made of its folders keeps it from being handed anything: another one shall do its work."""
+        self.staff.kill(worker, "distrusted")
 
     def unreadable(self, worker: Worker, entry: InHand, failure: Failure) -> None:
         """Its message can't be read, and won't be by anybody."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -86,7 +87,8 @@ class WorkerProcess:
         self.peak_bytes = 0
         """The most memory that it had, known after its end."""
         self._asked_to_end = 0.0
-        self._folder = plan.working_folder
+        # Beside the script's own folder, which the script may empty or remove.
+        self._waiting_files = plan.working_folder.with_name(f".{plan.process}")
         self._outbox: deque[bytes] = deque()
         self._heard = b""
         self._script_logs = plan.script_logs
@@ -107,9 +109,14 @@ class WorkerProcess:
         self.pidfd = os.pidfd_open(self.pid)
 
     def deliver(self, mini_batch: int, payload: bytes, kind: int = frames.PATHS) -> None:
-        """Hand over a mini-batch: paths with NUL between them, or JSON when it is described."""
+        """Hand over a mini-batch: paths with NUL between them, or JSON when it is described.
+
+        Raises:
+            OSError: it is a long one, and the file that it goes by can't be written.
+        """
         if len(payload) > frames.MAX_PACKET - frames.DELIVERY.size:
-            file = self._folder / f".mini-batch-{mini_batch}"
+            self._waiting_files.mkdir(parents=True, exist_ok=True)
+            file = self._waiting_files / f"mini-batch-{mini_batch}"
             file.write_bytes(payload)
             kind = frames.PATHS_IN_FILE if kind == frames.PATHS else frames.DESCRIBED_IN_FILE
             payload = os.fsencode(file)
@@ -143,7 +150,8 @@ class WorkerProcess:
         self._outbox.clear()
         for packet in packets:
             if packet[0] in frames.IN_FILE:
-                os.unlink(packet[frames.DELIVERY.size :])
+                with suppress(OSError):
+                    os.unlink(packet[frames.DELIVERY.size :])
         return [frames.DELIVERY.unpack_from(packet)[1] for packet in packets]
 
     def hear(self) -> Iterator[tuple[int, bytes]]:
@@ -217,6 +225,7 @@ class WorkerProcess:
             stream.close()
         for stream in self._streams[2:]:
             stream.close(keep_empty=False)
+        shutil.rmtree(self._waiting_files, ignore_errors=True)
         with suppress(OSError):  # the script has written something there
             self._script_logs.rmdir()
 
