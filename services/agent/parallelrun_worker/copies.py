@@ -34,12 +34,16 @@ class Copies:
         self._check_room(sum(os.stat(path).st_size for path in paths))
         root = root.rstrip("/") + "/"
         copies = []
-        for path in paths:
-            below = path[len(root) :] if path.startswith(root) else path.lstrip("/")
-            copy = os.path.join(self._folder, below)
-            os.makedirs(os.path.dirname(copy), exist_ok=True)
-            shutil.copyfile(path, copy)
-            copies.append(copy)
+        try:
+            for path in paths:
+                below = path[len(root) :] if path.startswith(root) else path.lstrip("/")
+                copy = os.path.join(self._folder, below)
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                shutil.copyfile(path, copy)
+                copies.append(copy)
+        except OSError:
+            self.remove()  # a disk that is full can use the room
+            raise
         return copies
 
     def _check_room(self, size: int) -> None:

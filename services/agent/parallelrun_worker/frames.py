@@ -14,7 +14,7 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
     DONE         payload: the struct below
     FAILED       payload: the struct below, then JSON {category, message, traceback}
     STOPPED      payload: JSON {category, message, traceback} when shutdown() raised, else empty
-    NOT_KEPT     payload: mini-batch (8 bytes), then the system's words: its rows did not fit on the disk
+    NOT_KEPT     payload: mini-batch (8 bytes), then the system's words: its rows, or its data, did not fit on the disk
     LOADED       payload: the struct below; only for DESCRIBED ones, before run() is called
 
 All numbers are little-endian.

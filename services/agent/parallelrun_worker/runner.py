@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import time
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAX_TRACEBACK = 16_000
 _DONE = "Mini-batch %d: run() took %.3f s, %d rows of %d items, done."
+
+
+class NoRoom(Exception):
+    """The node's disk has no room for the data of a mini-batch."""
 
 
 class Unreadable(Exception):
@@ -113,6 +119,9 @@ class Runner:
             run_s = time.perf_counter() - began
             self._only_the_worker_goes_on()
             data, rows, breaks = self._render(returned)
+        except NoRoom as error:
+            self._give_back(mini_batch, error)
+            return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
             self._only_the_worker_goes_on()
             run_s = time.perf_counter() - began
@@ -135,7 +144,7 @@ class Runner:
         except OSError as error:
             if error.errno not in DISK_TROUBLE:
                 raise
-            self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode())
+            self._give_back(mini_batch, error)
             return
         cpu_s = time.process_time() - cpu_began
         self._send(
@@ -148,12 +157,18 @@ class Runner:
         try:
             found = self._loader.load(payload)
         except (OSError, ValueError, ImportError, MemoryError) as error:
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:  # an input fails in other ways
+                raise NoRoom(error) from error
             raise Unreadable(error) from error
         self._send(frames.LOADED, frames.LOAD.pack(mini_batch, found.items, time.perf_counter() - began))
         self._log.write("INFO", "Mini-batch %d: loaded %d items.", mini_batch, found.items)
         if self._log.is_due:
             self._log.settle()
         return found
+
+    def _give_back(self, mini_batch: int, error: Exception) -> None:
+        """The disk is full, which is nobody's fault: others may have it, or this node later."""
+        self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
 
     def _only_the_worker_goes_on(self) -> None:
         """A child that run() has forked and that fell out of it must not answer for its parent."""

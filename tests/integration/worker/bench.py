@@ -107,6 +107,10 @@ class Bench:
             assert time.monotonic() < deadline, what
             time.sleep(0.01)
 
+    def until_heard(self, kind: int) -> None:
+        """Wait for a frame of this kind."""
+        self._wait(lambda: kind in self.kinds(), f"kind {kind}")
+
     def run(self, *items: str, mini_batch: int = 0) -> Answer:
         """Hand over one mini-batch and wait for its answer."""
         before = len(self.answers())

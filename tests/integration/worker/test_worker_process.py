@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -407,6 +408,39 @@ def test_a_large_result_is_whole(start: Start) -> None:
     answer = bench.run("a")
     assert answer.returned == 20_000
     assert answer.rows == (b"x" * 1000 + b"\n") * 20_000
+
+
+# Data that are read or copied first
+
+
+def test_a_disk_that_has_no_room_for_copies_is_nobodys_fault_and_keeps_no_part_of_them(
+    start: Start, tmp_path: Path
+) -> None:
+    bench = start('''
+        import errno, os, shutil
+        copy = shutil.copyfile
+        def copy_where_there_is_room(path, to):
+            copy(path, to)
+            if not os.path.exists(os.environ["GO"]):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), to)
+        shutil.copyfile = copy_where_there_is_room
+        def run(items):
+            return [open(item).read() for item in items]
+    ''', GO=str(tmp_path / "go")).ready()  # fmt: skip
+    (tmp_path / "data.txt").write_text("what is in it")
+    plan = {"name": "data", "kind": "files", "is_copied": True, "root": str(tmp_path), "keys": []}
+    (bench.logs.parent / "inputs.json").write_text(json.dumps([plan]))
+    described = json.dumps({"input": 0, "keys": [], "pieces": [], "paths": [str(tmp_path / "data.txt")]}).encode()
+    bench.worker.deliver(7, described, frames.DESCRIBED)
+    bench.until_heard(frames.NOT_KEPT)
+    kind, payload = bench.heard[-1]
+    assert (kind, payload[:8]) == (frames.NOT_KEPT, frames.MINI_BATCH.pack(7))
+    assert b"No space left" in payload
+    assert not list(bench.working_folder.rglob("data.txt"))
+    (tmp_path / "go").touch()
+    bench.worker.deliver(7, described, frames.DESCRIBED)
+    (answer,) = bench.wait_for_answers(1)
+    assert answer.rows == b"what is in it\n"
 
 
 # Starting
