@@ -43,7 +43,7 @@ def run(
         output: folder for outputs and logs; when not given the job's, else `NAME-TIME` in the current one.
         nodes: how many agents.
         processes: workers on each node; when not given, the CPUs are shared out.
-        overwrite: replace an output that is there already.
+        overwrite: replace an output that is there already, and what was done of a job that didn't complete.
         keep: keep the working data of a job that completed, too.
         resume_from: the folder of an earlier run, whose finished work is taken over.
         progress: show on stderr how far it is.

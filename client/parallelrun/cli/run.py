@@ -34,7 +34,7 @@ def run_command(
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Any number of times.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working data of a job that completed, too.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that is there already.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run left in DIR.")] = False,
     resume_from: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),

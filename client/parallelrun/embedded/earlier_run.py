@@ -27,13 +27,39 @@ def job_of(folder: Path) -> JobFolder:
     """
     if is_locked(folder / WORKING_DATA / "lock"):
         raise InvalidInput.at("--resume-from", f"the run in {folder} has not ended", "wait for its end, or end it")
-    root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
-    # A run has one job; beside it may be the one that it has itself gone on with.
-    found = sorted(path.parent.name for path in (root / "jobs").glob("job_*/job.json"))
-    if not found:
+    job = _job_in(folder)
+    if job is None:
         hint = "they are kept when a job has failed, or was canceled half done, and otherwise with --keep"
         raise InvalidInput.at("--resume-from", f"{folder} holds no working data of a run", hint)
-    return JobFolder(root, found[-1])
+    return job
+
+
+def check_nothing_is_lost(folder: Path) -> None:
+    """See to it that no run begins anew where an earlier one has broken off with some of its job done.
+
+    Raises:
+        InvalidInput: one has.
+    """
+    job = _job_in(folder)
+    if job is None or is_locked(folder / WORKING_DATA / "lock"):  # in the second case there is more to say than this
+        return
+    result = job.result()
+    if result is not None and result.state is JobState.COMPLETED:
+        return
+    done = sum(outcome.status == "done" for outcome in read_decisions(job.path))
+    if done:
+        raise InvalidInput.at(
+            "--output",
+            f"{folder} holds {done:,} mini-batch{'es' if done > 1 else ''} that an earlier run has done",
+            f"run only the rest, into another folder, with --resume-from {folder}, or begin anew with --overwrite",
+        )
+
+
+def _job_in(folder: Path) -> JobFolder | None:
+    """The job whose working data are below a run's folder. Beside it may be the one that it has itself gone on with."""
+    root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
+    found = sorted(path.parent.name for path in (root / "jobs").glob("job_*/job.json"))
+    return JobFolder(root, found[-1]) if found else None
 
 
 def is_begun(job: JobFolder) -> bool:

@@ -70,6 +70,8 @@ class LocalRun:
             if self._earlier.path.is_relative_to(folder):
                 raise InvalidInput.at("--output", f"{folder} is that of the earlier run", "name another folder")
             spec = spec.model_copy(update={"resume_from": self._earlier.job_id})
+        if not overwrite:
+            earlier_run.check_nothing_is_lost(folder)
         self._folder = RunFolder(
             folder,
             outputs=[path.name for path in _own_outputs(JobFolder(Path(), ""), _here(spec))],

@@ -49,7 +49,7 @@ class RunFolder:
         if lock is None:
             raise InvalidInput.at("--output", f"another run is at work in {folder}")
         self._lock = lock
-        # What an earlier run left that failed, or was canceled or killed.
+        # What an earlier run left that didn't complete: `earlier_run` has seen to it that nobody wants it.
         shutil.rmtree(self.home, ignore_errors=True)
 
     @property

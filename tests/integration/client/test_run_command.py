@@ -1,6 +1,7 @@
 """`parallelrun run`, with all services: what it leaves in its folder, what it says, and that no process stays."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -212,6 +213,13 @@ def test_what_was_done_when_a_run_was_broken_off_is_not_lost(job: Path, how: str
     wait_until_gone(job / "out", within_s=30)
     assert how == "killed" or f"--resume-from {job}/out\n" in said
 
+    code, said, told = run(job)
+    assert (code, said) == (1, "")
+    text = "\n".join(told)
+    assert re.search(rf"--output: {job}/out holds [0-9]+ mini-batch(es)? that an earlier run has done", text), text
+    assert f"--resume-from {job}/out" in text
+    assert "--overwrite" in text
+
     code, _, told = run(job, "--output", "new", "--resume-from", "out")
     assert code == 0, told
     rows = (job / "new" / "words.txt").read_text().splitlines()
@@ -219,6 +227,11 @@ def test_what_was_done_when_a_run_was_broken_off_is_not_lost(job: Path, how: str
     taken_over = sum(row.startswith("first") for row in rows) // 2
     assert taken_over
     assert f"5/5 mini-batches ({taken_over} taken over)" in "\n".join(told)
+
+    if how == "interrupted":
+        code, _, told = run(job, "--overwrite")
+        assert code == 0, told
+        assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
 
 
 def test_a_second_interrupt_ends_everything_at_once(job: Path) -> None:
