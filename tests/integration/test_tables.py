@@ -257,3 +257,17 @@ def test_a_straggler_of_a_table_is_overtaken_by_its_twin(cluster: Cluster) -> No
     assert result.state is JobState.COMPLETED, result.failure
     assert cluster.output(result) == expected()
     assert (result.progress.retried, result.progress.scheduled) == (0, 150)
+
+
+def test_a_filter_on_a_column_that_is_not_there_fails_the_job_at_once(
+    cluster: Cluster,
+) -> None:
+    path = as_csv(cluster.home / "mistaken" / "a.csv")
+    steps = ["read_delimited", {"filter": 'col("nunber") > 3'}]
+    inputs: dict[str, object] = {"data": {"path": str(path.parent), "transformations": steps}}
+    result = cluster.result(cluster.submit(ECHO, inputs=inputs, mini_batch_size="1kb"))
+    assert result.state is JobState.FAILED
+    assert result.failure is not None
+    assert result.failure.code == "INVALID_INPUT"
+    assert "the filter names the column 'nunber'; there are number, text" in result.failure.summary
+    assert (result.progress.scheduled, result.progress.retried) == (0, 0)

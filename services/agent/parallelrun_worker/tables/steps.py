@@ -15,6 +15,13 @@ def selected(frame: Any, wanted: list[str] | dict[str, Any]) -> list[str]:
     return [name for name in names if bool(pattern.search(name)) != wanted["invert"]]
 
 
+class Names:
+    """A table of which the names of the columns are known, and nothing else."""
+
+    def __init__(self, columns: list[str]) -> None:
+        self.columns = columns
+
+
 def see_what_is_kept(frame: Any, step: dict[str, Any]) -> None:
     """Nothing, when a step leaves a table any column. A name that is not there is not missed beside others that are.
 
@@ -25,6 +32,19 @@ def see_what_is_kept(frame: Any, step: dict[str, Any]) -> None:
         wanted = step["columns"] if isinstance(step["columns"], list) else [step["columns"]["pattern"]]
         names = ", ".join(repr(name) for name in wanted)
         raise ValueError(f"keep_columns names {names}; there are {', '.join(map(str, frame.columns))}")
+
+
+def see_what_is_filtered(frame: Any, expression: Any) -> None:
+    """Nothing, when a table has all columns that a filter names.
+
+    Raises:
+        ValueError: one isn't there.
+    """
+    if isinstance(expression, list) and expression[0] == "col":
+        _see_column(frame, expression[1])
+    elif isinstance(expression, list):
+        for operand in expression[1:]:
+            see_what_is_filtered(frame, operand)
 
 
 def apply_step(frame: Any, step: dict[str, Any], salt: list[int]) -> Any:  # noqa: PLR0911 - one for each step
@@ -130,9 +150,13 @@ def _value(frame: Any, expression: Any) -> Any:
 
 
 def _column(frame: Any, name: str) -> Any:
+    _see_column(frame, name)
+    return frame[name]
+
+
+def _see_column(frame: Any, name: str) -> None:
     if name not in frame.columns:
         raise ValueError(f"the filter names the column {name!r}; there are {', '.join(map(str, frame.columns))}")
-    return frame[name]
 
 
 def _all_of(*values: Any) -> Any:

@@ -14,7 +14,7 @@ from parallelrun_worker.tables.inference import Kind, infer_kind
 from parallelrun_worker.tables.records import Grammar, Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen, header_names, infer_schema
 from parallelrun_worker.tables.splitting import split_records
-from parallelrun_worker.tables.steps import apply_step, see_what_is_kept, selected
+from parallelrun_worker.tables.steps import Names, apply_step, see_what_is_kept, selected
 from parallelrun_worker.tables.text import encoding_of, header_bytes, owned_bytes, to_utf8
 
 Piece = tuple[str, int, int, bool, int]
@@ -22,7 +22,7 @@ Piece = tuple[str, int, int, bool, int]
 
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_OBJECTS = 200
-_PATH = "Path"
+PATH = "Path"
 KEEP_ROWS = ("keep_columns", "drop_columns", "convert_column_types", "extract_columns_from_partition_format")
 
 
@@ -51,6 +51,27 @@ class Table:
         """A take or skip counts what only reading can tell, so all of the table is here."""
         self.tail = counted[0] if self._is_whole else len(names)
         """From which of the steps on the rows of all pieces are needed."""
+
+    def names(self) -> list[str]:
+        """The columns of a table that is not JSON lines, before any step, as far as its first files tell.
+
+        Raises:
+            OSError, ValueError, ImportError: these can't be read.
+        """
+        match self._plan["kind"]:
+            case "delta_lake":
+                found = self._read["columns"]
+            case "parquet":
+                found = [name for path in self._plan["sample"] for name in parquet.names_of(path)]
+            case _:
+                found = list(self._inferred().names)
+                if self._read["header"] == "all_files_different_headers":
+                    found += [name for path in self._plan["sample"] for name in header_names(self._header_of(path))]
+        return list(dict.fromkeys(found))
+
+    def _header_of(self, path: str) -> Record:
+        with open(path, "rb") as file:
+            return self._header(path, file)[0]
 
     def read(self, pieces: list[Piece]) -> Any:
         """The rows of these pieces, in order, with an index from 0.
@@ -96,8 +117,8 @@ class Table:
         if self._plan["extracts_first"]:
             frame = self.with_keys(frame, path, in_front=True)
         if self._read["include_path_column"]:
-            frame.insert(0, _PATH, path)
-            frame[_PATH] = frame[_PATH].astype(object)
+            frame.insert(0, PATH, path)
+            frame[PATH] = frame[PATH].astype(object)
         for step in steps:
             if step["step"] == "extract_columns_from_partition_format":
                 frame = self.with_keys(frame, path, in_front=False)
@@ -146,20 +167,16 @@ class Table:
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a Parquet file that the first steps leave; None: all."""
         names = parquet.names_of(path)
-        wanted = names
-
-        class Names:
-            columns = names
-
+        left = Names(names)
         for step in self._plan["steps"]:
             if step["step"] == "keep_columns":
-                Names.columns = wanted = selected(Names, step["columns"])
+                left.columns = selected(left, step["columns"])
             elif step["step"] == "drop_columns":
-                dropped = selected(Names, step["columns"])
-                Names.columns = wanted = [name for name in wanted if name not in dropped]
+                dropped = selected(left, step["columns"])
+                left.columns = [name for name in left.columns if name not in dropped]
             else:
                 break
-        return None if len(wanted) == len(names) or not wanted else wanted
+        return None if len(left.columns) == len(names) or not left.columns else left.columns
 
     # Text
 

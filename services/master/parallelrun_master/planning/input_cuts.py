@@ -29,6 +29,7 @@ from parallelrun_core.mltable.partition_format import match_partition
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_master.planning.columns import check_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.planning.listing import Chunk
 from parallelrun_master.planning.name_bag import NameBag
@@ -114,6 +115,7 @@ class InputCuts:
                     delta.settle(plan)
                 first = islice(paths_in(Sources(plan)), _SAMPLE_FILES) if plan.is_table else ()
                 plan.sample = [os.fsdecode(path) for path in first]
+                yield from check_columns(plan)
             plans = save_plans(self._folder, plans)
         for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)

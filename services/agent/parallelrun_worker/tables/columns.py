@@ -1,0 +1,56 @@
+"""`python -P -m parallelrun_worker.tables.columns`: how a leader learns that a step names columns that a table has not.
+
+The input's record in `inputs.json` comes on standard input. What is wrong with it is said on standard output; nothing
+where all is there. It can only be said of the first files: columns that none of them has are taken for a mistake.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from parallelrun_worker.tables.steps import Names, see_what_is_filtered, see_what_is_kept, selected
+from parallelrun_worker.tables.table import PATH, Table
+
+_MOST = 2000
+
+
+def main() -> int:
+    """Look, and tell."""
+    plan = json.load(sys.stdin.buffer)
+    found = Table(plan, "").names()
+    try:
+        if found:  # otherwise there are no rows, either
+            check(plan, found)
+    except ValueError as error:
+        sys.stdout.buffer.write(str(error)[:_MOST].encode(errors="backslashreplace"))
+    return 0
+
+
+def check(plan: dict[str, Any], names: list[str]) -> None:
+    """Follow the columns through the steps of a table whose files have these.
+
+    Raises:
+        ValueError: a step needs one that isn't there.
+    """
+    from_paths = plan["partition"]["names"] if plan["partition"] else []
+    table = Names([*names, *([PATH] if plan["read"]["include_path_column"] else [])])
+    if plan["extracts_first"]:
+        table.columns += from_paths
+    for step in plan["steps"]:
+        match step["step"]:
+            case "extract_columns_from_partition_format":
+                table.columns += from_paths
+            case "keep_columns":
+                see_what_is_kept(table, step)
+                table.columns = selected(table, step["columns"])
+            case "drop_columns":
+                dropped = selected(table, step["columns"])
+                table.columns = [name for name in table.columns if name not in dropped]
+            case "filter":
+                see_what_is_filtered(table, step["expression"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

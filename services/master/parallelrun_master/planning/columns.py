@@ -1,0 +1,45 @@
+"""Looks whether a table has the columns that its steps need, before it is cut: else each mini-batch fails by itself.
+
+A child process reads the first files as a worker does (`parallelrun_worker.tables.columns`), where there is such a
+step. In JSON lines any row may have columns that no other has, so there nothing can be said.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.mltable.plan import InputPlan
+
+_NEEDS: Final = frozenset({"filter", "keep_columns"})
+_WAIT_S: Final = 0.05
+
+
+def check_columns(plan: InputPlan) -> Iterator[None]:
+    """Look; yields while there is nothing to do but wait. Files that can't be read are told by whoever needs them.
+
+    Raises:
+        InvalidInput: none of the first files has a column that a step needs.
+    """
+    if plan.kind == "json_lines" or not plan.sample or not any(step["step"] in _NEEDS for step in plan.steps):
+        return
+    command = [sys.executable, "-P", "-m", "parallelrun_worker.tables.columns"]
+    given: bytes | None = msgspec.json.encode(plan)
+    said: bytes | None = None
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        try:
+            while said is None:
+                try:
+                    said, _ = child.communicate(given, timeout=_WAIT_S)
+                except subprocess.TimeoutExpired:
+                    given = None  # it has been sent, or will be
+                    yield
+        finally:
+            child.kill()
+    if said and child.returncode == 0:
+        raise InvalidInput(f"input {plan.name!r}: {said.decode(errors='replace')}")

@@ -1,0 +1,89 @@
+"""Whether a table has the columns that its steps need is found without reading its rows, and before it is cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pytest
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.planning.input_cuts import InputCuts, Known
+from parallelrun_worker.tables.columns import check
+from tests.unit.tables.cutting import Cut, folder_with, new_folder
+
+READ = "read_delimited"
+TABLE = {"a.csv": "x,y,t\n1,2,a\n5,6,b\n"}
+WITH_PATH = {"read_delimited": {"include_path_column": True}}
+DIFFERENT = {"read_delimited": {"header": "all_files_different_headers"}}
+NO_HEADER = {"read_delimited": {"header": "no_header"}}
+BY_PATH = {"extract_columns_from_partition_format": "{shop}/*.csv"}
+FITS = [
+    (TABLE, [READ, {"filter": 'col("x") > 1'}]),
+    (TABLE, [READ, {"filter": 'not (col("x") > 1) and is_null(col("t"))'}]),
+    (TABLE, [READ, {"filter": 'col("x") > datetime(2020, 1, 2)'}]),
+    (TABLE, [READ, {"keep_columns": ["x", "gone"]}, {"filter": 'col("x") > 1'}]),
+    (TABLE, [WITH_PATH, {"filter": 'col("Path") != "a"'}]),
+    (TABLE, [NO_HEADER, {"filter": 'col("Column3") == "a"'}]),
+    ({"a.csv": "", "b.csv": "\ufeff x ;y\n1;2\n"}, [{READ: {"delimiter": ";"}}, {"filter": 'col("x") == 1'}]),
+    ({"s/a.csv": "x\n1\n"}, [READ, BY_PATH, {"filter": 'col("shop") == "s"'}]),
+    ({"s/a.csv": "x\n1\n"}, [BY_PATH, READ, {"filter": 'col("shop") == "s"'}]),
+]
+NOT_KNOWN = [
+    ({"a.csv": "x\n" + "1\n" * 300, "b.csv": "y\n2\n"}, [DIFFERENT, {"filter": 'col("y") == 1'}]),
+    ({"a.json": '{"x": 1}\n'}, ["read_json_lines", {"filter": 'col("y") == 1'}]),
+    ({"a.csv": ""}, [READ, {"filter": 'col("gone") == 1'}]),
+]
+MISSING = [
+    (TABLE, [READ, {"filter": 'col("x") > 1 and (col("gone") == "b" or col("t") == 3)'}], "x, y, t"),
+    (TABLE, [READ, {"drop_columns": "gone"}, {"filter": '1 < col("gone") + 1'}], "x, y, t"),
+    (TABLE, [READ, {"keep_columns": {"pattern": "[xy]"}}, {"filter": 'is_null(col("gone"))'}], "x, y"),
+    (TABLE, [READ, {"keep_columns": "gone"}], "x, y, t"),
+    (TABLE, [NO_HEADER, {"filter": 'col("gone") == 1'}], "Column1, Column2, Column3"),
+    ({"s/gone.csv": "x\n1\n"}, [READ, BY_PATH, {"filter": 'col("gone") == "s"'}], "x, shop"),
+]
+
+
+def cut(files: Mapping[str, str | bytes], steps: Sequence[Any], folder: Path | None = None) -> list[Any]:
+    """The mini-batches of a job with such an input."""
+    given = {"path": str(folder or folder_with(files)), "transformations": steps}
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": {"data": given}})
+    return [found for found in InputCuts(new_folder(), spec, Known()) if found is not None]
+
+
+@pytest.mark.parametrize("files, steps", [*FITS, *NOT_KNOWN])
+def test_a_table_that_may_have_all_columns_is_cut(files: Mapping[str, str | bytes], steps: Sequence[Any]) -> None:
+    assert cut(files, steps) or not any(files.values())
+
+
+@pytest.mark.parametrize("files, steps, columns", MISSING)
+def test_one_without_fails_before_it_is_cut_and_names_them(
+    files: Mapping[str, str | bytes], steps: Sequence[Any], columns: str
+) -> None:
+    with pytest.raises(InvalidInput, match=rf"input 'data': .* names .*'gone'; there are {columns}$"):
+        cut(files, steps)
+
+
+@pytest.mark.parametrize("files, steps", FITS)
+def test_whoever_reads_the_table_has_these_columns(files: Mapping[str, str | bytes], steps: Sequence[Any]) -> None:
+    found = Cut(folder_with(files), steps)  # its filter would fail
+    check(json.loads(msgspec.json.encode(found.plan)), found.table.names())
+
+
+def test_the_columns_of_parquet_files_are_those_of_any_of_them() -> None:
+    pytest.importorskip("pyarrow")
+    folder = new_folder()
+    pd.DataFrame({"x": [1]}).to_parquet(folder / "a.parquet")
+    pd.DataFrame({"y": [1]}).to_parquet(folder / "b.parquet")
+    assert len(cut({}, ["read_parquet", {"filter": 'col("y") == 1'}], folder)) == 2
+    with pytest.raises(InvalidInput, match=r"the filter names the column 'z'; there are x, y$"):
+        cut({}, ["read_parquet", {"filter": 'col("z") == 1'}], folder)
+
+
+def test_files_that_cannot_be_read_are_told_by_whoever_reads_them() -> None:
+    assert cut({"a.csv": b"x\n\xff\n"}, [READ, {"filter": 'col("x") == 1'}])
