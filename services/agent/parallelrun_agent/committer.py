@@ -108,7 +108,8 @@ class Committer:
                     journal = None
                 os.write(self._wake, b"\1")
             for fd in closing:
-                os.close(fd)
+                with suppress(OSError):  # what was committed has been synced, and nothing else counts
+                    os.close(fd)
                 self._lost_parts.discard(fd)
             if self._stopped and not self._waiting and not self._closing:
                 _abandon(journal)

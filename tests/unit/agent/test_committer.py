@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import threading
 from pathlib import Path
 
@@ -38,3 +40,30 @@ def test_a_part_file_is_closed_also_when_its_worker_is_buried_during_the_last_sy
         os.close(fd)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(part)
+
+
+def test_a_part_file_whose_close_fails_takes_no_later_result_along(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A file system on the network may tell of a quota when a file is closed; what was committed has been synced."""
+    wake, wake_end = os.pipe()
+    committer = Committer(tmp_path / "journal", sync=False, wake=wake_end)
+    part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
+    close = os.close
+
+    def fail(fd: int) -> None:
+        close(fd)
+        if fd == part:
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(os, "close", fail)
+    committer.close_part(part)
+    committer.hurry()
+    committer.add(outcome(1, length=0), -1)
+    committer.hurry()
+    ready, _, _ = select.select([wake], [], [], 20)
+    assert ready
+    assert [each.outcome.mini_batch for each in committer.durable] == [1]
+    committer.stop()
+    for fd in (wake, wake_end):
+        close(fd)
