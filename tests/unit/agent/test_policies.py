@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -105,6 +106,22 @@ def test_output_stays_short_and_what_is_dropped_is_counted(tmp_path: Path) -> No
     assert text.startswith("the first words\n")
     assert text.endswith("the last words\n")
     assert "bytes were dropped here" in text
+
+
+@pytest.mark.parametrize("call", ["fstat", "ftruncate"])
+def test_a_log_that_its_disk_does_not_let_be_cut_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    log = CappedLog(tmp_path / "stdout.txt", 40_000)
+    os.write(log.fd, b"x" * 50_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(capped_log, "_take_out", fail)
+        patched.setattr(os, call, fail)
+        assert not log.look()
+        log.close()
 
 
 @pytest.mark.parametrize("way", ["blocks are taken out", "it is cut off"])

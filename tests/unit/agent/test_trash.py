@@ -51,3 +51,15 @@ def test_what_is_empty_or_not_there_takes_no_more_than_a_look(tmp_path: Path) ->
     for name in ("empty", "missing"):
         throw_away(tmp_path / name, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_no_thread_can_be_started_it_is_removed_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a script has left running may have used up all the processes that a container may have."""
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    (tmp_path / "job" / "deep").mkdir(parents=True)
+    throw_away(tmp_path / "job", tmp_path)
+    assert list(tmp_path.iterdir()) == []

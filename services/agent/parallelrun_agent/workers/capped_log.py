@@ -39,6 +39,12 @@ class CappedLog:
 
     def look(self) -> bool:
         """Cut off what is too much; whether there was something."""
+        try:
+            return self._cut()
+        except OSError:  # its folder is gone, or its disk: it is a log, and the agent has leases to renew
+            return False
+
+    def _cut(self) -> bool:
         size = os.fstat(self.fd).st_size
         if size <= self._limit + _TAIL_BYTES:
             return False

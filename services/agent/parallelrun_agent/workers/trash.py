@@ -26,4 +26,10 @@ def throw_away(folder: Path, local_folder: Path) -> None:
         except OSError:  # a disk that is full needs the room more than we the time
             shutil.rmtree(folder, ignore_errors=True)
         else:
-            threading.Thread(target=shutil.rmtree, args=(aside,), kwargs={"ignore_errors": True}, name="trash").start()
+            remover = threading.Thread(
+                target=shutil.rmtree, args=(aside,), kwargs={"ignore_errors": True}, name="trash"
+            )
+            try:
+                remover.start()
+            except RuntimeError:  # no process more may be started here, perhaps for what a script has left running
+                shutil.rmtree(aside, ignore_errors=True)
