@@ -40,8 +40,11 @@ def test_they_are_counted_unless_somebody_says_which(tmp_path: Path, monkeypatch
     monkeypatch.setenv(VARIABLE, "4,GPU-abc,7")
     assert find_gpus(None, tmp_path) == ["4", "GPU-abc", "7"]
     assert find_gpus(2, tmp_path) == ["4", "GPU-abc"]
-    monkeypatch.setenv(VARIABLE, "")
-    assert find_gpus(None, tmp_path) == []
+    for none in ("", "-1", "-1,0"):  # a negative number hides itself and all that follow
+        monkeypatch.setenv(VARIABLE, none)
+        assert find_gpus(None, tmp_path) == []
+    monkeypatch.setenv(VARIABLE, "0, 1,-1,2")
+    assert find_gpus(None, tmp_path) == ["0", "1"]
 
 
 def test_without_a_driver_nvidia_smi_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from itertools import takewhile
 from pathlib import Path
 
 from parallelrun_core.telemetry import logger
@@ -53,7 +54,8 @@ def find_gpus(count: int | None, proc: Path = Path("/proc/driver/nvidia/gpus")) 
     """The GPUs that this node may use: those it was given, so many as it was told, or all that are found."""
     given = os.environ.get(VARIABLE)
     if given is not None:
-        return [device for device in given.split(",") if device][:count]
+        devices = [device for each in given.split(",") if (device := each.strip())]
+        return list(takewhile(lambda device: not device.startswith("-"), devices))[:count]  # as CUDA reads it
     if count is None:
         count = _count(proc)
     return [str(number) for number in range(count)]
