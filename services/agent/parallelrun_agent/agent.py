@@ -80,7 +80,7 @@ class Agent:
         os.set_blocking(self._wake, False)
         os.set_blocking(self._wake_end, False)
         self._add(self._wake, lambda: os.read(self._wake, 64))
-        fresh_folder(settings.local_folder)
+        self._holder = fresh_folder(settings.local_folder)
 
     def _add(self, fd: int, callback: Callable[[], object]) -> None:
         self._epoll.register(fd, select.EPOLLIN)
@@ -239,7 +239,8 @@ class Agent:
 
     def _look_for_work(self, now: float) -> None:
         """Give free slots to the oldest job that has something ready."""
-        free = self._settings.slots - sum(len(job.workers) for job in self._jobs.values())
+        workers = [worker for job in self._jobs.values() for worker in job.workers]
+        free, ending = self._settings.slots - len(workers), sum(worker.ending for worker in workers)
         found = self._registry.peek()
         self._left_alone.keep([job_id for job_id, _, _ in found])
         for job_id, state, ready in found:
@@ -254,9 +255,9 @@ class Agent:
             if job is None or not ready:
                 continue
             wanted = job.wanted_workers(now)
-            while wanted > 0 and (free > 0 or self._make_room(job, now)):
-                if free <= 0:
-                    break  # the slot is free once that worker has ended
+            if 0 < wanted > ending and free <= 0:
+                ending += self._make_room(job, now)  # the slot is free once that worker has ended
+            while wanted > 0 and free > 0:
                 job.spawn()
                 self._patient_until = 0.0  # one job more may have workers now
                 free -= 1

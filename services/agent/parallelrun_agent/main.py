@@ -19,7 +19,10 @@ def main(argv: list[str] | None = None) -> None:
     die_with_parent_if_told()
     telemetry.configure("agent", log_format=settings.log_format)
     wait_for_fit_redis(settings)
-    agent = Agent(settings)
+    try:
+        agent = Agent(settings)
+    except OSError as error:
+        raise SystemExit(f"parallelrun-agent: {error}") from None
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, agent.stop)
     serve_health(settings.health_port, ready=lambda: agent.connected)

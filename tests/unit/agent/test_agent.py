@@ -14,6 +14,7 @@ from redis import Redis
 from parallelrun_agent import agent
 from parallelrun_agent.agent import Agent
 from parallelrun_agent.environments.job_python import JobPython
+from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core import unreadable
 from parallelrun_core.jobfolder import JobFolder, JobRecord
@@ -97,3 +98,33 @@ def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_late
 
 def raise_too_many_files(*_: object) -> int:
     raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def test_no_more_idle_workers_end_for_another_job_than_it_wants(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Their shutdown() may take its time, and the node looks for work many times a second meanwhile."""
+    monkeypatch.setattr(agent, "connect", lambda *_, **__: Redis())
+    node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", slots=4, gpus=0))
+    idle = [Worker(f"process{number:03d}", "", 0.0, ready=True) for number in range(4)]
+
+    def end_one(_: float) -> bool:
+        found = next((worker for worker in idle if not worker.ending), None)
+        if found is not None:
+            found.ending = True
+        return found is not None
+
+    machine = SimpleNamespace(ready=0, state=JobState.PROCESSING)
+    jobs = {
+        "job_a": SimpleNamespace(machine=machine, workers=idle, end_idle_worker=end_one),
+        "job_b": SimpleNamespace(machine=machine, workers=[], wanted_workers=lambda _: 2),
+    }
+    monkeypatch.setattr(node, "_jobs", jobs)
+    monkeypatch.setattr(
+        node._registry, "peek", lambda: [("job_a", JobState.PROCESSING, 0), ("job_b", JobState.PROCESSING, 2)]
+    )
+    for _ in range(6):
+        node._look_for_work(1.0)
+    assert sum(worker.ending for worker in idle) == 2
+    for fd in (node._wake, node._wake_end):
+        os.close(fd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def test_the_agents_folder_is_private_and_empty(tmp_path: Path) -> None:
     (folder / "link").symlink_to(tmp_path)
     folder.chmod(0o777)
     (tmp_path / "precious").touch()
-    fresh_folder(folder)
+    os.close(fresh_folder(folder))
     assert list(folder.iterdir()) == []
     assert (folder.stat().st_mode & 0o077) == 0
     assert (tmp_path / "precious").exists()
@@ -66,3 +67,14 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="somebody else"):
         fresh_folder(tmp_path / "work")
     assert (tmp_path / "elsewhere" / "precious").exists()
+
+
+def test_a_folder_in_which_an_agent_is_at_work_is_not_emptied_by_another(tmp_path: Path) -> None:
+    first = fresh_folder(tmp_path / "work")
+    (tmp_path / "work" / "job_1").mkdir()
+    with pytest.raises(OSError, match="another agent is at work in"):
+        fresh_folder(tmp_path / "work")
+    assert (tmp_path / "work" / "job_1").is_dir()
+    os.close(first)
+    os.close(fresh_folder(tmp_path / "work"))
+    assert not (tmp_path / "work" / "job_1").exists()
