@@ -97,6 +97,20 @@ def test_a_leader_that_goes_on_reading_where_it_was_is_found(tmp_path: Path, mon
         ledger.test_what_comes_in_after_redis_lost_its_last_moments_is_read(tmp_path)
 
 
+def test_books_that_are_synced_only_when_redis_has_something_to_forget_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = Ledger.settle
+
+    def only_to_forget(books: Ledger, now: float, *, at_once: bool = False) -> None:
+        if books._last_seen != books._forgotten:
+            settle(books, now, at_once=at_once)
+
+    monkeypatch.setattr(Ledger, "settle", only_to_forget)
+    with damage():
+        ledger.test_what_was_entered_is_durable_whatever_redis_has_forgotten_by_then(tmp_path, False)
+
+
 def test_a_job_that_is_finalized_whatever_failed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(course_module, "over_threshold", always(None))
     with damage():

@@ -13,6 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.concatenate import SETTINGS, Concatenation
+from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
@@ -90,30 +91,38 @@ def test_an_end_that_leaves_committed_results_unread_is_found(
         )
 
 
-def test_a_late_concatenation_that_replaces_the_output_is_found(
-    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def job(redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> concatenating.Job:
     settings = ConcatenatorSettings(redis_url=redis_url, root=tmp_path)
     monkeypatch.setenv(SETTINGS, settings.model_dump_json())
     monkeypatch.setattr(signal, "signal", nothing)
+    return concatenating.Job(redis, tmp_path)
+
+
+def test_a_late_concatenation_that_replaces_the_output_is_found(
+    job: concatenating.Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Concatenation, "_check_still_wanted", nothing)
     with damage():
         concatenating.test_one_that_was_paused_and_wakes_too_late_replaces_no_output(
-            concatenating.Job(redis, tmp_path), JobState.FINALIZING, monkeypatch
+            job, JobState.FINALIZING, monkeypatch
         )
 
 
 def test_an_output_that_takes_the_place_of_another_jobs_is_found(
-    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: concatenating.Job, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = ConcatenatorSettings(redis_url=redis_url, root=tmp_path)
-    monkeypatch.setenv(SETTINGS, settings.model_dump_json())
-    monkeypatch.setattr(signal, "signal", nothing)
     monkeypatch.setattr(merging, "publish", lambda made, target, _: made.rename(target))
     with damage():
-        concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(
-            concatenating.Job(redis, tmp_path), redis
-        )
+        concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(job, redis)
+
+
+def test_an_output_without_the_rows_of_which_the_books_know_nothing_is_found(
+    job: concatenating.Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SegmentTable, "check_complete", nothing)
+    with damage():
+        concatenating.test_rows_of_which_the_books_know_nothing_are_missed_and_nothing_is_published(job)
 
 
 def test_an_agent_that_does_not_say_what_it_holds_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:

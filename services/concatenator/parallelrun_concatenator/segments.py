@@ -7,8 +7,9 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.decisions import Decided, read_outcomes
 from parallelrun_core.errors import CorruptLog
+from parallelrun_core.manifest import Closing
 
 _PLACE = Struct("=QQII")  # offset, length, crc, number of the part
 
@@ -36,8 +37,9 @@ class SegmentTable:
         self.bytes = 0
         """Of all segments together."""
         numbers: dict[str, int] = {}
-        for outcome in read_decisions(folder):
-            if outcome.status != "done" or not outcome.length:
+        decided = Decided()
+        for outcome in read_outcomes(folder):
+            if not decided.accept(outcome) or outcome.status != "done" or not outcome.length:
                 continue
             place = outcome.mini_batch * _PLACE.size
             if place >= len(self._places):
@@ -49,6 +51,19 @@ class SegmentTable:
             self._count += 1
             self.bytes += outcome.length
         self._parts = list(numbers)
+        self._decided = decided.count
+
+    def check_complete(self, closing: Closing | None) -> None:
+        """Compare with how many mini-batches the manifest says that there are.
+
+        Raises:
+            CorruptLog: one has no decision. Nobody asks for an output then; but here is the last chance to see it.
+        """
+        if closing is None:
+            raise CorruptLog("the manifest is not complete")
+        if self._decided < closing.mini_batches:
+            missing = closing.mini_batches - self._decided
+            raise CorruptLog(f"{missing:,} of {closing.mini_batches:,} mini-batches have no decision")
 
     def __len__(self) -> int:
         return self._count

@@ -71,7 +71,6 @@ class Finishing:
         """Record how the job ended: first in the folder, then on Redis."""
         term, ledger = self._term, self._term.ledger
         self._read_rest()  # Redis has accepted it, so it isn't run again when the job is resumed
-        ledger.settle(time.monotonic(), at_once=True)
         status = term.registry.status(term.job_id)
         ledger.progress.running = ledger.progress.preparing = 0
         closing = read_closing(term.folder.path)
@@ -114,7 +113,7 @@ class Finishing:
         term.log.info("job_ended", state=result.state)
 
     def _read_rest(self) -> None:
-        """Enter what the stream still holds: it may be behind what ended the job, or decided and not reported.
+        """Enter what the stream still holds, durably: it may be behind what ended the job, or decided and not reported.
 
         Raises one of `CONNECTION_ERRORS` when Redis is away.
         """
@@ -122,6 +121,7 @@ class Finishing:
         while news := ledger.read(block_ms=None):
             ledger.enter([outcome for entry in news for outcome in entry.outcomes])
             self._hear(news)
+        ledger.settle(time.monotonic(), at_once=True)
 
     def _hear(self, news: list[News]) -> None:
         for told in (entry.concatenated for entry in news if entry.concatenated is not None):

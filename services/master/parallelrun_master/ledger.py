@@ -22,6 +22,7 @@ from parallelrun_master.policy.errors import Errors, Signature
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
 
+_BEGINNING = b"0-0"
 _SYNC_EVERY_S = 0.1
 _MOST_TOLD = 50_000
 _ADOPTED_AT_ONCE = 1000
@@ -46,8 +47,8 @@ class Ledger:
         self.errors = errors
         self._tries = tries
         self._queue = queue
-        self._last_seen = b"0-0"
-        self._forgettable = b""
+        self._last_seen = self._forgotten = _BEGINNING
+        self._is_synced = True
         self._synced_at = 0.0
         self._told: dict[tuple[int, str], None] = {}  # the last tries that failed: Redis may tell of them again
         self._generation = generation
@@ -97,6 +98,7 @@ class Ledger:
             self._tries.caught_up()
             return news
         self._last_seen = news[-1].entry_id
+        self._is_synced = False
         for entry in news:
             phases = list(entry.phases)
             if entry.init_failure is not None and entry.init_failure.process:
@@ -109,7 +111,7 @@ class Ledger:
 
     def start_over(self) -> None:
         """Redis was restarted and may have forgotten: read its stream from the beginning. Repeats are dropped."""
-        self._last_seen = b"0-0"
+        self._last_seen = self._forgotten = _BEGINNING
         self._tries.start_over()
 
     def enter(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[Signature]]:
@@ -118,6 +120,7 @@ class Ledger:
         decisions = [outcome for outcome in outcomes if outcome.status != "retry"]
         failed_tries = [outcome for outcome in outcomes if outcome.status == "retry"]
         retries = [outcome for outcome in failed_tries if self._tell(outcome)]
+        self._is_synced = False
         accepted = self._log.add(decisions)
         noted = []
         for outcome in (*retries, *accepted):
@@ -147,18 +150,24 @@ class Ledger:
         return adopted
 
     def settle(self, now: float, *, at_once: bool = False) -> None:
-        """Sync what was entered, then let Redis forget it; at most so often, unless it must be at once."""
-        if self._last_seen in (self._forgettable, b"0-0") or (not at_once and now - self._synced_at < _SYNC_EVERY_S):
+        """Sync what was entered, then let Redis forget it; at most so often, unless it must be at once.
+
+        The first doesn't depend on the second: a Redis that was set back may have nothing to forget of what is entered.
+        """
+        if not at_once and now - self._synced_at < _SYNC_EVERY_S:
             return
-        failpoints.reach("decide.before_sync")
-        self._log.sync()
-        self._retries.sync()
-        self._synced_at = now
-        self._tries.flush()
-        failpoints.reach("decide.after_sync")
-        self._queue.forget(self._last_seen)
-        self._forgettable = self._last_seen
-        failpoints.reach("decide.after_forget")
+        if not self._is_synced:
+            failpoints.reach("decide.before_sync")
+            self._log.sync()
+            self._retries.sync()
+            self._is_synced = True
+            self._synced_at = now
+            self._tries.flush()
+            failpoints.reach("decide.after_sync")
+        if self._last_seen != self._forgotten:
+            self._queue.forget(self._last_seen)
+            self._forgotten = self._last_seen
+            failpoints.reach("decide.after_forget")
 
     def close(self) -> None:
         self._log.sync()

@@ -20,12 +20,13 @@ from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, Reopening
+from parallelrun_core.manifest import ManifestWriter
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenating import go_on_concatenating
 from parallelrun_core.store.news import Concatenated
-from tests.integration.queue.desk import Desk
+from tests.integration.queue.desk import Desk, message
 from tests.unit.core.making import names_in, outcome
 
 if TYPE_CHECKING:
@@ -47,12 +48,20 @@ class Job:
         self.folder.create(
             JobRecord(job_id=self.desk.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
         )
+        self.schedule(1, term=1)
         (self.folder.parts / "part").write_bytes(rows)
         log = DecisionWriter(self.folder.path, 1)
         log.add([outcome(0, part="part", length=len(rows), crc=zlib.crc32(rows))])
         log.sync()
         log.close()
         self.output = self.folder.output_file(spec)
+
+    def schedule(self, mini_batches: int, *, term: int) -> None:
+        """So many more are all that there will be."""
+        manifest = ManifestWriter(self.folder.path, term)
+        for number in range(mini_batches):
+            manifest.add(message(number), 2)
+        manifest.close(order="sorted")
 
     def concatenate(self) -> None:
         concatenate(self.desk.job_id)
@@ -108,6 +117,14 @@ def test_an_output_that_the_job_has_ended_with_before_is_replaced(job: Job) -> N
     job.concatenate()
     assert [each.problem for each in job.told()] == [""]
     assert job.output.read_bytes() == ROWS
+
+
+def test_rows_of_which_the_books_know_nothing_are_missed_and_nothing_is_published(job: Job) -> None:
+    job.schedule(2, term=2)
+    job.concatenate()
+    (told,) = job.told()
+    assert told.problem == "The output can't be put together: 2 of 3 mini-batches have no decision"
+    assert not job.output.exists()
 
 
 def test_an_error_that_nobody_has_thought_of_is_told_as_the_reason(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis.exceptions import ConnectionError
 
 from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
@@ -23,11 +25,13 @@ from parallelrun_core.store.concatenating import begin_concatenating, end_concat
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.news import MAX_NEWS, Concatenated, report_concatenated
-from parallelrun_master import finishing
+from parallelrun_master import finishing, ledger
+from parallelrun_master import term as term_module
 from parallelrun_master.leader import Leader
 from parallelrun_master.scheduling import Publisher
 from parallelrun_master.settings import MasterSettings
-from tests.integration.queue.desk import Desk, decided
+from parallelrun_master.term import Term
+from tests.integration.queue.desk import Desk, decided, returned
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -122,6 +126,40 @@ def test_a_cancel_in_the_middle_of_publishing_is_concluded_by_the_same_leader(
     job.leader().run()
     assert job.result().state is JobState.CANCELED
     assert job.desk.registry.active_jobs() == []
+
+
+def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_moment(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The books are full and not synced yet when Redis is restarted, and it has nothing to tell any more."""
+    job = led(3)
+    desk, agent, durable = job.desk, job.desk.agent(), list[list[int]]()
+    tick, move = Term.tick, Term.move
+
+    def set_back(term: Term, now: float) -> bool:
+        if term.ledger.decided.count == 3 and desk.redis.xtrim(desk.keys.outcomes, maxlen=0):
+            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            raise ConnectionError("restarted")
+        return tick(term, now)
+
+    def moved(term: Term, to: JobState, failure: JobFailure | None = None) -> None:
+        if to is JobState.FINALIZING:
+            durable.append([each.mini_batch for each in read_decisions(job.folder.path)])
+        move(term, to, failure)
+
+    monkeypatch.setattr(ledger, "_SYNC_EVERY_S", 1e9)  # not unless it must be
+    monkeypatch.setattr(Term, "tick", set_back)
+    monkeypatch.setattr(Term, "move", moved)
+    thread = threading.Thread(target=job.leader().run)
+    thread.start()
+    until = time.monotonic() + 30
+    while len(held := agent.lease(3)) < 3 and time.monotonic() < until:
+        agent.queue.turn("stay", returned(held), 0)
+        time.sleep(0.01)
+    agent.queue.turn("leave", decided(held), 0)
+    thread.join(30)
+    assert durable == [[0, 1, 2]]
+    assert job.result().state is JobState.COMPLETED
 
 
 @pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
