@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 PIECES = TableCutter.pieces
 BEGIN_SHUFFLE = Shuffle.__init__
+KNOWN_IN = inputs.known_in
 
 # The leader
 
@@ -279,6 +280,19 @@ def test_a_leader_that_cuts_from_the_beginning_again_is_found(
         inner(inputs.test_leaders_that_die_leave_no_gap_and_nothing_twice)(
             tmp_path_factory, files=3, size=3, deaths=[1]
         )
+
+
+def test_a_leader_that_takes_one_input_for_another_of_the_same_table_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_any_input(folder: Path) -> Known:
+        known = KNOWN_IN(folder)
+        known.pieces.update({(1 - number, path, start): 1 for number, path, start in known.pieces})
+        return known
+
+    monkeypatch.setattr(inputs, "known_in", of_any_input)
+    with damage():
+        inputs.test_two_inputs_of_the_same_table_are_both_there_whenever_a_leader_dies(tmp_path, inputs.FEW, inputs.ALL)
 
 
 def test_a_gap_between_two_cuts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,31 @@ def test_the_same_files_in_two_inputs_are_there_twice_after_a_failover_too(tmp_p
     assert Counter(name for names in job.mini_batches() for name in names) == {"1": 2, "2": 2, "3": 2}
 
 
+FEW = {"transformations": ["read_delimited", {"filter": 'col("n") > 5'}, {"take": 1}]}
+OTHERS = {"transformations": ["read_delimited", {"filter": 'col("n") <= 5'}, {"take": 1}]}
+ALL = {"transformations": ["read_delimited"]}
+
+
+@pytest.mark.parametrize("first, second", [(FEW, OTHERS), (FEW, ALL), (ALL, FEW), (ALL, ALL)])
+def test_two_inputs_of_the_same_table_are_both_there_whenever_a_leader_dies(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    path = tree(tmp_path, "a.csv", "b.csv")
+    inputs = {"first": {"path": path, **first}, "second": {"path": path, **second}}
+
+    def cuts(*deaths: int) -> list[Described]:
+        folder = tmp_path / "-".join(map(str, ("died", *deaths)))
+        folder.mkdir()
+        job = Job(folder, inputs=inputs, input_data=["first", "second"])
+        for mini_batches in (*deaths, 1 << 30):
+            job.lead(mini_batches)
+        return job.described()
+
+    whole = cuts()
+    assert {described.input for described in whole} == {0, 1}
+    assert all(cuts(death) == whole for death in range(1, len(whole)))
+
+
 KEYS = {"transformations": [{"extract_columns_from_partition_format": "{user}/{genre}/{file}"}]}
 KEYED = ("u2/a/1", "u1/b/2", "u1/a/3", "u1/b/4", "other")
 

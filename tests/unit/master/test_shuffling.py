@@ -159,7 +159,7 @@ def test_after_a_failover_no_group_is_cut_twice(tmp_path: Path) -> None:
     assert len(first) == len(EXPECTED)
     known = Known()
     path = rows_of(0).encode()
-    known.pieces.update([(path, group.start) for group in read_groups(here.folder, 0)][:2])
+    known.pieces.update([(0, path, group.start) for group in read_groups(here.folder, 0)][:2])
     rest = [each for each in InputCuts(here.folder, spec, known, term=2) if each is not None]
     assert rest == first[2:]
     discard(here.folder)

@@ -44,7 +44,8 @@ class Known:
     """What the manifest of earlier leaders holds, as often as it does."""
 
     files: NameBag = field(default_factory=NameBag)
-    pieces: Counter[tuple[bytes, int]] = field(default_factory=Counter)
+    pieces: Counter[tuple[int, bytes, int]] = field(default_factory=Counter)
+    """By input, path and start: two inputs may be the same table, and be read differently."""
     keys: set[tuple[int, tuple[str | None, ...]]] = field(default_factory=set)
     mini_batches: int = 0
 
@@ -60,7 +61,7 @@ def known_in(folder: Path) -> Known:
         else:
             described = described_of(message)
             groups = [(group[0], group[1:]) for group in (text.split(b"\0") for text in split_groups(described.groups))]
-            known.pieces.update((piece.path, piece.start) for piece in described.pieces)
+            known.pieces.update((described.input, piece.path, piece.start) for piece in described.pieces)
             known.keys.add((described.input, tuple(described.keys)))
         for where, names in groups:
             known.files.add(where, names)
@@ -145,14 +146,14 @@ class InputCuts:
         known = self._known.pieces
         if plan.is_indivisible():
             pieces = [Piece(path) for path in paths_in(chunks)]
-            if pieces and not known[pieces[0].path, 0]:
+            if pieces and not known[number, pieces[0].path, 0]:
                 yield Cut(encode_described(Described(number, [], pieces), 0), 0)
             return
         for piece in TableCutter(plan, self._spec.size).pieces(paths_in(chunks)):
             if piece is None:
                 yield None
-            elif known[piece.path, piece.start]:
-                known[piece.path, piece.start] -= 1
+            elif known[number, piece.path, piece.start]:
+                known[number, piece.path, piece.start] -= 1
             else:
                 yield Cut(encode_described(Described(number, [], [piece]), 0), 0)
 
@@ -167,7 +168,7 @@ class InputCuts:
         yield from shuffle.run(pieces, lambda: paths_in(Sources(plan)))
         path = rows_of(number).encode()
         for start, end, keys in read_groups(self._folder, number):
-            if not self._known.pieces[path, start]:
+            if not self._known.pieces[number, path, start]:
                 piece = Piece(path, start, end, is_aligned=True)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
