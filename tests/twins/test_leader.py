@@ -24,7 +24,7 @@ from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.planning.input_cuts import Known
+from parallelrun_master.planning.input_cuts import Known, known_in
 from parallelrun_master.planning.shuffling import Shuffle
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_master.policy import course as course_module
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 PIECES = TableCutter.pieces
 BEGIN_SHUFFLE = Shuffle.__init__
-KNOWN_IN = inputs.known_in
+KNOWN_IN = known_in
 
 # The leader
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master.finishing import Finishing
+from parallelrun_master.term import Term
 from tests.integration.queue import test_concatenating as concatenating
 from tests.integration.queue import test_leader as leader
 from tests.integration.queue import test_leading as leading
@@ -26,6 +28,7 @@ from tests.integration.queue import test_model as model
 from tests.integration.queue import test_turn as turn
 from tests.integration.queue.desk import LONG_MS, Desk, decided
 from tests.twins.sabotage import altered, always, damage, nothing, without
+from tests.unit.master import test_renewal as renewal
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -79,6 +82,24 @@ def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.Monke
     monkeypatch.setattr(leading, "PATIENCE_S", 0.3)
     with damage():
         leading.test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis)
+
+
+def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
+    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Term, "renewed", always(nullcontext()))
+    monkeypatch.setattr(leader, "PATIENCE_S", 0.3)
+    with damage():
+        leader.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
+            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), "books", monkeypatch
+        )
+
+
+def test_waiting_that_is_taken_for_work_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renewal, "own_cpu_clock", always(time.monotonic))
+    monkeypatch.setattr(renewal, "PATIENCE_S", 0.3)
+    with damage():
+        renewal.test_a_thread_that_waits_uses_no_time_of_its_own_and_one_that_works_does()
 
 
 def test_an_end_that_leaves_committed_results_unread_is_found(

@@ -54,8 +54,9 @@ class Leader:
         term.log.info("leading")
         failpoints.reach("lead.acquired")
         try:
-            term.read_books()
-            self._lead()
+            with term.renewed():
+                term.read_books()
+                self._lead()
             term.end()
         except Fenced as error:
             term.log.warning("fenced", reason=str(error))

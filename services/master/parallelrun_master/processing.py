@@ -58,6 +58,7 @@ class Processing:
 
     def _run(self) -> None:
         self._course.fail(self._changed_inputs())
+        self._course.moved(time.monotonic())  # to look at all of them may take long
         if self._scheduler.closing is None:
             self._scheduling_log.start()
         while not self._term.resigning:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +25,7 @@ from parallelrun_core.termlog import terms
 from parallelrun_master.journals import finished
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.errors import Errors, with_cause
+from parallelrun_master.renewal import LOOKS_PER_LEASE, own_cpu_clock, renewing
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ class Term:
         self._tick_s = min(_TICK_S, min(settings.leader_seconds, settings.lease_seconds) / _TICKS_PER_LEASE)
         self._run_id = ""
         self._shown = b""
+        self._open = ExitStack()
 
     def begin(self) -> bool:
         """Draw a term; False while another process leads."""
@@ -65,6 +69,13 @@ class Term:
         number = self.queue.acquire(self._token, ttl_ms=self.settings.leader_ms, folder_term=highest)
         self.log = self.log.bind(term=number)
         return number > 0
+
+    def renewed(self) -> AbstractContextManager[None]:
+        """While this lasts, leadership is renewed as long as the calling thread does something."""
+        every_s = self.settings.leader_seconds / LOOKS_PER_LEASE
+        return renewing(
+            partial(self.queue.renew, self._token, ttl_ms=self.settings.leader_ms), every_s, own_cpu_clock()
+        )
 
     def read_books(self) -> None:
         """Find out what earlier terms have decided, and go on from there.
@@ -74,6 +85,7 @@ class Term:
         """
         self._run_id = server_run_id(self.redis)
         self.reports = Reports(self.folder, self.spec, self.queue.term)
+        self._open.callback(self.reports.close)
         self.reopening = self.folder.reopening()
         generation = self.reopening.generation if self.reopening is not None else 0
         errors = Errors(self.reports.mask)
@@ -104,7 +116,7 @@ class Term:
 
     def end(self) -> None:
         """Let another process lead at once."""
-        self.reports.close()
+        self._open.close()
         self.queue.resign(self._token)
 
     def tick(self, now: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from redis.exceptions import ConnectionError
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult
+from parallelrun_core.manifest import ManifestWriter
+from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
@@ -25,9 +28,11 @@ from parallelrun_core.store.concatenating import begin_concatenating, end_concat
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.news import MAX_NEWS, Concatenated, report_concatenated
-from parallelrun_master import finishing, ledger
+from parallelrun_master import finishing, ledger, scheduling
+from parallelrun_master import leader as leader_module
 from parallelrun_master import term as term_module
 from parallelrun_master.leader import Leader
+from parallelrun_master.processing import Processing
 from parallelrun_master.scheduling import Publisher
 from parallelrun_master.settings import MasterSettings
 from parallelrun_master.term import Term
@@ -41,6 +46,9 @@ pytestmark = [
     # A leader has a process of its own, which ends with it and so closes its files.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+
+
+PATIENCE_S = 30.0
 
 
 class Led:
@@ -63,11 +71,26 @@ class Led:
         self.folder.create(
             JobRecord(job_id=self.desk.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
         )
-        self.settings = MasterSettings(root=root, leader_seconds=600)
+        self.root = root
         self.url = url
 
-    def leader(self) -> Leader:
-        return Leader(connect(self.url), self.desk.job_id, self.settings)
+    def leader(self, seconds: float = 600) -> Leader:
+        """One whose lease is so long."""
+        return Leader(connect(self.url), self.desk.job_id, MasterSettings(root=self.root, leader_seconds=seconds))
+
+    def work(self, most: int = 3) -> None:
+        """Be an agent until all is decided."""
+        queue = self.desk.agent().queue
+        deadline = time.monotonic() + PATIENCE_S
+        reports, joined = decided(()), False
+        while time.monotonic() < deadline:
+            turn = queue.turn("stay" if joined else "join", reports, most)
+            joined = True
+            reports = decided(turn.deliveries)
+            if turn.state is JobState.FINALIZING:
+                queue.turn("leave", decided(()), 0)
+                return
+            time.sleep(0.005)
 
     def result(self) -> JobResult:
         found = self.folder.result()
@@ -84,22 +107,7 @@ def led(redis: Redis, redis_url: str, tmp_path: Path) -> Iterator[Callable[..., 
 
 def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> None:
     job = led(25)
-    agent = job.desk.agent()
-
-    def work() -> None:
-        queue = agent.queue
-        deadline = time.monotonic() + 30
-        reports, joined = decided(()), False
-        while time.monotonic() < deadline:
-            turn = queue.turn("stay" if joined else "join", reports, 3)
-            joined = True
-            reports = decided(turn.deliveries)
-            if turn.state is JobState.FINALIZING:
-                queue.turn("leave", decided(()), 0)
-                return
-            time.sleep(0.005)
-
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=job.work)
     thread.start()
     job.leader().run()
     thread.join(30)
@@ -109,6 +117,84 @@ def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> 
     assert sorted(each.mini_batch for each in read_decisions(job.folder.path)) == list(range(25))
     assert job.desk.registry.state(job.desk.job_id) is JobState.COMPLETED
     assert job.desk.registry.active_jobs() == []
+
+
+SLOW: dict[str, tuple[Any, str]] = {
+    "books": (Term, "read_books"),
+    "manifest": (scheduling, "known_in"),
+    "listing": (scheduling.Scheduler, "step"),
+    "inputs": (Processing, "_changed_inputs"),
+}
+
+
+@pytest.mark.parametrize("step", SLOW)
+def test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
+    led: Callable[..., Led], step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each one is replaced as soon as it is ready, for ever."""
+    job = led(3)
+    where, name = SLOW[step]
+    whole, slow_steps = getattr(where, name), list[str]()
+
+    def slow(*args: Any) -> Any:
+        if not slow_steps:
+            slow_steps.append(name)
+            job.desk.redis.delete(job.desk.keys.leader)  # as if it had run out
+            until = time.monotonic() + PATIENCE_S
+            while not job.desk.registry.has_leader(job.desk.job_id) and time.monotonic() < until:
+                time.sleep(0.001)  # as one who reads from a slow disk
+        assert LeaderQueue(job.desk.redis, job.desk.job_id).acquire("rival", ttl_ms=600_000, folder_term=0) == 0
+        return whole(*args)
+
+    manifest = ManifestWriter(job.folder.path, 1)
+    manifest.add(encode_files([(os.fsencode(job.root / "inputs"), [b"f0"])], 1), 1)  # or there is nothing to read
+    manifest.sync()
+    manifest.stop()
+    monkeypatch.setattr(where, name, slow)
+    monkeypatch.setattr(term_module, "LOOKS_PER_LEASE", 60_000)
+    thread = threading.Thread(target=job.work)
+    thread.start()
+    job.leader().run()
+    thread.join(30)
+    assert slow_steps == [name]
+    assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
+
+
+def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(3)
+    step, stuck, again = scheduling.Scheduler.step, threading.Event(), threading.Event()
+
+    def sticks(scheduler: scheduling.Scheduler, budget_s: float) -> bool:
+        if not stuck.is_set():
+            stuck.set()
+            again.wait(60)
+        return step(scheduler, budget_s)
+
+    monkeypatch.setattr(scheduling.Scheduler, "step", sticks)
+    leader = job.leader(seconds=0.5)
+    first = threading.Thread(target=leader.run)
+    first.start()
+    try:
+        assert stuck.wait(PATIENCE_S)
+        until = time.monotonic() + PATIENCE_S
+        while job.desk.registry.has_leader(job.desk.job_id):
+            assert time.monotonic() < until, "it leads on"
+            time.sleep(0.01)
+        agent = threading.Thread(target=job.work)
+        agent.start()
+        job.leader().run()
+        again.set()
+        for thread in (agent, first):
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+    finally:
+        leader.resign()
+        again.set()
+        first.join(PATIENCE_S)
+    assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
+    assert sorted(each.mini_batch for each in read_decisions(job.folder.path)) == [0, 1, 2]
 
 
 def test_a_cancel_in_the_middle_of_publishing_is_concluded_by_the_same_leader(
@@ -194,6 +280,19 @@ def test_trouble_with_the_books_is_not_blamed_on_the_input(
             job.leader().run()
     assert job.folder.result() is None
     assert job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING
+
+
+def test_a_leader_whose_disk_is_full_at_its_beginning_lets_another_lead_at_once(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    job = led(1)
+    monkeypatch.setattr(term_module, "Reports", full)
+    monkeypatch.setattr(leader_module, "_DISK_PAUSE_S", 0.0)
+    job.leader().run()
+    assert not job.desk.registry.has_leader(job.desk.job_id)
 
 
 @pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED])

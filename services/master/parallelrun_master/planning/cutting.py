@@ -29,11 +29,13 @@ Encode = Callable[[list[Chunk], int], bytes]
 """Makes the full message of groups of so many files."""
 
 
-def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> Iterator[Cut]:
-    """Yield mini-batches of `size` files, in order; the last one may be smaller."""
+def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> Iterator[Cut | None]:
+    """Yield mini-batches of `size` files, in order, and None for a chunk without any; the last one may be smaller."""
     groups: list[Chunk] = []
     items = 0
     for folder, names in chunks:
+        if not names:
+            yield None
         at = 0
         while at < len(names):
             taken = names[at : at + size - items]
@@ -48,18 +50,23 @@ def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> It
 
 
 def without_known(chunks: Iterable[Chunk], known: NameBag) -> Iterator[Chunk]:
-    """Leave out the files that the manifest has already: for a leader that goes on with another's listing.
+    """Leave the files out that the manifest has already: for a leader that goes on with another's listing.
+
+    A chunk of which nothing is left is yielded all the same, so that others get their turn however many there are.
 
     A file that is listed twice is there twice, so each one that is known is left out as often as it is known.
     """
     for folder, names in chunks:
-        fresh = known.take(folder, names)
-        if fresh:
-            yield folder, fresh
+        yield folder, known.take(folder, names)
 
 
-def by_keys(chunks: Iterable[Chunk], values_of: Callable[[bytes], tuple[str | None, ...]]) -> list[KeyedFiles]:
-    """All files, together with those that have the same values of the keys; sorted by these, missing ones first."""
+def by_keys(
+    chunks: Iterable[Chunk], values_of: Callable[[bytes], tuple[str | None, ...]]
+) -> Iterator[KeyedFiles | None]:
+    """All files, together with those that have the same values of the keys; sorted by these, missing ones first.
+
+    Yields None for each chunk, until all have been listed.
+    """
     found: dict[tuple[str | None, ...], list[Chunk]] = {}
     for folder, names in chunks:
         for name in names:
@@ -68,5 +75,6 @@ def by_keys(chunks: Iterable[Chunk], values_of: Callable[[bytes], tuple[str | No
                 groups[-1][1].append(name)
             else:
                 groups.append((folder, [name]))
+        yield None
     keyed = [KeyedFiles(values, groups) for values, groups in found.items()]
-    return sorted(keyed, key=lambda each: [(value is not None, value or "") for value in each.values])
+    yield from sorted(keyed, key=lambda each: [(value is not None, value or "") for value in each.values])

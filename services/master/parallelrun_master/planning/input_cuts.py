@@ -154,6 +154,7 @@ class InputCuts:
                 yield None
             elif known[number, piece.path, piece.start]:
                 known[number, piece.path, piece.start] -= 1
+                yield None
             else:
                 yield Cut(encode_described(Described(number, [], [piece]), 0), 0)
 
@@ -172,8 +173,12 @@ class InputCuts:
                 piece = Piece(path, start, end, is_aligned=True)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
-    def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut]:
-        for values, groups in by_keys(chunks, values_of(plan)):
+    def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+        for found in by_keys(chunks, values_of(plan)):
+            if found is None:
+                yield None
+                continue
+            values, groups = found
             if (number, values) in self._known.keys:
                 continue
             if plan.is_table:

@@ -1,0 +1,103 @@
+"""Who renews a leader's lease while it is in a long step, and for whom nobody does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+
+import pytest
+import redis
+
+from parallelrun_core.errors import Fenced
+from parallelrun_master.renewal import own_cpu_clock, renewing
+
+PATIENCE_S = 30.0
+
+
+class Work:
+    """CPU time that was used, as a test says; each look at it is counted."""
+
+    def __init__(self) -> None:
+        self.used_s = 1.0
+        self.looks = threading.Semaphore(0)
+
+    def clock(self) -> float:
+        self.looks.release()
+        return self.used_s
+
+    def wait_for_looks(self, count: int) -> None:
+        for _ in range(count):
+            assert self.looks.acquire(timeout=PATIENCE_S)
+
+
+def test_only_who_works_is_renewed() -> None:
+    work, renewed = Work(), threading.Semaphore(0)
+    with renewing(renewed.release, 0.001, work.clock):
+        work.wait_for_looks(5)
+        assert not renewed.acquire(blocking=False), "nothing was done since"
+        for _ in range(3):
+            work.used_s += 1e-6
+            assert renewed.acquire(timeout=PATIENCE_S)
+        work.wait_for_looks(5)
+        assert not renewed.acquire(blocking=False), "once for each time that something was done"
+
+
+def test_a_redis_that_is_away_is_asked_again_and_a_turn_that_is_over_is_not() -> None:
+    work, asked = Work(), threading.Semaphore(0)
+    answers = deque[Exception | None]([redis.ConnectionError(), redis.TimeoutError(), None, Fenced()])
+
+    def renew() -> None:
+        asked.release()
+        if (error := answers.popleft()) is not None:
+            raise error
+
+    before = threading.active_count()
+    with renewing(renew, 0.001, work.clock):
+        for _ in range(4):
+            work.used_s += 1
+            assert asked.acquire(timeout=PATIENCE_S)
+        until = time.monotonic() + PATIENCE_S
+        while threading.active_count() > before:
+            assert time.monotonic() < until, "it goes on asking"
+            time.sleep(0.001)
+    assert not answers
+
+
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_nothing_is_renewed_when_it_is_over(error: type[Exception] | None) -> None:
+    before = threading.active_count()
+    try:
+        with renewing(lambda: None, 600, lambda: 0.0):
+            if error is not None:
+                raise error
+    except ValueError:
+        pass
+    assert threading.active_count() == before
+
+
+def test_a_thread_that_waits_uses_no_time_of_its_own_and_one_that_works_does() -> None:
+    clocks, begin, end = [], threading.Event(), threading.Event()
+
+    def wait_then_work() -> None:
+        clocks.append(own_cpu_clock())
+        begin.wait(PATIENCE_S)
+        while not end.is_set():
+            pass
+
+    thread = threading.Thread(target=wait_then_work)
+    thread.start()
+    try:
+        until = time.monotonic() + PATIENCE_S
+        before = -1.0
+        while not clocks or clocks[0]() > before:
+            assert time.monotonic() < until, "it never comes to rest"
+            before = clocks[0]() if clocks else before
+            time.sleep(0.02)
+        begin.set()
+        while clocks[0]() <= before:
+            assert time.monotonic() < until, "its work is not seen"
+            time.sleep(0.001)
+    finally:
+        end.set()
+        thread.join()
