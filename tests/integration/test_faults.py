@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import time
 
 import pytest
 
@@ -142,6 +143,22 @@ def test_cancel_ends_running_work_at_once_and_publishes_nothing() -> None:
         result = cluster.result(job, timeout_s=10)
         assert result.state is JobState.CANCELED
         assert not result.output
+
+
+def test_a_job_that_waits_behind_another_one_is_not_taken_for_one_that_is_stuck() -> None:
+    script = "import time\ndef run(mini_batch):\n    time.sleep(1000)\n"
+    with Cluster(slots=1) as cluster:
+        first = cluster.submit(script, inputs=cluster.files(1), run_invocation_timeout=1000)
+        cluster.until(lambda: all(info.busy for info, _ in cluster.known_nodes.all()), "the slot is taken")
+        second = cluster.submit(script, inputs=cluster.files(2), progress_update_timeout=1)
+        cluster.until(lambda: cluster.registry.status(second).progress.published > 0, "it waits for its turn")
+        until = time.monotonic() + 4
+        while time.monotonic() < until:
+            assert cluster.registry.state(second) is JobState.PROCESSING
+            time.sleep(0.05)
+        for job in (first, second):
+            cluster.registry.move(job, JobState.CANCELED)
+        assert {cluster.result(job).state for job in (first, second)} == {JobState.CANCELED}
 
 
 @pytest.mark.parametrize("nodes, slots", [(1, 2), (2, 1)], ids=["on_its_node", "on_another_node"])

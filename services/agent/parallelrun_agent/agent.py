@@ -226,6 +226,7 @@ class Agent:
                 version=version("parallelrun"),
                 started=self._started,
                 jobs=sorted(self._jobs),
+                workers={job_id: len(job.workers) for job_id, job in self._jobs.items() if job.workers},
             ),
             lease_ms=settings.lease_ms,
         )

@@ -32,6 +32,8 @@ class NodeWatch:
         """Workers that the job could have now; 1 at least, so that limits made of it make sense."""
         self.workers = 0
         """The same with those of nodes that take no more."""
+        self.are_taken = False
+        """Whether all nodes that the job may have are there, and other jobs have all of their slots."""
         self._preparing: dict[str, float] = {}
 
     def prepares(self, node: str, now: float) -> None:
@@ -60,6 +62,9 @@ class NodeWatch:
         self.workers = sum(min(info.slots, most or info.slots) for info in nodes)
         if self._spec.instance_count is not None:
             self._assign([info.node for info in ready], self._spec.instance_count)
+        mine = [info for info in ready if self._assigned is None or info.node in self._assigned]
+        taken = [info.busy >= info.slots and self._queue.job_id not in info.workers for info in mine]
+        self.are_taken = len(taken) >= (self._spec.instance_count or 1) and all(taken)
         reaped = self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)
         if reaped.sessions:
             log.warning("sessions_lost", sessions=reaped.sessions, returned=reaped.returned, given_up=reaped.given_up)

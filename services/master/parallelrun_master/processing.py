@@ -159,6 +159,8 @@ class Processing:
         progress = self._ledger.progress
         lost, leased = self._nodes.look(), self._term.queue.leased()
         self._publisher.window.leased = leased
+        if self._nodes.are_taken:
+            self._course.moved(now)  # it waits for its turn behind other jobs
         # Look-ahead: agents hold more than their workers run.
         self._course.looked(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
         progress.preparing = self._nodes.preparing(now)

@@ -43,6 +43,7 @@ class LeaderQueue:
 
     def __init__(self, redis: Redis, job_id: str) -> None:
         self._redis = redis
+        self.job_id = job_id
         self._keys = keys = JobKeys(job_id)
         self.term = 0
         self.generation = 0

@@ -27,6 +27,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     version: str
     started: float
     jobs: list[str] = []
+    workers: dict[str, int] = {}
+    """How many of the busy slots each job has that has any."""
 
 
 class Nodes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
+import pytest
 
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
@@ -13,14 +13,17 @@ from parallelrun_core.store.nodes import NodeInfo
 from parallelrun_master.nodes import NodeWatch
 
 
-def info(node: str, slots: int, state: NodeState = NodeState.READY) -> NodeInfo:
-    return NodeInfo(node=node, session="", host="h", pid=1, slots=slots, busy=0, state=state, version="0", started=0.0)
+def info(node: str, slots: int, state: NodeState = NodeState.READY, **workers: int) -> NodeInfo:
+    return NodeInfo(
+        node=node, session="", host="h", pid=1, slots=slots, busy=sum(workers.values()), state=state, version="0",
+        started=0.0, workers=workers,
+    )  # fmt: skip
 
 
 def watch(*nodes: tuple[NodeInfo, bool], **settings: Any) -> NodeWatch:
     known: Any = SimpleNamespace(all=lambda: list(nodes))
     reaped = SimpleNamespace(sessions=0, returned=0, given_up=0)
-    queue: Any = SimpleNamespace(reap=lambda **_: reaped)
+    queue: Any = SimpleNamespace(job_id="mine", reap=lambda **_: reaped, assign=lambda chosen: None)
     spec = JobSpec.parse({"entry_script": "main.py", "inputs": "/data", **settings})
     return NodeWatch(known, queue, spec, SimpleNamespace(lease_ms=8000))  # type: ignore[arg-type]
 
@@ -45,8 +48,23 @@ def test_workers_are_those_of_all_nodes_and_slots_those_that_take_more() -> None
     assert (few.slots, few.workers) == (2, 2)
 
 
-def test_a_node_of_a_later_release_in_a_state_unknown_here_takes_part() -> None:
-    told = msgspec.json.encode(info("a", 4)).replace(b'"ready"', b'"half_asleep"')
-    nodes = watch((msgspec.json.decode(told, type=NodeInfo), True))
-    nodes.look()
-    assert (nodes.alive, nodes.slots) == (1, 4)
+FULL, FREE, OURS, OURS_TOO = {"other": 2}, {"other": 1}, {"mine": 2}, {"mine": 1, "other": 1}
+
+
+@pytest.mark.parametrize("wanted, nodes, expected", [
+    (None, [FULL, FULL], True),
+    (None, [FULL, FREE], False),
+    (None, [FULL, OURS], False),
+    (None, [OURS_TOO], False),
+    (None, [], False),
+    (1, [FREE, FULL], False),
+    (1, [FULL, FULL], True),
+    (3, [FULL, FULL], False),
+])  # fmt: skip
+def test_nodes_are_taken_when_other_jobs_have_all_slots(
+    wanted: int | None, nodes: list[dict[str, int]], expected: bool
+) -> None:
+    found = [(info(f"n{number}", 2, NodeState.READY, **workers), True) for number, workers in enumerate(nodes)]
+    known = watch(*found, (info("z", 2, NodeState.DISK_FULL), True), instance_count=wanted)
+    known.look()
+    assert known.are_taken is expected

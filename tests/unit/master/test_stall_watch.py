@@ -34,11 +34,15 @@ def test_after_the_first_mini_batch_the_other_timeout_counts_from_the_last_move(
     assert watch.stalled(200.0, nodes=1, running=1) is None
 
 
-def test_by_default_every_try_of_a_mini_batch_has_its_time() -> None:
-    settings_ = spec(run_invocation_timeout=1000, run_max_try=5)
+@pytest.mark.parametrize("limits", [
+    {"run_invocation_timeout": 1000, "run_max_try": 5}, {"task_overhead_timeout": 7200, "run_max_try": 1},
+])  # fmt: skip
+def test_by_default_every_try_of_a_mini_batch_has_its_time(limits: dict[str, int]) -> None:
+    settings_ = spec(**limits)
     watch = StallWatch(settings_, 0.0)
     watch.first_mini_batch()
-    assert watch.stalled(1000 * 5, nodes=1, running=1) is None
+    one_try_s = settings_.run_invocation_timeout + settings_.task_overhead_timeout
+    assert watch.stalled(one_try_s * settings_.run_max_try, nodes=1, running=1) is None
 
 
 @pytest.mark.parametrize("nodes, wanted, words", [

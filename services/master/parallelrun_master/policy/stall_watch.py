@@ -5,13 +5,16 @@ from __future__ import annotations
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.spec import JobSpec
 
+_SPARE_S = 600.0
+
 
 class StallWatch:
     """Decides when a job that makes no progress has waited long enough."""
 
     def __init__(self, spec: JobSpec, now: float) -> None:
         self._first_s = spec.first_task_creation_timeout
-        self._update_s = spec.progress_update_timeout or 3 * spec.run_invocation_timeout * spec.run_max_try + 600
+        longest_s = 3 * spec.run_invocation_timeout * spec.run_max_try + max(_SPARE_S, spec.task_overhead_timeout)
+        self._update_s = spec.progress_update_timeout or longest_s
         self._spec = spec
         self._last = now
         self._moved = False
