@@ -243,8 +243,8 @@ class JobFolder:
         except FileExistsError as error:
             raise Conflict(f"Job {self.job_id} has been reopened already.") from error
 
-    def _result_file(self) -> Path:
-        generation = self.generation()
+    def _result_file(self, generation: int | None = None) -> Path:
+        generation = self.generation() if generation is None else generation
         return self.path / (f"result.{generation}.json" if generation else "result.json")
 
     def result(self) -> JobResult | None:
@@ -264,10 +264,14 @@ class JobFolder:
         """Whether it is recorded how the job ended, and it hasn't been reopened since."""
         return self._result_file().exists()
 
-    def conclude(self, result: JobResult) -> JobResult:
-        """Record how the job ended, durably; returns the first result if it was recorded before."""
+    def conclude(self, result: JobResult, *, generation: int | None = None) -> JobResult:
+        """Record how the job ended, durably; returns the first result if it was recorded before.
+
+        Args:
+            generation: that ended, by default the present one. Who may be late by one has to say.
+        """
         try:
-            write_once(self._result_file(), _pretty(result))
+            write_once(self._result_file(generation), _pretty(result))
         except FileExistsError:
             return self.result() or result
         return result

@@ -110,7 +110,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The look whether a leader's turn still lasts, in all that it does on Redis.
     "lead.term": tuple(
         Line(script, "~= ARGV[1] then", "== '' then")
-        for script in ("assign", "forget", "publish", "reap", "speculate", "transition")
+        for script in ("assign", "forget", "publish", "reap", "retire", "speculate", "transition")
     ),
     # The end that an agent puts to its workers before Redis lets others in.
     "lease.trust": (_TRUST,),

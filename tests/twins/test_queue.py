@@ -58,13 +58,15 @@ def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
         run_state_machine_as_test(model.QueueMachine, settings=quick)
 
 
-@pytest.mark.parametrize("what", ["publish", "forget", "move"])
+@pytest.mark.parametrize("what", ["publish", "forget", "move", "retire"])
 def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str) -> None:
     with without("lead.term"), damage():
         if what == "publish":
             leading.test_who_was_replaced_cannot_publish(Desk(redis))
         elif what == "move":
             leading.test_who_was_replaced_cannot_move_the_job_on(Desk(redis), JobState.FAILED)
+        elif what == "retire":
+            leading.test_who_was_replaced_cannot_retire_the_job(Desk(redis))
         else:
             leading.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(Desk(redis))
 

@@ -89,7 +89,7 @@ class Finishing:
             failure=status.failure,
         )
         term.reports.conclude(result, ledger.errors)
-        result = term.folder.conclude(result)
+        result = term.folder.conclude(result, generation=term.queue.generation)
         failpoints.reach("finish.after_result")
         if state is JobState.COMPLETED:
             term.move(JobState.COMPLETED)
@@ -99,17 +99,19 @@ class Finishing:
     def retire(self, result: JobResult) -> None:
         """The result is recorded: show it, wait for the agents to let go, and clean up."""
         term = self._term
+        leftovers = [*term.folder.output_file(term.spec).parent.glob(f".merging-{term.job_id}-*")]
+        term.renew()  # so these are of this generation, though the leader may have slept for long
         self._show_end(result.state)
         text = msgspec.json.encode(result.progress)
         end = msgspec.json.encode(result.state)
         term.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
         self._wait_for_agents()
         self._show_end(result.state)
-        for leftover in term.folder.output_file(term.spec).parent.glob(f".merging-{term.job_id}-*"):
+        for leftover in leftovers:
             leftover.unlink(missing_ok=True)
         if result.state is JobState.COMPLETED and not result.progress.failed:
             discard(term.folder.path)
-        term.registry.retire(term.job_id)
+        term.registry.retire(term.job_id, term=term.queue.term)
         term.log.info("job_ended", state=result.state)
 
     def _read_rest(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from contextlib import AbstractContextManager, ExitStack
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -72,10 +71,7 @@ class Term:
 
     def renewed(self) -> AbstractContextManager[None]:
         """While this lasts, leadership is renewed as long as the calling thread does something."""
-        every_s = self.settings.leader_seconds / LOOKS_PER_LEASE
-        return renewing(
-            partial(self.queue.renew, self._token, ttl_ms=self.settings.leader_ms), every_s, own_cpu_clock()
-        )
+        return renewing(self.renew, self.settings.leader_seconds / LOOKS_PER_LEASE, own_cpu_clock())
 
     def read_books(self) -> None:
         """Find out what earlier terms have decided, and go on from there.
@@ -128,8 +124,16 @@ class Term:
         if now < self._tick_at:
             return False
         self._tick_at = now + self._tick_s
-        self.queue.renew(self._token, ttl_ms=self.settings.leader_ms)
+        self.renew()
         return True
+
+    def renew(self) -> None:
+        """Go on leading.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        self.queue.renew(self._token, ttl_ms=self.settings.leader_ms)
 
     def ms_to_tick(self, now: float) -> int:
         """How long there is nothing to do, unless something comes in."""
@@ -180,7 +184,7 @@ class Term:
         while not self.resigning:
             try:
                 run_id = server_run_id(self.redis)
-                self.queue.renew(self._token, ttl_ms=self.settings.leader_ms)
+                self.renew()
             except CONNECTION_ERRORS as again:
                 if time.monotonic() > until:
                     raise Fenced("Redis doesn't come back") from again

@@ -45,6 +45,7 @@ class Registry:
         self._redis = redis
         self._transition = script(redis, "transition")
         self._reopen = script(redis, "reopen")
+        self._retire = script(redis, "retire")
         self._expect([])
 
     def add_job(self, job_id: str, *, submitted: float) -> None:
@@ -84,26 +85,18 @@ class Registry:
         self._expected = active
         self._peek = QuickScript(self._redis, script(self._redis, "peek"), named, [])
 
-    def retire(self, job_id: str) -> None:
-        """Take a job whose end is recorded off the list of active ones, and free what only running needs."""
+    def retire(self, job_id: str, *, term: int) -> None:
+        """Take a job whose end is recorded off the list of active ones, and free what only running needs.
+
+        Raises:
+            Fenced: the term is over, and the job may have been reopened.
+        """
         job = JobKeys(job_id)
-        # In one step: a job that is reopened right afterwards must not lose what it has then.
-        with self._redis.pipeline(transaction=True) as pipe:
-            pipe.zrem(keys.ACTIVE_JOBS, job_id)
-            pipe.delete(
-                job.ready,
-                job.messages,
-                job.leases,
-                job.twins,
-                job.tries,
-                job.lost,
-                job.sessions,
-                job.nodes,
-                job.outcomes,
-            )
-            pipe.expire(job.job, _REMEMBER_S)
-            pipe.expire(job.events, _REMEMBER_S)
-            pipe.execute()
+        freed = [
+            job.ready, job.messages, job.leases, job.twins, job.tries, job.lost, job.sessions, job.nodes, job.outcomes,
+        ]  # fmt: skip
+        if not self._retire(keys=[job.job, keys.ACTIVE_JOBS, job.events, *freed], args=[term, job_id, _REMEMBER_S]):
+            raise Fenced(f"term {term} may not retire the job")
 
     def status(self, job_id: str) -> JobStatus:
         """What Redis knows of a job.
@@ -156,12 +149,13 @@ class Registry:
             raise Conflict(f"Job {job_id} is {present.decode()}: it can't become {to}.")
 
     def reopen(self, job_id: str, *, submitted: float) -> None:
-        """Queue a job again that has ended, or of which Redis knows nothing any more.
+        """Queue a job again that has ended, or of which Redis knows nothing any more. Whoever led it does so no more.
 
         Raises:
             Conflict: it has not ended.
         """
-        done, present = self._reopen(keys=[JobKeys(job_id).job, JobKeys(job_id).events])
+        job = JobKeys(job_id)
+        done, present = self._reopen(keys=[job.job, job.events, job.leader])
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: only a job that has ended can be reopened.")
         self.add_job(job_id, submitted=submitted)

@@ -354,7 +354,7 @@ class TestCrash:
             job_id = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k"}).json()["id"]
             Master(root, redis).begin(job_id)
             Master(root, redis).end(job_id, JobState.COMPLETED)
-            Registry(redis).retire(job_id)
+            Registry(redis).retire(job_id, term=1)
 
             again = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k"})
 

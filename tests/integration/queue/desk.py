@@ -63,8 +63,13 @@ class Desk:
 
     def reopen(self) -> None:
         """The user lets the job go on, which has ended, and the leader puts it all up anew."""
-        self.registry.retire(self.job_id)
+        self.registry.retire(self.job_id, term=self.leader.term)
+        self.reopen_retired()
+
+    def reopen_retired(self) -> None:
+        """The same of a job that its leader has retired."""
         self.registry.reopen(self.job_id, submitted=1.0)
+        assert self.leader.acquire("leader", ttl_ms=LONG_MS, folder_term=0)
         self.force(JobState.PROCESSING)
         self.leader.generation += 1
 

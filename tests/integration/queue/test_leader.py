@@ -16,7 +16,7 @@ from redis.exceptions import ConnectionError
 
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult
+from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, Reopening
 from parallelrun_core.manifest import ManifestWriter
 from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
@@ -28,9 +28,11 @@ from parallelrun_core.store.concatenating import begin_concatenating, end_concat
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.news import MAX_NEWS, Concatenated, report_concatenated
+from parallelrun_core.store.registry import Registry
 from parallelrun_master import finishing, ledger, scheduling
 from parallelrun_master import leader as leader_module
 from parallelrun_master import term as term_module
+from parallelrun_master.finishing import Finishing
 from parallelrun_master.leader import Leader
 from parallelrun_master.processing import Processing
 from parallelrun_master.scheduling import Publisher
@@ -263,6 +265,52 @@ def test_who_takes_over_after_the_result_was_recorded_waits_for_the_agents_and_c
     timer.join()
     assert job.desk.registry.active_jobs() == []
     assert job.desk.registry.state(job.desk.job_id) is ended
+
+
+@pytest.mark.parametrize("step, before, behind", [
+    ((JobFolder, "conclude"), 1, 0), ((Finishing, "_show_end"), 1, 0), ((Finishing, "_show_end"), 0, 2),
+    ((Registry, "retire"), 1, 0),
+])  # fmt: skip
+def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
+    led: Callable[..., Led], step: tuple[type, str], before: int, behind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one has recorded the end, the user has let the job go on, and its output is being put together.
+
+    Args:
+        before, behind: which call of this step the leader has slept before, or behind.
+    """
+    job = led(1, state=JobState.FAILED)
+    desk, folder = job.desk, job.folder
+    whole, calls, after = getattr(*step), 0, dict[bytes, Any]()
+    merging = folder.output_file(folder.record().job_spec()).parent / f".merging-{desk.job_id}-0123456789abcdef"
+
+    def another_ends_it() -> None:
+        desk.redis.delete(desk.keys.leader)  # as if it had run out
+        job.leader().run()
+        folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
+        desk.reopen_retired()
+        desk.publish(3)
+        merging.touch()
+        after.update(desk.everything())
+
+    def sleeps(*args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        number = calls
+        if number == before:
+            another_ends_it()
+        answer = whole(*args, **options)
+        if number == behind:
+            another_ends_it()
+        return answer
+
+    monkeypatch.setattr(*step, sleeps)
+    job.leader().run()
+    assert after, "nobody has slept"
+    assert folder.result() is None, "its end was recorded as that of another generation"
+    assert merging.exists()
+    assert desk.registry.active_jobs() == [desk.job_id]
+    assert desk.everything() == after
 
 
 def test_trouble_with_the_books_is_not_blamed_on_the_input(

@@ -359,7 +359,7 @@ def test_news_come_in_order_and_from_where_the_reader_was(desk: Desk) -> None:
 
 def test_who_comes_too_late_leaves_nothing_of_a_job_that_was_retired(desk: Desk) -> None:
     desk.registry.move(desk.job_id, JobState.CANCELED)
-    desk.registry.retire(desk.job_id)
+    desk.registry.retire(desk.job_id, term=desk.leader.term)
     before = desk.everything()
     failure = Failure("INIT_EXCEPTION", "no model", "Traceback")
     report_init_failure(desk.redis, desk.job_id, InitFailure("node", "process000", failure))
@@ -392,6 +392,31 @@ def test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_re
     with pytest.raises(Fenced):
         desk.leader.forget(seen.entry_id)
     assert [each.mini_batch for entry in new.news(b"0-0", block_ms=None) for each in entry.outcomes] == [0]
+
+
+def test_who_was_replaced_cannot_retire_the_job(desk: Desk) -> None:
+    term = desk.leader.term
+    new = successor(desk)
+    new.publish(0, [message(0), message(1)])
+    before = desk.everything()
+    with pytest.raises(Fenced):
+        desk.registry.retire(desk.job_id, term=term)
+    assert desk.everything() == before
+    assert desk.registry.active_jobs() == [desk.job_id]
+
+
+def test_who_led_a_job_before_it_was_reopened_leads_it_no_more(desk: Desk) -> None:
+    """It knows nothing of the generation that has begun, though nobody else may have led yet."""
+    desk.registry.move(desk.job_id, JobState.FAILED, term=desk.leader.term)
+    desk.registry.reopen(desk.job_id, submitted=1.0)
+    with pytest.raises(Fenced):
+        desk.leader.renew("leader", ttl_ms=LONG_MS)
+    with pytest.raises(Fenced):
+        desk.registry.move(desk.job_id, JobState.FAILED, term=desk.leader.term)
+    with pytest.raises(Fenced):
+        desk.registry.retire(desk.job_id, term=desk.leader.term)
+    assert desk.registry.state(desk.job_id) is JobState.QUEUED
+    assert LeaderQueue(desk.redis, desk.job_id).acquire("next", ttl_ms=LONG_MS, folder_term=1) == 3
 
 
 def test_who_was_replaced_cannot_choose_the_nodes(desk: Desk) -> None:

@@ -139,7 +139,7 @@ def test_a_retired_job_is_remembered_for_a_while_and_frees_the_rest(desk: Desk) 
     desk.agent().lease(1)
     desk.registry.move(desk.job_id, JobState.CANCELED)
     desk.leader.resign("leader")
-    desk.registry.retire(desk.job_id)
+    desk.registry.retire(desk.job_id, term=desk.leader.term)
     assert desk.registry.active_jobs() == []
     assert desk.registry.state(desk.job_id) is JobState.CANCELED
     left = [key for key in desk.keys.all() if desk.redis.exists(key)]
