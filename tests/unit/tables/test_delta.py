@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import msgspec
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from parallelrun_core.errors import InvalidInput
@@ -17,15 +21,36 @@ from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_worker.tables.table import Table
 
 
-def rows(folder: Path, **options: Any) -> list[tuple[Any, ...]]:
+def frames(folder: Path, **options: Any) -> list[pd.DataFrame]:
+    """What is read of each file of a table."""
     given = Input(path=str(folder), transformations=({"read_delta_lake": options},))
     plan = plan_input("data", given, [])
     delta.settle(plan)
     fields: dict[str, Any] = {
         "kind": plan.kind, "read": plan.read, "steps": [], "root": plan.root, "extracts_first": False, "sample": [],
     }  # fmt: skip
-    pieces = [(path.decode(), 0, -1, True, -1) for path in paths_in(Sources(plan))]
-    return sorted(Table(fields, "").read(pieces).itertuples(index=False, name=None))
+    fields = json.loads(msgspec.json.encode(fields))  # as it stands in the job folder
+    return [Table(fields, "").read([(path.decode(), 0, -1, True, -1)]) for path in paths_in(Sources(plan))]
+
+
+def rows(folder: Path, **options: Any) -> list[tuple[Any, ...]]:
+    return sorted(row for frame in frames(folder, **options) for row in frame.itertuples(index=False, name=None))
+
+
+def write_table(folder: Path, *columns: dict[str, Any], partitions: dict[str, str], **configuration: str) -> None:
+    """A table of one file `p.parquet`, as other writers than ours make it."""
+    pq.write_table(pa.table({"n": [1, 2]}), folder / "p.parquet")
+    fields = [{"type": "long", "nullable": True, "metadata": {}, **column} for column in columns]
+    metadata = {
+        "id": "x", "format": {"provider": "parquet", "options": {}}, "partitionColumns": list(partitions),
+        "schemaString": json.dumps({"type": "struct", "fields": fields}), "createdTime": 0,
+        "configuration": {f"delta.{name}": value for name, value in configuration.items()},
+    }  # fmt: skip
+    size = (folder / "p.parquet").stat().st_size
+    add = {"path": "p.parquet", "partitionValues": partitions, "size": size, "modificationTime": 0, "dataChange": True}
+    log = [{"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, {"metaData": metadata}, {"add": add}]
+    (folder / "_delta_log").mkdir()
+    (folder / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, log)))
 
 
 def test_a_version_is_read_with_its_partition_columns(tmp_path: Path) -> None:
@@ -43,3 +68,29 @@ def test_a_version_is_read_with_its_partition_columns(tmp_path: Path) -> None:
 def test_without_the_library_or_the_table_it_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"deltalake, which is not installed|not a Delta table"):
         rows(tmp_path, version_as_of=0)
+
+
+def test_columns_that_were_renamed_are_refused(tmp_path: Path) -> None:
+    renamed = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "n"}
+    write_table(tmp_path, {"name": "price", "metadata": renamed}, partitions={}, **{"columnMapping.mode": "name"})
+    with pytest.raises(InvalidInput, match=r"can't be read by its files alone, it uses columnMapping"):
+        rows(tmp_path, version_as_of=0)
+
+
+def test_partition_columns_that_do_not_stand_in_the_paths_are_refused(tmp_path: Path) -> None:
+    write_table(tmp_path, {"name": "n"}, {"name": "year"}, partitions={"year": "2024"}, randomizeFilePrefixes="true")
+    with pytest.raises(InvalidInput, match=r"values of year don't stand in the path of .*p\.parquet"):
+        rows(tmp_path, version_as_of=0)
+
+
+def test_a_file_that_is_older_than_a_column_has_nulls_there(tmp_path: Path) -> None:
+    day, text = pd.Timestamp("2020-01-02"), "x"
+    deltalake.write_deltalake(str(tmp_path), pd.DataFrame({"n": [1]}))
+    later = pd.DataFrame({"n": [2], "m": [3], "t": [text], "d": [day], "l": [[1, 2]]})
+    deltalake.write_deltalake(str(tmp_path), later, mode="append", schema_mode="merge")
+    assert [list(frame.columns) for frame in frames(tmp_path, version_as_of=0)] == [["n"]]
+    old, new = sorted(frames(tmp_path, version_as_of=1), key=lambda frame: int(frame["n"][0]))
+    assert list(old.columns) == list(new.columns) == ["n", "m", "t", "d", "l"]
+    assert old.isna().iloc[0].tolist() == [False, True, True, True, True]
+    assert (old["d"].dtype, old["t"].dtype) == (new["d"].dtype, new["t"].dtype)
+    assert new["m"].tolist() == [3]

@@ -161,8 +161,10 @@ class Table:
 
     def frame_of_arrow(self, table: Any, path: str) -> Any:
         """Such rows as a DataFrame."""
-        frame = parquet.to_frame(table)
-        return parquet.with_partitions(frame, path, self._plan) if self._plan["kind"] == "delta_lake" else frame
+        if self._plan["kind"] != "delta_lake":
+            return parquet.to_frame(table)
+        whole = parquet.with_missing(table, self._read)
+        return parquet.with_partitions(parquet.to_frame(whole), path, self._plan)
 
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a Parquet file that the first steps leave; None: all."""

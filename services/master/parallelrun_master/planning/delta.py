@@ -7,14 +7,17 @@ the job begins.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
+from urllib.parse import unquote
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.mltable.steps import Step
 
+_MAPPING: Final = "delta.columnMapping.mode"
 _UNDERSTOOD: Final = frozenset({"timestampNtz"})
 """What a table may ask of its readers, beyond reading its files."""
 
@@ -27,13 +30,38 @@ def settle(plan: InputPlan) -> None:
     """
     table = _open(plan, plan.read)
     wanted = set(getattr(table.protocol(), "reader_features", None) or ()) - _UNDERSTOOD
+    if table.metadata().configuration.get(_MAPPING, "none") != "none":
+        wanted.add("columnMapping")  # tables of before there were features don't list it
     if wanted:
         features = ", ".join(sorted(wanted))
         raise InvalidInput(f"{_folder(plan)}: this Delta table can't be read by its files alone, it uses {features}")
     types = {field.name: str(getattr(field.type, "type", "")) for field in table.schema().fields}
     partitions = {name: types[name] for name in table.metadata().partition_columns}
     plan.root = _folder(plan)
-    plan.read = {**plan.read, "version": table.version(), "columns": list(types), "partitions": partitions}
+    _check_paths(table, plan.root, partitions)
+    settled = {"version": table.version(), "columns": list(types), "partitions": partitions, "schema": _schema(table)}
+    plan.read = {**plan.read, **settled}
+
+
+def _check_paths(table: Any, root: str, partitions: Iterable[str]) -> None:
+    """Workers take the values of partition columns from the paths, where writers put them unless told otherwise."""
+    for path in table.file_uris() if partitions else ():
+        below = path.removeprefix("file://").removeprefix(root)
+        missing = set(partitions) - {unquote(part.partition("=")[0]) for part in below.split("/") if "=" in part}
+        if missing:
+            names = ", ".join(sorted(missing))
+            raise InvalidInput(
+                f"{root}: this Delta table can't be read: values of {names} don't stand in the path of {path}"
+            )
+
+
+def _schema(table: Any) -> str:
+    """What all columns are, in the form that Arrow gives it, as text: an older file may lack some."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return ""  # whoever cuts the files says so
+    return b64encode(pa.schema(table.schema().to_arrow()).serialize().to_pybytes()).decode()
 
 
 def files_of(plan: InputPlan) -> Iterator[bytes]:
