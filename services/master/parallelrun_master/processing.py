@@ -61,8 +61,12 @@ class Processing:
         self._course.moved(time.monotonic())  # to look at all of them may take long
         if self._scheduler.closing is None:
             self._scheduling_log.start()
+        was_away = False
         while not self._term.resigning:
             try:
+                if was_away and not self._go_on():
+                    return
+                was_away = False
                 if (end := self._course.end()) is not None:
                     self._end(end)
                     return
@@ -70,8 +74,7 @@ class Processing:
                     return
             except CONNECTION_ERRORS as error:
                 self._term.wait_for_redis(error)
-                self._publisher.rewind()
-                self._course.moved(time.monotonic())  # nobody could make progress
+                was_away = True
             except InvalidInput as error:
                 self._course.fail(JobFailure(code="INVALID_INPUT", summary=f"The input is not valid: {error}"))
             except ShuffleFailed as error:
@@ -80,6 +83,18 @@ class Processing:
             except InputUnreadable as error:
                 summary = f"The input can't be read: {error}"
                 self._course.fail(JobFailure(code="INPUT_UNREADABLE", summary=summary))
+
+    def _go_on(self) -> bool:
+        """Redis is back: find out what it has forgotten; whether the job is still to be processed.
+
+        It may be set back to before the job began. And what told of another state may have been read in the round that
+        ended when Redis went away.
+        """
+        if self._term.state() is JobState.QUEUED:
+            self._term.move(JobState.PROCESSING)
+        self._publisher.rewind()
+        self._course.moved(time.monotonic())  # nobody could make progress
+        return self._term.state() is JobState.PROCESSING
 
     def _round(self) -> bool:
         """List a little, publish what there is room for, enter what came in; whether the job has left this state."""

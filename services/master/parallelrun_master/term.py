@@ -64,10 +64,13 @@ class Term:
 
     def begin(self) -> bool:
         """Draw a term; False while another process leads."""
-        highest = max([0, *terms(self.folder.path, DECISIONS), *terms(self.folder.path, MANIFEST)])
-        number = self.queue.acquire(self._token, ttl_ms=self.settings.leader_ms, folder_term=highest)
+        number = self.queue.acquire(self._token, ttl_ms=self.settings.leader_ms, folder_term=self._highest())
         self.log = self.log.bind(term=number)
         return number > 0
+
+    def _highest(self) -> int:
+        """The highest term of which there is a file."""
+        return max([0, *terms(self.folder.path, DECISIONS), *terms(self.folder.path, MANIFEST)])
 
     def renewed(self) -> AbstractContextManager[None]:
         """While this lasts, leadership is renewed as long as the calling thread does something."""
@@ -191,6 +194,8 @@ class Term:
                 time.sleep(0.1)  # there is no event for a server that comes back
                 continue
             if run_id != self._run_id:
+                if self._highest() > self.queue.term:
+                    raise Fenced("Redis has forgotten a later term")
                 self.ledger.start_over()
             self._run_id = run_id
             self.log.info("redis_back", run_id=run_id)

@@ -80,6 +80,17 @@ class Led:
         """One whose lease is so long."""
         return Leader(connect(self.url), self.desk.job_id, MasterSettings(root=self.root, leader_seconds=seconds))
 
+    def run_leader(self) -> None:
+        """Lead the job until the leader ends by itself."""
+        leader = self.leader()
+        thread = threading.Thread(target=leader.run)
+        thread.start()
+        thread.join(PATIENCE_S)
+        has_ended = not thread.is_alive()
+        leader.resign()
+        thread.join(PATIENCE_S)
+        assert has_ended
+
     def work(self, most: int = 3) -> None:
         """Be an agent until all is decided."""
         queue = self.desk.agent().queue
@@ -98,6 +109,14 @@ class Led:
         found = self.folder.result()
         assert found is not None, "the leader has ended without a result"
         return found
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    """Wait for something that has no event; whether it came."""
+    until = time.monotonic() + PATIENCE_S
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.005)
+    return condition()
 
 
 @pytest.fixture
@@ -180,10 +199,7 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
     first.start()
     try:
         assert stuck.wait(PATIENCE_S)
-        until = time.monotonic() + PATIENCE_S
-        while job.desk.registry.has_leader(job.desk.job_id):
-            assert time.monotonic() < until, "it leads on"
-            time.sleep(0.01)
+        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id)), "it leads on"
         agent = threading.Thread(target=job.work)
         agent.start()
         job.leader().run()
@@ -214,6 +230,80 @@ def test_a_cancel_in_the_middle_of_publishing_is_concluded_by_the_same_leader(
     job.leader().run()
     assert job.result().state is JobState.CANCELED
     assert job.desk.registry.active_jobs() == []
+
+
+def test_a_cancel_is_seen_though_the_connection_is_cut_when_it_has_just_been_read(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No agent works for the job, so nobody else wakes the leader."""
+    job = led(3)
+    tick, calls = Term.tick, 0
+
+    def cut(term: Term, now: float) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            job.desk.registry.move(job.desk.job_id, JobState.CANCELED)
+        elif calls == 6:  # a round later
+            raise ConnectionError("cut")
+        return tick(term, now)
+
+    monkeypatch.setattr(Term, "tick", cut)
+    job.run_leader()
+    assert job.result().state is JobState.CANCELED
+
+
+def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(3)
+    desk, keys = job.desk, job.desk.keys
+    tick, calls = Term.tick, 0
+
+    def set_back(term: Term, now: float) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            desk.force(JobState.QUEUED)
+            desk.redis.hdel(keys.job, "published")
+            desk.redis.delete(keys.outcomes, keys.ready, keys.messages)
+            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            raise ConnectionError("restarted")
+        return tick(term, now)
+
+    monkeypatch.setattr(Term, "tick", set_back)
+
+    def work() -> None:
+        assert wait_until(lambda: calls > 5)
+        job.work()
+
+    agent = threading.Thread(target=work)
+    agent.start()
+    job.run_leader()
+    agent.join(PATIENCE_S)
+    assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
+
+
+def test_a_leader_whose_successor_redis_has_forgotten_does_not_go_on(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would read what it enters, and Redis would forget it."""
+    job = led(3)
+    tick, calls = Term.tick, 0
+
+    def set_back(term: Term, now: float) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            DecisionWriter(job.folder.path, term.queue.term + 1).close()
+            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            raise ConnectionError("restarted")
+        return tick(term, now)
+
+    monkeypatch.setattr(Term, "tick", set_back)
+    job.run_leader()
+    assert calls == 5
+    assert job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING
 
 
 def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_moment(
