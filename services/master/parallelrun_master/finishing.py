@@ -51,10 +51,10 @@ class Finishing:
         self._wait_for_agents()
         with suppress(*CONNECTION_ERRORS):
             self._read_rest()  # what workers said last, for the reports: how long shutdown() took
-        if term.state() is not JobState.FINALIZING:
-            return None  # Redis has forgotten that far back
+        if term.resigning or term.state() is not JobState.FINALIZING:
+            return None  # the next leader goes on, or Redis has forgotten that far back
         made: Concatenated | None = Concatenated("", 0, "")
-        if term.spec.writes_rows and not term.resigning:
+        if term.spec.writes_rows:
             term.reports.say("Concatenation begins.")
             made = self._concatenate()
             if made is not None:

@@ -453,6 +453,24 @@ def test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
     assert (job.result().state, job.result().progress.done) == (state, MAX_NEWS + 10)
 
 
+def test_a_leader_told_to_stop_while_workers_shut_down_leaves_the_output_to_the_next(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(1, state=JobState.FINALIZING, output_action="append_row")
+    job.desk.agent().lease(0)
+    leader, sessions = job.leader(), LeaderQueue.sessions
+
+    def told_to_stop(queue: LeaderQueue) -> Iterator[str]:
+        leader.resign()
+        return sessions(queue)
+
+    monkeypatch.setattr(LeaderQueue, "sessions", told_to_stop)
+    leader.run()
+    assert job.folder.result() is None, "the job has ended without its output"
+    assert job.desk.registry.state(job.desk.job_id) is JobState.FINALIZING
+    assert not job.desk.registry.has_leader(job.desk.job_id)
+
+
 def test_while_a_concatenation_lives_no_other_is_asked_for(
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
