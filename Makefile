@@ -85,7 +85,7 @@ lint: setup ## Check style and layout of the code
 	@$(BIN)/ruff format --check .
 
 .PHONY: fmt
-fmt: setup ## Format the code and mend what can be mended safely
+fmt: setup ## Format the code and fix what can be fixed safely
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
 

@@ -25,7 +25,7 @@ _GONE_S = 5.0
 _MAX_CRASHES = 5
 _CRASHES = (
     f"The process that puts the output together died {_MAX_CRASHES} times before it was through; perhaps it needs more "
-    "memory than there is. The rows are kept: resume the job when that is mended."
+    "memory than there is. The rows are kept: resume the job when that is fixed."
 )
 _FIRST_PAUSE_S = 0.25
 _LOOK_MS = 100

@@ -78,7 +78,7 @@ class Processing:
             except InvalidInput as error:
                 self._course.fail(JobFailure(code="INVALID_INPUT", summary=f"The input is not valid: {error}"))
             except ShuffleFailed as error:
-                hint = "the job can be resumed when that is mended"
+                hint = "the job can be resumed when that is fixed"
                 self._course.fail(JobFailure(code="SHUFFLE_FAILED", summary=f"No groups: {error}.", hint=hint))
             except InputUnreadable as error:
                 summary = f"The input can't be read: {error}"

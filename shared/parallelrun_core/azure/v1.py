@@ -200,7 +200,8 @@ def _as_v2(environment: object) -> object:
 
 def _put_step(step: StepDocument, place: Place, draft: Draft, findings: Findings) -> None:
     if step.name is not None and not _STEP_NAME.fullmatch(step.name):
-        message = f"{step.name!r} is no name of a step: 3 to 32 small letters, digits and '-', from a letter to no '-'"
+        form = "3 to 32 small letters, digits and '-', a letter first and no '-' last"
+        message = f"{step.name!r} is no name of a step: {form}"
         findings.wrong(place.at("name"), message)
     draft.put("name", step.name, place.at("name"))
     data = _inputs(step.inputs, "input", place.below("inputs"), draft, findings)

@@ -72,7 +72,7 @@ def _read_pipeline(document: Mapping[str, Any], place: Place, findings: Findings
         findings.wrong(place.at("component"), "a pipeline component can't be run", "put its steps below jobs")
     name, step = _only_step(document, place, findings)
     if not (step.get("compute") or settings.default_compute or pipeline.compute):
-        hint = "settings: {default_compute: azureml:local}; the name places nothing here"
+        hint = "settings: {default_compute: azureml:local}; the name has no effect here"
         findings.wrong(place.at("settings", "default_compute"), "no compute is named", hint)
     reader = _StepReader(findings, default=place.at("jobs", name))
     reader.put_labels(pipeline.display_name or pipeline.name or name, pipeline.description, pipeline.tags, place)

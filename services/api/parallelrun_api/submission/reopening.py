@@ -108,7 +108,7 @@ class Reopenings:
 
 
 def _advice(result: JobResult) -> str:
-    new_job = f"submit a new job with resume_from: {result.job_id}, with mended code or another threshold"
+    new_job = f"submit a new job with resume_from: {result.job_id}, with fixed code or another threshold"
     if not result.progress.failed:
         return f"No mini-batch has failed that could be retried: {new_job}."
     return f"`parallelrun job retry {result.job_id}` tries what has failed again, too; or {new_job}."

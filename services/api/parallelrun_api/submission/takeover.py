@@ -1,7 +1,7 @@
 """Whether a new job may take over what an earlier one has finished: `resume_from` (reference §1.4).
 
 What says which items a mini-batch has, and how rows stand in part files, must be the same in both jobs. All else may
-differ: that is what it is for, to run the rest with mended code, longer timeouts, more nodes.
+differ: that is what it is for, to run the rest with fixed code, longer timeouts, more nodes.
 """
 
 from __future__ import annotations
