@@ -2,7 +2,7 @@
 
 A file is downloaded beside its place, under a name that ends in `.part`, and gets its own name when it is
 complete and, where the server names a hash, proven to be the same. A broken download goes on where it
-broke off, also in a later run.
+broke off; with a hash also in a later run, because nothing else says what an earlier one was about.
 """
 
 from __future__ import annotations
@@ -26,6 +26,22 @@ class _Wanted:
     path: str
     bytes: int
     sha256: str
+
+
+@dataclass
+class _Part:
+    """What is here of a file."""
+
+    path: Path
+    version: str = ""
+    """The ETag of the file that it is a part of, as far as this run has heard of one."""
+
+    @property
+    def size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
 
 
 class Outputs:
@@ -70,17 +86,19 @@ class Outputs:
         wanted = self._wanted(job_id, path)
         target = Path(folder).joinpath(*relative_parts(path))
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(target.name + ".part")
-        resumed = part.exists()
+        part = _Part(target.with_name(target.name + ".part"))
+        if not wanted.sha256:
+            part.path.unlink(missing_ok=True)  # of whatever file it is: nobody would see that two were mixed
+        resumed = part.path.exists()
         self._fetch_all(job_id, wanted, part, on_bytes)
         if not _is_whole(part, wanted):
-            part.unlink()
+            part.path.unlink()
             if resumed:
                 # The beginning was of an older run's file.
                 self._fetch_all(job_id, wanted, part, on_bytes)
-            if not part.exists() or not _is_whole(part, wanted):
+            if not _is_whole(part, wanted):
                 raise ConnectionFailed(f"{path} doesn't have the hash that the server names.")
-        part.replace(target)
+        part.path.replace(target)
         return target
 
     def _wanted(self, job_id: str, path: str) -> _Wanted:
@@ -91,10 +109,10 @@ class Outputs:
         is_result = job.output is not None and PurePosixPath(job.output.path).name == path
         return _Wanted(path=path, bytes=found.bytes, sha256=job.output.sha256 if job.output and is_result else "")
 
-    def _fetch_all(self, job_id: str, wanted: _Wanted, part: Path, on_bytes: Callable[[int], None] | None) -> None:
+    def _fetch_all(self, job_id: str, wanted: _Wanted, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
         failures = 0
         while True:
-            before = _size(part)
+            before = part.size
             try:
                 self._fetch(job_id, wanted, part, on_bytes)
                 return
@@ -102,26 +120,30 @@ class Outputs:
                 error = self._transport.lost(failure)
             except ConnectionFailed as failure:
                 error = failure
-            failures = 1 if _size(part) > before else failures + 1
+            failures = 1 if part.size > before else failures + 1
             pause_s = self._retry.pause_s(failures, None)
             if pause_s is None:
                 raise error
             self._sleep(pause_s)
 
-    def _fetch(self, job_id: str, wanted: _Wanted, part: Path, on_bytes: Callable[[int], None] | None) -> None:
-        have = _size(part)
+    def _fetch(self, job_id: str, wanted: _Wanted, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
+        have = part.size
         if have and have == wanted.bytes:
             return
         if have > wanted.bytes:
-            part.unlink()
+            part.path.unlink()
             have = 0
-        headers = (
-            {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
-        )
+        headers = {"Accept-Encoding": "identity"}
+        if have:
+            headers["Range"] = f"bytes={have}-"
+            if part.version:
+                headers["If-Range"] = part.version  # all of the file comes when it is another one by now
         with self._transport.stream(job_path(job_id, "outputs", wanted.path), headers=headers) as response:
             if response.status_code != httpx.codes.PARTIAL_CONTENT:
                 have = 0
-            with part.open("ab" if have else "wb") as file:
+            version = response.headers.get("ETag", "")
+            part.version = "" if version.startswith("W/") else version  # a weak one says nothing of bytes
+            with part.path.open("ab" if have else "wb") as file:
                 # As they come: what is gathered into larger pieces first is lost when the connection breaks.
                 for chunk in response.iter_bytes():
                     file.write(chunk)
@@ -132,17 +154,10 @@ class Outputs:
             raise ConnectionFailed(f"{wanted.path} ended after {have:,} of {wanted.bytes:,} bytes.")
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _is_whole(part: Path, wanted: _Wanted) -> bool:
-    if _size(part) != wanted.bytes:
+def _is_whole(part: _Part, wanted: _Wanted) -> bool:
+    if part.size != wanted.bytes:
         return False
     if not wanted.sha256:
         return True
-    with part.open("rb") as file:
+    with part.path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == wanted.sha256

@@ -69,6 +69,37 @@ def test_what_an_older_run_left_is_found_out(api: FakeApi, outputs: Outputs, tmp
     assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
 
 
+@pytest.fixture
+def unproven(api: FakeApi, outputs: Outputs) -> Outputs:
+    """A file of which the server names no hash, such as a script may have written."""
+    api.on("GET", "/v1/jobs/job_2", Answer.of({**COMPLETED, "id": "job_2"}))
+    api.on("GET", "/v1/jobs/job_2/outputs", Answer.of({"items": [{"path": "rows.txt", "bytes": len(CONTENT)}]}))
+    return outputs
+
+
+def test_without_a_hash_nothing_of_an_older_run_is_taken_for_a_beginning(
+    api: FakeApi, unproven: Outputs, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.txt.part").write_bytes(b"of another job")
+    api.on("GET", PATH.replace("job_1", "job_2"), ranged)
+
+    assert unproven.download("job_2", "rows.txt", tmp_path).read_bytes() == CONTENT
+
+
+def test_a_file_that_changes_between_two_connections_is_never_a_mixture(
+    api: FakeApi, unproven: Outputs, tmp_path: Path
+) -> None:
+    def changed(request: Request) -> Answer:
+        whole = request.headers.get("If-Range") == '"old"'
+        return Answer(CONTENT) if whole else Answer(CONTENT[1000:], 206)
+
+    path = PATH.replace("job_1", "job_2")
+    api.on("GET", path, Answer(b"o" * 1000, headers={"ETag": '"old"'}, cut=True), changed)
+
+    assert unproven.download("job_2", "rows.txt", tmp_path).read_bytes() == CONTENT
+    assert [request.headers.get("Range") for request in api.asked(path)] == [None, "bytes=1000-"]
+
+
 def test_a_server_without_ranges_will_do(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
     (tmp_path / "rows.txt.part").write_bytes(CONTENT[:1000])
     api.on("GET", PATH, Answer(CONTENT))
