@@ -6,15 +6,11 @@ import os
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final, cast
 
+from parallelrun_core.codestore import MAX_BYTES, MAX_FILES, code_files
 from parallelrun_core.errors import InvalidInput
-
-MAX_FILES: Final = 10_000
-MAX_BYTES: Final = 512 << 20
-SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_checkpoints"})
 
 _IN_MEMORY_BYTES: Final = 8 << 20
 # The server refuses what is compressed too well, for that is how bombs are made. Source code is small.
@@ -37,15 +33,16 @@ def zip_folder(folder: Path) -> IO[bytes]:
     try:
         with zipfile.ZipFile(packed, "w") as archive:
             left = MAX_BYTES
-            for count, path in enumerate(_files_below(folder), start=1):
-                left -= path.stat().st_size
+            for count, (parts, mode, file) in enumerate(code_files(folder), start=1):
+                size = os.fstat(file.fileno()).st_size
+                left -= size
                 if count > MAX_FILES or left < 0:
                     raise InvalidInput.at(
                         "/code",
                         f"{str(folder)!r} holds more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MiB",
                         "put the entry script into a folder of its own",
                     )
-                _add(archive, path, path.relative_to(folder).as_posix())
+                _add(archive, "/".join(parts), mode, size, file)
     except BaseException:
         packed.close()
         raise
@@ -53,25 +50,10 @@ def zip_folder(folder: Path) -> IO[bytes]:
     return packed
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
-    root = folder.resolve()
-    for current, subfolders, names in os.walk(folder):
-        subfolders[:] = sorted(name for name in subfolders if name not in SKIPPED_FOLDERS)
-        for name in sorted(names):
-            path = Path(current, name)
-            if path.is_symlink() and not path.resolve().is_relative_to(root):
-                raise InvalidInput.at(
-                    "/code", f"{path.relative_to(folder).as_posix()} is a link to outside the code folder"
-                )
-            if path.is_file():
-                yield path
-
-
-def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
-    status = path.stat()
+def _add(archive: zipfile.ZipFile, name: str, mode: int, size: int, source: IO[bytes]) -> None:
     member = zipfile.ZipInfo(name, _SOME_DATE)
-    member.external_attr = (stat.S_IFREG | (0o755 if status.st_mode & 0o100 else 0o644)) << 16
-    member.compress_type = zipfile.ZIP_DEFLATED if status.st_size < _COMPRESS_BELOW_BYTES else zipfile.ZIP_STORED
-    with path.open("rb") as source, archive.open(member, "w") as target:
+    member.external_attr = (stat.S_IFREG | (0o755 if mode & 0o100 else 0o644)) << 16
+    member.compress_type = zipfile.ZIP_DEFLATED if size < _COMPRESS_BELOW_BYTES else zipfile.ZIP_STORED
+    with archive.open(member, "w") as target:
         while chunk := source.read(1 << 20):
             target.write(chunk)

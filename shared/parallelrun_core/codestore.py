@@ -47,7 +47,7 @@ def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None)
     """
     if not folder.is_dir():
         raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
-    return _store(_files_of(folder, leave_out), store)
+    return _store(code_files(folder, leave_out), store)
 
 
 def snapshot_zip(archive: IO[bytes], store: Path) -> str:
@@ -66,7 +66,12 @@ def snapshot_zip(archive: IO[bytes], store: Path) -> str:
         raise InvalidInput.at("/code", f"the code is not a readable zip: {error}") from error
 
 
-def _files_of(folder: Path, leave_out: Path | None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
+def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
+    """The files that make up a code folder: where each is below it, its mode, and the file, open until the next one.
+
+    Raises:
+        UnsafePath: a link leads out of the folder, or to one above itself.
+    """
     root = folder.resolve()
     left_out = leave_out.resolve() if leave_out else None
     for current, subfolders, names in os.walk(folder, followlinks=True):
