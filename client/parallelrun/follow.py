@@ -54,6 +54,7 @@ def follow_events(
                     yield Event(event=event.event, data=_object(event.data), id=event.id)
                     if event.event == "end":
                         return
+                    heard = time.monotonic()  # what the caller took for it was no silence of the server
             failure = ConnectionFailed("The server closed the stream.")
         except httpx.TransportError as error:
             failure = transport.lost(error)

@@ -1,8 +1,10 @@
 """Following a job through everything that can happen to a connection."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from parallelrun import Client, ConnectionFailed, NotFound
+from parallelrun import Client, ConnectionFailed, NotFound, follow
 from parallelrun.follow import follow_events
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi
@@ -37,6 +39,21 @@ def test_a_stream_can_go_on_behind_one_of_an_earlier_process(api: FakeApi) -> No
         list(client.jobs.events("job_1", last_event_id="2-0"))
 
     assert api.requests[0].headers["Last-Event-ID"] == "2-0"
+
+
+def test_the_time_that_the_caller_takes_is_no_silence_of_the_server(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(follow, "time", SimpleNamespace(monotonic=lambda: now))
+    api.on("GET", PATH, BEGINNING, END)
+    transport = Transport(api.url)
+    seen = []
+    for event in follow_events(transport, PATH, patience_s=60, sleep=lambda _: None):
+        seen.append(event.event)
+        now += 1000
+    assert seen[-1] == "end"
+    transport.close()
 
 
 def test_a_refusal_is_not_a_disconnect(api: FakeApi) -> None:
