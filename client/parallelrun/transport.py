@@ -65,9 +65,10 @@ class Transport:
         retry: RetryPolicy | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConnectionFailed(f"{url!r} is not the URL of a server: http://HOST:PORT is expected.")
+        scheme, host = _checked(url)
+        token = token.strip()  # files with one end with a line break
+        if not (token.isascii() and token.isprintable()):
+            raise ConnectionFailed("The token has characters that no request can carry; is it the right one?")
         headers = {"User-Agent": f"parallelrun/{version('parallelrun')}", "Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
@@ -80,9 +81,9 @@ class Transport:
             headers=headers,
             timeout=self.timeout,
             # A proxy for the world would be asked for its own loopback interface.
-            trust_env=parts.hostname not in _LOOPBACK,
+            trust_env=host not in _LOOPBACK,
             # Loading the machine's authorities takes longer than most requests, and plain HTTP has no use for them.
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if parts.scheme == "http" else True,
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if scheme == "http" else True,
         )
 
     def close(self) -> None:
@@ -176,6 +177,23 @@ class Transport:
             raise ConnectionFailed(
                 f"{self.url} answered with something else than JSON: is it a ParallelRun API?"
             ) from error
+
+
+def _checked(url: str) -> tuple[str, str]:
+    """Scheme and host of a server's URL.
+
+    Raises:
+        ConnectionFailed: it isn't one.
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        host.encode("idna")
+        if parts.scheme in {"http", "https"} and host and parts.port != 0:
+            return parts.scheme, host
+    except ValueError:
+        pass  # told below
+    raise ConnectionFailed(f"{url!r} is not the URL of a server: http://HOST:PORT is expected.")
 
 
 def problem_of(response: httpx.Response) -> dict[str, Any]:

@@ -109,10 +109,27 @@ def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:
             client.jobs.get("job_1")
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://x", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    ["127.0.0.1:8080", "ftp://x", "http://", "http://[::1", "http://x:port", "http://x:99999", "http://" + 64 * "x"],
+)
 def test_a_url_has_to_be_one(url: str) -> None:
     with pytest.raises(ConnectionFailed, match="is not the URL"):
         Client(url)
+
+
+def test_a_token_from_a_file_is_taken_without_its_line_break(api: FakeApi) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB))
+    with Client(api.url, "canary\r\n") as client:
+        client.jobs.get("job_1")
+    assert api.requests[0].headers["Authorization"] == "Bearer canary"
+
+
+@pytest.mark.parametrize("token", ["canary\ncanary", "canary\0", "canáry"])
+def test_a_token_that_is_none_is_not_told(api: FakeApi, token: str) -> None:
+    with pytest.raises(ConnectionFailed, match="The token has characters") as caught:
+        Client(api.url, token)
+    assert token not in str(caught.value)
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"id": 3}', b"[]"])
