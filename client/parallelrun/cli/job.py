@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -153,12 +154,13 @@ def logs(
                 ],
             )
             return
-        on_terminal = sys.stdout.isatty()
-        for chunk in client.logs.read(job_id, path, tail=tail):
-            if on_terminal:
-                sys.stdout.write(clean(chunk.decode(errors="replace"), lines=True, most=len(chunk)))
-            else:
-                sys.stdout.buffer.write(chunk)
+        chunks = client.logs.read(job_id, path, tail=tail)
+        if sys.stdout.isatty():
+            # A character may begin in one chunk and end in the next one.
+            for text in codecs.iterdecode(chunks, "utf-8", errors="replace"):
+                sys.stdout.write(clean(text, lines=True, most=len(text)))
+        else:
+            sys.stdout.buffer.writelines(chunks)
 
 
 @job.command()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.cli import main
+from parallelrun.logs import Logs
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi, Request
 
 EVENTS = "/v1/jobs/job_1/events"
@@ -174,6 +175,16 @@ def test_logs_are_listed_and_printed_as_they_are(api: FakeApi, capfdbinary: pyte
     assert main(["job", "logs", "job_1", "user/a.txt", "--tail", "5"]) == 0
     assert capfdbinary.readouterr().out == raw
     assert api.requests[-1].query == {"tail": "5"}
+
+
+def test_a_character_that_two_pieces_of_a_log_share_is_shown(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Logs, "read", lambda *_, **__: iter([b"caf\xc3", b"\xa9\x1b[2J\n"]))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    assert main(["job", "logs", "job_1", "user/a.txt"]) == 0
+    assert capsys.readouterr().out.startswith("caf\u00e9\\x1b[2J")
 
 
 def test_download_prints_where_the_files_are(api: FakeApi, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
