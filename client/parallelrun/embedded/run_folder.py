@@ -87,10 +87,11 @@ class RunFolder:
         taken = source.name in {LOGS, WORKING_DATA}
         target = self.folder / (f"{source.name}.output" if taken else source.name)
         if source.is_dir():
-            for current, _, names in os.walk(source):
+            for current, folders, names in os.walk(source):
                 place = target / Path(current).relative_to(source)
                 place.mkdir(exist_ok=True)
-                for name in names:
+                links = [name for name in folders if Path(current, name).is_symlink()]
+                for name in names + links:
                     self._hand_over_file(Path(current, name), place / name)
         else:
             self._hand_over_file(source, target)

@@ -197,3 +197,20 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_taken_anew(
     assert path.exists()
     monkeypatch.undo()
     assert is_locked(path)
+
+
+def test_links_in_the_folder_of_an_output_are_handed_over_as_links(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out", outputs=[], overwrite=False)
+    made = folder.home / "model"
+    (made / "checkpoint-3").mkdir(parents=True)
+    (made / "checkpoint-3" / "weights").write_text("3")
+    (made / "latest").symlink_to("checkpoint-3")
+    (made / "best").symlink_to("checkpoint-3/weights")
+
+    target = folder.hand_over_output(made)
+    folder.close(keep=False)
+
+    assert (target / "latest").readlink() == Path("checkpoint-3")
+    assert (target / "latest" / "weights").read_text() == "3"
+    assert (target / "best").readlink() == Path("checkpoint-3/weights")
+    assert sorted(path.name for path in target.iterdir()) == ["best", "checkpoint-3", "latest"]
