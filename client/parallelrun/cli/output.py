@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -86,5 +87,6 @@ def say_notes(notes: Iterable[object]) -> None:
 
 
 def say(text: str) -> None:
-    """A message for people."""
-    print(text, file=sys.stderr, flush=True)
+    """A message for people, who may have closed their terminal: what is said to nobody stops nothing."""
+    with suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)

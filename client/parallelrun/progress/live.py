@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Final, Self, TextIO
+from contextlib import suppress
+from typing import IO, Any, Final, Self, TextIO, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -23,7 +24,7 @@ class LiveDisplay:
     """Draws on a terminal. The clock runs on by itself, so what stands still is the job and not the display."""
 
     def __init__(self, stream: TextIO, *, title: str) -> None:
-        self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        self._console = Console(file=cast(IO[str], _Forgiving(stream)), highlight=False, markup=False, emoji=False)
         self._title = clean(title)
         self._began = time.monotonic()
         self._lock = threading.Lock()
@@ -68,6 +69,25 @@ class LiveDisplay:
         bar.add_row(_bar(progress), Text(f"{mini_batches(progress)} mini-batches"))
         words = [*counts(progress), *pace(progress, items_per_s=items_per_s, left_s=left_s)]
         return Group(head, bar, Text(" · ".join(words), style="red" if progress.failed else ""))
+
+
+class _Forgiving:
+    """A terminal that may be closed while the job goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _bar(progress: Progress) -> ProgressBar:

@@ -1,14 +1,18 @@
 """What is said about a job's progress: words, speed, and plain lines."""
 
 import io
+import os
+import sys
 import time
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parallelrun.cli.output import say
 from parallelrun.progress.display import display_on
 from parallelrun.progress.live import LiveDisplay
 from parallelrun.progress.plain import PlainDisplay
@@ -220,6 +224,24 @@ def test_the_live_display_draws_counts_and_cleans_what_users_wrote(monkeypatch: 
     assert "4 running" in text
     assert "RUN_EXCEPTION: [bold]\\x07" in text
     assert "\x1b]0;job" not in text
+
+
+def test_a_terminal_that_is_closed_stops_nothing() -> None:
+    keyboard, screen = os.openpty()
+    with os.fdopen(screen, "w") as stream:
+        with LiveDisplay(stream, title="job") as display:
+            display.update("processing", Progress(scheduled=36, listing_done=True, done=12))
+            os.close(keyboard)
+            display.note("to nobody")
+        with suppress(OSError):
+            stream.close()
+
+
+def test_what_is_said_to_a_closed_terminal_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    say("to nobody")
 
 
 @pytest.mark.parametrize("no_color, coloured", [("", True), ("1", False)])
