@@ -2,7 +2,7 @@
 
 All schemas are looked at first: a column gets the type that fits every mini-batch (integers and floats become floats,
 nothing at all becomes anything), or is text where there is none. Where such a type may not hold every value (a float
-holds no integer above 2^53, a timestamp in nanoseconds none after 2262) the values are looked at, too.
+holds no integer above 2^53 and few decimals, a timestamp in nanoseconds none after 2262) the values are looked at, too.
 """
 
 from __future__ import annotations
@@ -118,10 +118,11 @@ def _always_fits(kind: pa.DataType, to: pa.DataType) -> bool:
 
 def _fits(column: pa.ChunkedArray, to: pa.DataType) -> bool:
     try:
-        column.cast(to)
+        found = column.cast(to)
+        # Of decimals Arrow takes no loss of digits for one.
+        return not pa.types.is_decimal(column.type) or bool(found.cast(column.type).equals(column))
     except CONFLICTS:
         return False
-    return True
 
 
 def _described(segment: Segment, parts: Parts) -> bytes:

@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import io
 import zlib
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,8 @@ FINE = pd.DataFrame({"a": [pd.Timestamp(1_700_000_000_000_000_001)]})
             [[{"a": -1}], pd.DataFrame({"a": [2**64 - 1]}).astype("uint64")],
             "string", ["-1", "18446744073709551615"],
         ),
+        ([[{"a": Decimal("1.5")}], [{"a": 0.1}]], "double", [1.5, 0.1]),
+        ([[{"a": Decimal("1.0000000000000000001")}], [{"a": 0.1}]], "string", ["1.0000000000000000001", "0.1"]),
         ([[{"a": FAR}], NEAR], "timestamp[us]", [FAR, EARLY]),
         ([[{"a": FAR}], FINE], "string", ["9999-12-31 00:00:00.000000", "2023-11-14 22:13:20.000000001"]),
         ([[{"a": [2**53 + 1]}], [{"a": [0.5]}]], "string", ["[9007199254740993]", "[0.5]"]),
