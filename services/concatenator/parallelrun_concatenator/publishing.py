@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 from collections.abc import Container
 from pathlib import Path
-from typing import Final
 
 from parallelrun_core.errors import Conflict
-
-_NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""What file systems answer that have none, or none left."""
 
 
 def publish(made: Path, target: Path, own: Container[str]) -> None:
@@ -31,9 +26,7 @@ def publish(made: Path, target: Path, own: Container[str]) -> None:
     except FileExistsError:
         if not _is_same(made, target):  # a server of files may answer so to its own second try
             _replace(made, target, own)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
+    except OSError:  # not every file system has links; what is wrong with this one otherwise, the rename tells
         _replace(made, target, own)
     made.unlink(missing_ok=True)
 
