@@ -84,10 +84,10 @@ class ManifestWriter:
         self._log.close()
 
 
-def read_manifest(folder: Path, *, first: int = 0) -> Iterator[Entry]:
-    """Yield the mini-batches from id `first` on, in order, as far as they are written."""
+def read_manifest(folder: Path) -> Iterator[Entry]:
+    """Yield the mini-batches in order, as far as they are written."""
     for mini_batch, (term, offset, raw) in enumerate(read_term_log(folder, NAME)):
-        if mini_batch >= first and not raw.startswith(_CLOSING_MARK):
+        if not raw.startswith(_CLOSING_MARK):
             yield Entry(mini_batch, term, offset, raw)
 
 

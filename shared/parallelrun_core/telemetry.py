@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 
-def configure(service: str, *, log_format: str = "json", level: int = logging.INFO) -> None:
+def configure(service: str, *, log_format: str = "json") -> None:
     """Set up logging for a process; call once, before anything is logged."""
     text = log_format == "text"
     structlog.configure(
@@ -23,7 +23,7 @@ def configure(service: str, *, log_format: str = "json", level: int = logging.IN
             structlog.processors.format_exc_info,
             structlog.dev.ConsoleRenderer(colors=False, event_key="action") if text else _json_renderer(),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )

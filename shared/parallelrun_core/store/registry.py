@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
+_EVENTS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +164,9 @@ class Registry:
     def has_leader(self, job_id: str) -> bool:
         return bool(self._redis.exists(JobKeys(job_id).leader))
 
-    def events(self, job_id: str, after: str, *, block_ms: int | None, count: int = 500) -> list[tuple[str, str, str]]:
+    def events(self, job_id: str, after: str, *, block_ms: int | None) -> list[tuple[str, str, str]]:
         """`(id, event, data)` of what happened after the event with this id; '0' is the beginning, '$' is now."""
-        answer: Any = self._redis.xread({JobKeys(job_id).events: after}, count=count, block=block_ms)
+        answer: Any = self._redis.xread({JobKeys(job_id).events: after}, count=_EVENTS_AT_ONCE, block=block_ms)
         return [
             (entry_id.decode(), fields[b"event"].decode(), fields[b"data"].decode())
             for _, entries in answer or ()
