@@ -113,7 +113,7 @@ def test_a_look_sees_what_has_changed_since_the_last_one(desk: Desk) -> None:
     other = new_job_id()
     desk.registry.add_job(other, submitted=5.0)
     assert desk.registry.peek() == [(desk.job_id, JobState.PROCESSING, 2), (other, JobState.QUEUED, 0)]
-    desk.registry.retire(desk.job_id)
+    desk.registry.retire(desk.job_id, term=desk.leader.term)
     assert desk.registry.peek() == [(other, JobState.QUEUED, 0)]
     desk.redis.script_flush()
     desk.redis.flushall()

@@ -90,5 +90,5 @@ def _environment_failed(failure: InitFailure) -> JobFailure:
         first_cause=failure.failure.message,
         traceback=failure.failure.traceback,
         log=f"sys/node/{failure.node}/environment.txt",
-        hint="mend conda_file or pip, or take them out: the workers then run in the Python of their node",
+        hint="correct conda_file or pip, or take them out: the workers then run in the Python of their node",
     )

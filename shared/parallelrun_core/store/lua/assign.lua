@@ -2,7 +2,7 @@
 --
 -- KEYS  1 job  2 nodes
 -- ARGV  1 term  2… nodes
--- Answer: 1, or 0 when another turn has begun.
+-- Answer: 1, or 0 when another term has begun.
 
 if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[2])

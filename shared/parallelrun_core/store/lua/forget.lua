@@ -1,9 +1,9 @@
--- The leader has these entries in its decision log: Redis may forget them. A leader whose turn is over must not,
+-- The leader has these entries in its decision log: Redis may forget them. A leader whose term is over must not,
 -- because its successor may not have read them.
 --
 -- KEYS  1 job  2 outcomes
 -- ARGV  1 term  2 the lowest id to keep
--- Answer: 1, or 0 when another turn has begun.
+-- Answer: 1, or 0 when another term has begun.
 
 if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return 0 end
 redis.call('XTRIM', KEYS[2], 'MINID', ARGV[2])

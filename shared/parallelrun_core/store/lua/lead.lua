@@ -14,7 +14,7 @@ if action == 'acquire' then
   redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
   return term
 end
--- A key that ran out while its owner was slow may be taken back as long as no other turn has begun.
+-- A key that ran out while its owner was slow may be taken back as long as no other term has begun.
 if term ~= tonumber(ARGV[4]) or (leader and leader ~= token) then return 0 end
 if action == 'renew' then
   redis.call('SET', KEYS[2], token, 'PX', ARGV[3])

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 job  2 ready  3 leases  4 twins
 -- ARGV  1 term, then id and token of each delivery that is to get a twin
--- Answer: how many did, or -1 when another turn has begun.
+-- Answer: how many did, or -1 when another term has begun.
 
 if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return -1 end
 local made = 0

@@ -4,7 +4,7 @@
 -- KEYS  1 job  2 outcomes  3 events
 -- ARGV  1 the leader's term, or '' for anybody else  2 new state  3 failure as JSON, or ''  4… the states it may leave
 -- Answer {1, new state} or {0, present state}; the present state is '' when there is no such job. {-1, present state} when
--- another turn has begun.
+-- another term has begun.
 
 local present = redis.call('HGET', KEYS[1], 'state')
 if not present then return {0, ''} end
