@@ -14,11 +14,13 @@ from typing import NamedTuple
 import msgspec
 
 from parallelrun_core import message
-from parallelrun_core.recordlog import RecordReader, read_records
+from parallelrun_core.recordlog import FRAME, RecordReader, read_records
 from parallelrun_core.termlog import file_of, open_term, read_term_log, spans
 
 NAME = "manifest"
 _CLOSING_MARK = b"\xc1closed"  # 0xc1 never begins a MessagePack value, so no message looks like this
+_MAX_CLOSING_BYTES = 1024
+_ENDLESS = 1 << 62
 
 
 class Closing(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,11 +94,34 @@ def read_manifest(folder: Path) -> Iterator[Entry]:
 
 
 def read_closing(folder: Path) -> Closing | None:
-    """The closing record, or None while the manifest still grows."""
+    """The closing record, or None while the manifest still grows. Reads all of it."""
     last = b""
     for _, _, raw in read_term_log(folder, NAME):
         last = raw
-    return msgspec.json.decode(last[len(_CLOSING_MARK) :], type=Closing) if last.startswith(_CLOSING_MARK) else None
+    return _closing_of(last)
+
+
+def last_closing(folder: Path) -> Closing | None:
+    """What `read_closing` gives, by a look at the last bytes only; for whoever needn't see that all before is whole.
+
+    After a power cut the end of a file may be there without its middle. So a leader that takes over must read it all.
+    """
+    for span in reversed(spans(folder, NAME)):
+        path = file_of(folder, NAME, span.term)
+        end = min(span.end or _ENDLESS, path.stat().st_size)
+        begin = max(span.start, end - _MAX_CLOSING_BYTES)
+        with path.open("rb") as file:
+            file.seek(begin)
+            at = file.read(max(0, end - begin)).rfind(_CLOSING_MARK)
+        if at >= FRAME.size:
+            return _closing_of(next(read_records(path, start=begin + at - FRAME.size, end=end), (0, b""))[1])
+        if end > span.start:
+            return None  # what comes last is a mini-batch
+    return None
+
+
+def _closing_of(raw: bytes) -> Closing | None:
+    return msgspec.json.decode(raw[len(_CLOSING_MARK) :], type=Closing) if raw.startswith(_CLOSING_MARK) else None
 
 
 def resolve(folder: Path, found: message.Message) -> message.Message:

@@ -19,7 +19,7 @@ from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.disktrouble import is_disk_trouble
 from parallelrun_core.errors import Fenced, ParallelRunError
 from parallelrun_core.jobfolder import JobFolder
-from parallelrun_core.manifest import read_closing
+from parallelrun_core.manifest import last_closing
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenating import begin_concatenating, end_concatenating, go_on_concatenating
@@ -153,7 +153,7 @@ class Concatenation:
         spec = folder.record().job_spec()
         target = folder.output_file(spec)
         table = SegmentTable(folder.path)
-        table.check_complete(read_closing(folder.path))
+        table.check_complete(last_closing(folder.path))
         progress.bytes_to_concatenate = table.bytes
         assembler, notes = assembler_of(spec, target, table, folder.parts)
         merged = merge(table.in_order(), folder.parts, target, show, assembler, before_publishing=self._earlier_outputs)

@@ -10,7 +10,7 @@ import msgspec
 from parallelrun_core import failpoints
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.jobfolder import JobResult
-from parallelrun_core.manifest import read_closing
+from parallelrun_core.manifest import last_closing
 from parallelrun_core.states import JobState
 from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_failed, concatenation_waits
 from parallelrun_core.store.concatenating import end_concatenating
@@ -73,7 +73,7 @@ class Finishing:
         self._read_rest()  # Redis has accepted it, so it isn't run again when the job is resumed
         status = term.registry.status(term.job_id)
         ledger.progress.running = ledger.progress.preparing = 0
-        closing = read_closing(term.folder.path)
+        closing = last_closing(term.folder.path)
         failpoints.reach("finish.before_result")
         result = JobResult(
             job_id=term.job_id,

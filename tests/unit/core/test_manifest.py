@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core import manifest, message, termlog
-from parallelrun_core.manifest import ManifestCursor, ManifestWriter, read_closing, read_manifest, resolve
+from parallelrun_core.manifest import (
+    Closing,
+    ManifestCursor,
+    ManifestWriter,
+    last_closing,
+    read_closing,
+    read_manifest,
+    resolve,
+)
 from parallelrun_core.recordlog import RecordWriter
 
 
@@ -28,6 +36,13 @@ def drain(cursor: ManifestCursor) -> list[tuple[int, bytes]]:
     while (entry := cursor.read()) is not None:
         found.append((entry.mini_batch, entry.raw))
     return found
+
+
+def closing_of(folder: Path) -> Closing | None:
+    """What a reader of the whole and a reader of its end agree on."""
+    closing = read_closing(folder)
+    assert last_closing(folder) == closing
+    return closing
 
 
 @given(
@@ -61,10 +76,10 @@ def test_a_cursor_sees_each_mini_batch_once_at_any_point_of_growth(
             seen += drain(cursor)
             assert seen == [(number, raw(number)) for number in range(written)]
         assert writer.mini_batches == writer.items == written
-        assert read_closing(folder) is None
+        assert closing_of(folder) is None
         if close:
             closing = writer.close(order="sorted")
-            assert read_closing(folder) == closing
+            assert closing_of(folder) == closing
             assert (closing.mini_batches, closing.items, closing.order) == (written, written, "sorted")
             assert closing.sha256 == hashlib.sha256(b"".join(map(raw, range(written)))).hexdigest()
         else:
@@ -101,7 +116,7 @@ def test_a_full_message_resolves_to_itself(tmp_path: Path) -> None:
 
 def test_an_empty_manifest_is_closed_too(tmp_path: Path) -> None:
     ManifestWriter(tmp_path, 1).close(order="sorted")
-    closing = read_closing(tmp_path)
+    closing = closing_of(tmp_path)
     assert closing is not None
     assert closing.mini_batches == 0
     assert ids(tmp_path) == []
@@ -112,7 +127,7 @@ def test_an_empty_manifest_is_closed_too(tmp_path: Path) -> None:
 
 def test_a_job_without_a_manifest_has_no_mini_batches(tmp_path: Path) -> None:
     assert ids(tmp_path) == []
-    assert read_closing(tmp_path) is None
+    assert closing_of(tmp_path) is None
     cursor = ManifestCursor(tmp_path)
     assert cursor.read() is None
     cursor.close()
@@ -144,9 +159,9 @@ def test_a_paused_leader_adds_nothing_any_more(tmp_path: Path) -> None:
     assert heir.add(raw(1), 1) == 1
     heir.sync()
     assert ids(tmp_path) == [(0, raw(0)), (1, raw(1))]
-    assert read_closing(tmp_path) is None
+    assert closing_of(tmp_path) is None
     closing = heir.close(order="listing")
-    assert read_closing(tmp_path) == closing
+    assert closing_of(tmp_path) == closing
     assert closing.mini_batches == 2
 
 
@@ -170,6 +185,21 @@ def test_a_leader_that_writes_while_its_heir_begins_is_counted_as_it_is_read(
     paused._log.close()
     assert (added, raw(2)) in ids(tmp_path)
     assert closing.mini_batches == len(ids(tmp_path))
+
+
+def test_a_closed_manifest_stays_closed_for_an_heir(tmp_path: Path) -> None:
+    closing = ManifestWriter(tmp_path, 1).close(order="sorted")
+    ManifestWriter(tmp_path, 2).stop()
+    assert closing_of(tmp_path) == closing
+
+
+def test_a_file_whose_name_looks_like_the_end_of_a_manifest_is_not_its_end(tmp_path: Path) -> None:
+    writer = ManifestWriter(tmp_path, 1)
+    writer.add(message.encode_files([(b"/data", [b"\xc1closed{}"])], 1), 1)
+    writer.sync()
+    assert closing_of(tmp_path) is None
+    closing = writer.close(order="sorted")
+    assert closing_of(tmp_path) == closing
 
 
 def test_a_term_has_one_manifest(tmp_path: Path) -> None:
