@@ -18,9 +18,9 @@ import httpx
 import psutil
 
 from parallelrun.embedded.cluster import reserve_port
-from parallelrun_core import codestore
+from parallelrun_core import code_snapshots
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, code_store
+from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, code_store
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.coarse import ask_for_leader
 from parallelrun_core.store.connection import connect
@@ -195,7 +195,7 @@ class Cluster:
         record = JobRecord(
             job_id=job_id,
             submitted=now,
-            code=codestore.snapshot_folder(code, code_store(self.root)),
+            code=code_snapshots.snapshot_folder(code, code_store(self.root)),
             spec=spec.model_dump(mode="json"),
         )
         self.folder(job_id).create(record)

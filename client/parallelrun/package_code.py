@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 from typing import IO, Final, cast
 
-from parallelrun_core.codestore import MAX_BYTES, MAX_FILES, code_files
+from parallelrun_core.code_snapshots import MAX_BYTES, MAX_FILES, code_files
 from parallelrun_core.errors import InvalidInput
 
 _IN_MEMORY_BYTES: Final = 8 << 20

@@ -1,6 +1,6 @@
 """The decision log: the one authority on what became of each mini-batch.
 
-A term log (see `termlog`); each record is a JSON array of outcomes with status `done` or `failed`, as the
+A term log (see `term_log`); each record is a JSON array of outcomes with status `done` or `failed`, as the
 leader accepted them. The first decision of a (mini-batch, generation) counts, and a later generation (a retry
 that the user asked for) replaces a failure, never a success.
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from parallelrun_core.outcome import Outcome, decode_list, encode_all
-from parallelrun_core.recordlog import RecordWriter
-from parallelrun_core.termlog import open_term, read_term_log
+from parallelrun_core.record_log import RecordWriter
+from parallelrun_core.term_log import open_term, read_term_log
 
 NAME = "decisions"
 

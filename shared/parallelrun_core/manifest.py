@@ -1,6 +1,6 @@
 """The manifest: which items each mini-batch holds, written once by the leader, never changed.
 
-A term log (see `termlog`) of full messages; a mini-batch's id is its index. The last record closes it
+A term log (see `term_log`) of full messages; a mini-batch's id is its index. The last record closes it
 with a count and a hash, after which the job's total is known and no id can be added.
 """
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from parallelrun_core import message
-from parallelrun_core.recordlog import FRAME, RecordReader, read_records
-from parallelrun_core.termlog import file_of, open_term, read_term_log, spans
+from parallelrun_core.record_log import FRAME, RecordReader, read_records
+from parallelrun_core.term_log import file_of, open_term, read_term_log, spans
 
 NAME = "manifest"
 _CLOSING_MARK = b"\xc1closed"  # 0xc1 never begins a MessagePack value, so no message looks like this

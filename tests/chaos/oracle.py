@@ -11,7 +11,7 @@ from pathlib import Path
 
 from parallelrun_core import message
 from parallelrun_core.decisions import read_decisions
-from parallelrun_core.jobfolder import JobFolder, JobResult
+from parallelrun_core.job_folder import JobFolder, JobResult
 from parallelrun_core.manifest import read_manifest
 
 ENTRY_SCRIPT = """

@@ -19,7 +19,7 @@ from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core import adoption, decisions, schema
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.idempotency import IdempotencyKeys

@@ -12,7 +12,7 @@ from parallelrun.embedded.services import Layout
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.files import link_or_copy
-from parallelrun_core.jobfolder import JobFolder, JobResult
+from parallelrun_core.job_folder import JobFolder, JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 

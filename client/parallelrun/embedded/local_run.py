@@ -15,7 +15,7 @@ from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.errors import ApiError, ClusterFailed, Conflict, ConnectionFailed, InvalidInput, TimedOut
 from parallelrun.progress.display import Display
 from parallelrun.progress.watch import watch
-from parallelrun_core.jobfolder import JobFolder, job_folder
+from parallelrun_core.job_folder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 
 if TYPE_CHECKING:

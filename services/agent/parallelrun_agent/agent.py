@@ -24,7 +24,7 @@ from parallelrun_agent.workers.leftovers import end_leftovers
 from parallelrun_agent.workers.plans import fresh_folder
 from parallelrun_agent.workers.watch import Watch
 from parallelrun_core.ids import new_session
-from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, limit_wait, server_run_id
 from parallelrun_core.store.nodes import NodeInfo, Nodes

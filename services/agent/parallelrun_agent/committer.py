@@ -17,7 +17,7 @@ import msgspec
 
 from parallelrun_core import failpoints
 from parallelrun_core.outcome import Outcome, encode, encode_list
-from parallelrun_core.recordlog import RecordWriter
+from parallelrun_core.record_log import RecordWriter
 from parallelrun_core.telemetry import logger
 
 log = logger()

@@ -25,10 +25,10 @@ from parallelrun_agent.workers.packets import packet_of
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.watch import Watch
 from parallelrun_core import failpoints, message
-from parallelrun_core.disktrouble import is_disk_trouble
+from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.ids import new_session
-from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import resolve
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome

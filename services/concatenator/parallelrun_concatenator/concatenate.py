@@ -16,9 +16,9 @@ from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
-from parallelrun_core.disktrouble import is_disk_trouble
+from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.errors import Fenced, ParallelRunError
-from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import last_closing
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.states import JobState

@@ -8,7 +8,7 @@ from parallelrun_concatenator.headed import HeadedText
 from parallelrun_concatenator.merge import Assembler, OneBehindTheOther
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_core.rowformat import row_format
+from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 
 

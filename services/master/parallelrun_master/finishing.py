@@ -9,7 +9,7 @@ import msgspec
 
 from parallelrun_core import failpoints
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.jobfolder import JobResult
+from parallelrun_core.job_folder import JobResult
 from parallelrun_core.manifest import last_closing
 from parallelrun_core.states import JobState
 from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_failed, concatenation_waits

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from parallelrun_core import failpoints
-from parallelrun_core.disktrouble import is_disk_trouble
+from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.errors import Conflict, Fenced, NewerSchema, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.states import JobState

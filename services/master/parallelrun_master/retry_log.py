@@ -1,6 +1,6 @@
 """Tries that failed and were followed by another: what the decision log, which has the last try only, doesn't tell.
 
-A term log (see `core/termlog`) of outcomes with status `retry`, synced before Redis may forget them. From it and the
+A term log (see `core/term_log`) of outcomes with status `retry`, synced before Redis may forget them. From it and the
 decisions a leader that takes over has the same counts of errors as the one before. It is begun with the first such try:
 most jobs have none.
 """
@@ -14,8 +14,8 @@ from typing import Final
 import msgspec
 
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
-from parallelrun_core.recordlog import RecordWriter
-from parallelrun_core.termlog import lengths, open_term, read_term_log
+from parallelrun_core.record_log import RecordWriter
+from parallelrun_core.term_log import lengths, open_term, read_term_log
 
 NAME: Final = "retries"
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from parallelrun_core import failpoints
 from parallelrun_core.decisions import Decided
-from parallelrun_core.disktrouble import is_disk_trouble
+from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing
 from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.spec import JobSpec

@@ -20,7 +20,7 @@ from parallelrun_api.context import build_context
 from parallelrun_api.routes import events
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import connect

@@ -15,7 +15,7 @@ import httpx
 import pytest
 import yaml
 
-from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.store import keys
 from parallelrun_core.store.coarse import LEADER_QUEUE, queue
 from parallelrun_core.store.idempotency import IdempotencyKeys

@@ -16,7 +16,7 @@ from redis.exceptions import ConnectionError
 
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, Reopening
+from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, Reopening
 from parallelrun_core.manifest import ManifestWriter
 from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress

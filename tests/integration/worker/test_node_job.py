@@ -15,8 +15,8 @@ import pytest
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.watch import Watch
-from parallelrun_core import codestore
-from parallelrun_core.jobfolder import JobFolder, JobRecord, Reopening, code_store
+from parallelrun_core import code_snapshots
+from parallelrun_core.job_folder import JobFolder, JobRecord, Reopening, code_store
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.spec import JobSpec
@@ -44,7 +44,7 @@ class Node:
         (code / "score.py").write_text(textwrap.dedent(script))
         spec = JobSpec.parse({"entry_script": "score.py", "inputs": "/in", "run_max_try": 1, **fields})
         folder = JobFolder(root, self.desk.job_id)
-        snapshot = codestore.snapshot_folder(code, code_store(root))
+        snapshot = code_snapshots.snapshot_folder(code, code_store(root))
         folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code=snapshot, spec=spec.model_dump(mode="json")))
         self.selector = selectors.DefaultSelector()
         watch = Watch(

@@ -17,7 +17,7 @@ from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core import unreadable
-from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.states import JobState
 from tests.unit.core.making import open_descriptors
 

@@ -15,7 +15,7 @@ from parallelrun_agent.workers.gpus import VARIABLE, GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.watch import Watch
 from parallelrun_agent.workers.worker_process import WorkerPlan
-from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec
 
 

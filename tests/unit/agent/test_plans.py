@@ -10,7 +10,7 @@ import pytest
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.plans import PlanMaker, fresh_folder
-from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec
 
 

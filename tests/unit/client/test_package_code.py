@@ -10,7 +10,7 @@ import pytest
 from parallelrun import package_code
 from parallelrun.errors import InvalidInput
 from parallelrun.package_code import zip_folder
-from parallelrun_core import codestore
+from parallelrun_core import code_snapshots
 
 
 def names_in(folder: Path) -> list[str]:
@@ -50,9 +50,9 @@ def test_the_server_takes_what_was_packed(tmp_path: Path) -> None:
     (code / "alias").symlink_to("lib")
 
     with zip_folder(code) as packed:
-        name = codestore.snapshot_zip(packed, tmp_path / "store")
+        name = code_snapshots.snapshot_zip(packed, tmp_path / "store")
 
-    assert name == codestore.snapshot_folder(code, tmp_path / "store")
+    assert name == code_snapshots.snapshot_folder(code, tmp_path / "store")
     assert (tmp_path / "store" / name / "alias" / "util.py").is_file()
     assert (tmp_path / "store" / name / "tool.sh").stat().st_mode & 0o100
 

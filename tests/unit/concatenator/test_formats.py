@@ -24,7 +24,7 @@ from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.rowformat import row_format
+from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker.rows import renderer
 from tests.unit.core.making import names_in, outcome

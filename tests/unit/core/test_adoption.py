@@ -14,7 +14,7 @@ import pytest
 from parallelrun_core.adoption import adopt
 from parallelrun_core.decisions import DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.errors import Conflict, CorruptLog
-from parallelrun_core.jobfolder import JobFolder, JobRecord, abandoned
+from parallelrun_core.job_folder import JobFolder, JobRecord, abandoned
 from parallelrun_core.manifest import ManifestWriter, read_closing, read_manifest
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome

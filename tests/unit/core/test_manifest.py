@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core import manifest, message, termlog
+from parallelrun_core import manifest, message, term_log
 from parallelrun_core.manifest import (
     Closing,
     ManifestCursor,
@@ -20,7 +20,7 @@ from parallelrun_core.manifest import (
     read_manifest,
     resolve,
 )
-from parallelrun_core.recordlog import RecordWriter
+from parallelrun_core.record_log import RecordWriter
 
 
 def raw(number: int) -> bytes:
@@ -138,7 +138,7 @@ def test_a_record_that_was_half_written_is_not_counted_by_the_heir(tmp_path: Pat
     first.add(raw(0), 1)
     first.add(raw(1), 1)
     first.sync()
-    path = termlog.file_of(tmp_path, "manifest", 1)
+    path = term_log.file_of(tmp_path, "manifest", 1)
     path.write_bytes(path.read_bytes()[:-1])
     heir = ManifestWriter(tmp_path, 2)
     assert heir.mini_batches == 1
@@ -176,7 +176,7 @@ def test_a_leader_that_writes_while_its_heir_begins_is_counted_as_it_is_read(
     def it_wakes_just_before(folder: Path, name: str, term: int) -> RecordWriter:
         paused.add(raw(1), 1)
         paused.sync()
-        return termlog.open_term(folder, name, term)
+        return term_log.open_term(folder, name, term)
 
     monkeypatch.setattr(manifest, "open_term", it_wakes_just_before)
     heir = ManifestWriter(tmp_path, 2)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.jobfolder import JobFolder, JobRecord
+from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec, load_document, set_field
 from parallelrun_core.spec.fields import MiniBatchSize, size_meant
 

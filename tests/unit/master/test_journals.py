@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun_core.decisions import Decided
-from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.outcome import Outcome, encode_all
-from parallelrun_core.recordlog import RecordWriter
+from parallelrun_core.record_log import RecordWriter
 from parallelrun_master.journals import finished
 from tests.unit.core.making import failed, outcome
 

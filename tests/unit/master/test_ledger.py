@@ -9,9 +9,9 @@ import pytest
 from parallelrun_core import decisions
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.outcome import Outcome
-from parallelrun_core.recordlog import RecordWriter
+from parallelrun_core.record_log import RecordWriter
 from parallelrun_core.store.news import News
-from parallelrun_core.termlog import open_term
+from parallelrun_core.term_log import open_term
 from parallelrun_master.ledger import Ledger
 from tests.unit.core.making import failed, outcome
 from tests.unit.master import making

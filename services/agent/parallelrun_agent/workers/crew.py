@@ -18,7 +18,7 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.watch import Watch
 from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
-from parallelrun_core.disktrouble import is_disk_trouble
+from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import Failure
 from parallelrun_core.store.news import PhaseName

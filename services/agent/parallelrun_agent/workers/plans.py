@@ -15,8 +15,8 @@ from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.leftovers import MARK, mark
 from parallelrun_agent.workers.trash import throw_away
 from parallelrun_agent.workers.worker_process import WorkerPlan
-from parallelrun_core.jobfolder import JobFolder, JobRecord
-from parallelrun_core.rowformat import row_format
+from parallelrun_core.job_folder import JobFolder, JobRecord
+from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")

@@ -13,7 +13,7 @@ __all__ = ["BadReturn", "Rendered", "renderer"]
 
 
 def renderer(output: dict[str, Any]) -> Callable[[object], Rendered]:
-    """What renders the rows of a job: `format` (see parallelrun_core/rowformat.py), `separator`, `safe`.
+    """What renders the rows of a job: `format` (see parallelrun_core/row_format.py), `separator`, `safe`.
 
     It raises BadReturn when it is given something else than a list, tuple, DataFrame or array.
 

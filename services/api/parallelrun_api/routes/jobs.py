@@ -20,7 +20,7 @@ from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, 
 from parallelrun_api.views.jobs import etag, matches
 from parallelrun_core import telemetry
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.jobfolder import code_store
+from parallelrun_core.job_folder import code_store
 from parallelrun_core.states import JobState
 
 log = telemetry.logger()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import Conflict, Problem, Problems
-from parallelrun_core.jobfolder import JobFolder
+from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.paths import within
 from parallelrun_core.spec import Input, JobSpec

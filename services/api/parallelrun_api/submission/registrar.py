@@ -11,7 +11,7 @@ import redis
 from anyio.to_thread import run_sync
 
 from parallelrun_core import telemetry
-from parallelrun_core.jobfolder import abandoned, code_store
+from parallelrun_core.job_folder import abandoned, code_store
 from parallelrun_core.unreadable import UNREADABLE, LeftAlone
 
 if TYPE_CHECKING:

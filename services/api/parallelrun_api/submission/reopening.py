@@ -14,7 +14,7 @@ from typing import Final
 from parallelrun_core import telemetry
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
-from parallelrun_core.jobfolder import JobFolder, JobResult, Reopening, job_folder
+from parallelrun_core.job_folder import JobFolder, JobResult, Reopening, job_folder
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
 

@@ -32,12 +32,12 @@ from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core import failpoints, telemetry
 from parallelrun_core.adoption import adopt
-from parallelrun_core.codestore import snapshot_folder, snapshot_zip
+from parallelrun_core.code_snapshots import snapshot_folder, snapshot_zip
 from parallelrun_core.entry_script_check import check_entry_script
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.files import sync_file, sync_folder
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.jobfolder import JobFolder, JobRecord, code_store
+from parallelrun_core.job_folder import JobFolder, JobRecord, code_store
 from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:

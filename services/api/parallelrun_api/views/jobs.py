@@ -12,7 +12,7 @@ import msgspec
 from parallelrun_api import models
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.ids import checked_job_id
-from parallelrun_core.jobfolder import JobFolder, JobRecord, JobResult, job_folder
+from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, job_folder
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState

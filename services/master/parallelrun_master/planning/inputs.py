@@ -8,7 +8,7 @@ from pathlib import Path
 from parallelrun_core.decisions import Decided
 from parallelrun_core.manifest import NAME, read_manifest
 from parallelrun_core.message import decode, files_of
-from parallelrun_core.termlog import file_of
+from parallelrun_core.term_log import file_of
 
 _MOST = 10
 

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from parallelrun_core.disktrouble import is_disk_trouble
+from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Outcome
 from parallelrun_core.store.news import Phase

@@ -5,7 +5,7 @@ jobs/<job id>/
     manifest.<term>          the items of every mini-batch                (manifest.py)
     decisions.<term>         the one outcome of every mini-batch          (decisions.py)
     retries.<term>           tries that failed and were followed by another; only counts rest on it
-    journals/<session>       an agent's candidates, before the fence      (recordlog.py)
+    journals/<session>       an agent's candidates, before the fence      (record_log.py)
     parts/<session>.<process>    rows, as the worker wrote them
     outputs/<file>           the result, whole or not there at all
     logs/…                   for people; the names are the reference's

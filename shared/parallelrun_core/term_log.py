@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.recordlog import RecordWriter, read_records
+from parallelrun_core.record_log import RecordWriter, read_records
 from parallelrun_core.schema import SCHEMA, decode
 
 
