@@ -49,11 +49,12 @@ def test_a_part_file_whose_close_fails_takes_no_later_result_along(
     wake, wake_end = os.pipe()
     committer = Committer(tmp_path / "journal", sync=False, wake=wake_end)
     part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
-    close = os.close
+    close, failed = os.close, threading.Event()
 
     def fail(fd: int) -> None:
         close(fd)
-        if fd == part:
+        if fd == part and not failed.is_set():  # the number may be that of another file later
+            failed.set()
             raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     monkeypatch.setattr(os, "close", fail)
@@ -64,6 +65,7 @@ def test_a_part_file_whose_close_fails_takes_no_later_result_along(
     ready, _, _ = select.select([wake], [], [], 20)
     assert ready
     assert [each.outcome.mini_batch for each in committer.durable] == [1]
+    assert failed.is_set()
     committer.stop()
     for fd in (wake, wake_end):
         close(fd)
