@@ -43,7 +43,7 @@ def test_only_who_works_is_renewed() -> None:
         assert not renewed.acquire(blocking=False), "once for each time that something was done"
 
 
-def test_a_redis_that_is_away_is_asked_again_and_a_turn_that_is_over_is_not() -> None:
+def test_a_redis_that_is_away_is_asked_again_and_a_term_that_is_over_is_not() -> None:
     work, asked = Work(), threading.Semaphore(0)
     answers = deque[Exception | None]([redis.ConnectionError(), redis.TimeoutError(), None, Fenced()])
 
