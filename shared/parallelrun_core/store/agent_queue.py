@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterable
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,6 +21,9 @@ MAX_REPORTS = 1000
 """Reports of one kind that fit in a turn: Lua can't unpack much more in one command."""
 MAX_LEASES: Final = 1000
 """Mini-batches that one turn leases at most, for the same reason."""
+RENEW_AFTER = 1 / 50
+"""The part of a lease after which a turn renews it. Quick turns need not write each time: agents stop trusting a lease
+long before its last fiftieth."""
 
 Mode = Literal["join", "stay", "leave"]
 
@@ -57,6 +61,14 @@ class Reports(msgspec.Struct):
         """The deliveries that these reports end."""
         return [report[1] for report in (*self.decided, *self.retries)] + [token for _, token in self.returns]
 
+    def words(self) -> list[Any]:
+        """As arguments of `turn.lua`."""
+        words: list[Any] = [len(self.decided), len(self.retries), len(self.returns)]
+        for reports in (self.decided, self.retries, self.returns):
+            for report in reports:
+                words += report
+        return words
+
     def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
         """What fits in one turn, and the rest."""
         now = Reports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
@@ -92,7 +104,10 @@ class AgentQueue:
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.nodes,
             keys.outcomes, keys.twins,
         ]  # fmt: skip
-        self._turn = QuickScript(redis, script(redis, "turn"), turn_keys, [session, node, lease_ms, generation])
+        self._turn = QuickScript(redis, script(redis, "turn"), turn_keys, [session, node, generation])
+        self._lease_ms = lease_ms
+        self._renew_every_s = lease_ms / 1000 * RENEW_AFTER
+        self._renew_at = 0.0
         self._reassert = script(redis, "reassert")
         self._reassert_keys = [keys.ready, keys.leases, keys.twins]
 
@@ -101,16 +116,14 @@ class AgentQueue:
 
         Running it twice with the same reports, as after a lost answer, does no harm: the second time they are refused.
         """
-        decided, retries, returns = reports.decided, reports.retries, reports.returns
-        nonce = f"{next(self._nonces):x}"
-        args: list[Any] = [mode, min(want, MAX_LEASES), nonce, len(decided), len(retries), len(returns)]
-        for report in decided:
-            args += report
-        for report in retries:
-            args += report
-        for returned in returns:
-            args += returned
+        now, renew_at = time.monotonic(), self._renew_at
+        renews = mode == "join" or now >= renew_at
+        args: list[Any] = [mode, min(want, MAX_LEASES), f"{next(self._nonces):x}", self._lease_ms if renews else 0]
+        if reports:
+            args += reports.words()
+        self._renew_at = 0.0  # if no answer comes, Redis may have forgotten the renewal before this one, too
         answer: list[Any] = self._turn(args)
+        self._renew_at = now + self._renew_every_s if renews else renew_at
         if answer[0] == b"gone":
             return Turn(None)
         if answer[0] == b"lost":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 
 import msgspec
 import pytest
+from redis.exceptions import ResponseError
 
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Mode, Reports
@@ -272,11 +274,34 @@ def test_the_lease_is_counted_from_redis_clock(desk: Desk) -> None:
     assert before * 1000 + 99_000 < expires < desk.registry.now() * 1000 + 101_000
 
 
-def test_each_turn_renews_the_lease(desk: Desk) -> None:
-    agent = desk.agent()
+def test_turns_renew_the_lease_once_a_small_part_of_it_is_over(desk: Desk) -> None:
+    agent = desk.agent(lease_ms=10_000)
     agent.lease(0)
     desk.expire(agent)
-    assert not agent.queue.turn("stay", Reports(), 0).lost
+    expired = desk.expiries()
+    give_up_at = time.monotonic() + 5
+    while desk.expiries() == expired and time.monotonic() < give_up_at:
+        assert not agent.queue.turn("stay", Reports(), 0).lost
+    assert desk.leader.reap(max_lost=0, max_lease_ms=10**9).sessions == 0
+
+
+def test_a_turn_soon_after_another_does_not_write(desk: Desk) -> None:
+    agent = desk.agent()
+    agent.lease(0)
+    before = desk.everything()
+    agent.queue.turn("stay", Reports(), 1)
+    assert desk.everything() == before
+
+
+def test_the_turn_after_one_without_an_answer_renews_the_lease(desk: Desk) -> None:
+    agent = desk.agent()
+    agent.lease(0)
+    desk.redis.set(desk.keys.ready, "no list")
+    with pytest.raises(ResponseError):
+        agent.queue.turn("stay", Reports(), 1)
+    desk.redis.delete(desk.keys.ready)
+    desk.expire(agent)
+    agent.queue.turn("stay", Reports(), 0)
     assert desk.leader.reap(max_lost=0, max_lease_ms=10**9).sessions == 0
 
 

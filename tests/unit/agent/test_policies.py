@@ -16,6 +16,7 @@ from parallelrun_agent.policy.look_ahead import HORIZON_S, MAX_DEPTH, LookAhead
 from parallelrun_agent.policy.trust import Trust
 from parallelrun_agent.workers import capped_log
 from parallelrun_agent.workers.capped_log import CappedLog
+from parallelrun_core.store.agent_queue import RENEW_AFTER
 
 seconds = st.floats(0, 1e5)
 
@@ -65,7 +66,7 @@ def test_trust_ends_before_the_lease_can(lease: float, sent: float, later: float
     assert not trust.holds(sent)
     trust.renewed(sent)
     if trust.holds(sent + later):
-        assert later < lease * (1 - 1 / 50)  # a quick turn doesn't renew it in full
+        assert later < lease * (1 - RENEW_AFTER)  # a quick turn doesn't renew it in full
     assert not trust.holds(sent + lease)
     assert trust.holds(sent) or lease < 1e-9 * sent
 

@@ -2,7 +2,7 @@
 
 Redis ends a lease by its own clock, `lease` after the renewal *arrived*. The agent counts from the moment it *sent*
 the renewal and stops a margin earlier, so it has ended its workers before anybody else may start theirs, whatever
-the wall clocks say. The margin is never less than twice what a quick turn may leave the lease short by (`turn.lua`).
+the wall clocks say. The margin is never less than twice what a quick turn may leave the lease short by (`RENEW_AFTER`).
 """
 
 from __future__ import annotations

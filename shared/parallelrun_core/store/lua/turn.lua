@@ -1,8 +1,9 @@
 -- One turn of an agent for one job: report what ended, renew the session, lease what comes next.
 --
 -- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins
--- ARGV  1 session  2 node  3 lease, ms  4 generation  5 mode: join | stay | leave  6 how many to lease  7 nonce
---       8 number of decided  9 number of retries  10 number of returns, then
+-- ARGV  1 session  2 node  3 generation  4 mode: join | stay | leave  5 how many to lease  6 nonce
+--       7 lease, ms from now; 0: it was renewed a moment ago, and is not renewed (a join always does)
+--       and if there is something to report, 8 number of decided  9 number of retries  10 number of returns, then
 --         decided: id, token, record      the mini-batch is done or has failed for good
 --         retries: id, token, record      the try failed, another shall follow: charged
 --         returns: id, token              never started: goes back uncharged
@@ -10,17 +11,16 @@
 -- has been given up: its mini-batches belong to others now, and nothing of this turn was done. {'gone'} when there is no
 -- such job, or the agent takes it for one of another generation: what it would commit could not be decided.
 
-local session, node, mode = ARGV[1], ARGV[2], ARGV[5]
+local session, node, mode = ARGV[1], ARGV[2], ARGV[4]
 local job = redis.call('HMGET', KEYS[1], 'state', 'generation')
 local state = job[1]
-if not state or (job[2] and job[2] ~= ARGV[4]) then return {'gone'} end
+if not state or (job[2] and job[2] ~= ARGV[3]) then return {'gone'} end
 
-local time = redis.call('TIME')
-local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
-local ended = redis.call('ZSCORE', KEYS[7], session)
-if mode ~= 'join' and not ended then return {'lost', state} end
--- Quick turns need not write each time: agents stop trusting a lease long before its last fiftieth.
-if not ended or ended + ARGV[3] / 50 < ends then redis.call('ZADD', KEYS[7], ends, session) end
+if mode ~= 'join' and not redis.call('ZRANK', KEYS[7], session) then return {'lost', state} end
+if ARGV[7] ~= '0' then
+  local time = redis.call('TIME')
+  redis.call('ZADD', KEYS[7], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[7], session)
+end
 
 local at = 11
 local refused = 0
@@ -77,7 +77,7 @@ local function report(records)
   end
 end
 
-local decided, records = take(tonumber(ARGV[8]), 3, true)
+local decided, records = take(tonumber(ARGV[8] or 0), 3, true)
 if #decided > 0 then
   redis.call('HDEL', KEYS[4], unpack(decided))
   redis.call('HDEL', KEYS[3], unpack(decided))
@@ -90,7 +90,7 @@ if #decided > 0 then
 end
 
 local retries, tokens
-retries, records, tokens = take(tonumber(ARGV[9]), 3)
+retries, records, tokens = take(tonumber(ARGV[9] or 0), 3)
 for i, id in ipairs(retries) do
   redis.call('HINCRBY', KEYS[5], id, 1)
   if release(id, tokens[i]) then redis.call('LPUSH', KEYS[2], id) end
@@ -98,7 +98,7 @@ end
 report(records)
 
 local returns
-returns, records, tokens = take(tonumber(ARGV[10]), 2)
+returns, records, tokens = take(tonumber(ARGV[10] or 0), 2)
 for i = #returns, 1, -1 do
   if release(returns[i], tokens[i]) then redis.call('LPUSH', KEYS[2], returns[i]) end
 end
@@ -124,14 +124,14 @@ end
 local assigned = unusual and redis.call('EXISTS', KEYS[8]) == 1
 local welcome = not assigned or redis.call('SISMEMBER', KEYS[8], node) == 1
 if state == 'processing' and welcome then
-  local ids = ARGV[6] ~= '0' and redis.call('LPOP', KEYS[2], ARGV[6]) or nil
+  local ids = ARGV[5] ~= '0' and redis.call('LPOP', KEYS[2], ARGV[5]) or nil
   if ids then
     local messages = redis.call('HMGET', KEYS[3], unpack(ids))
     local charged = unusual or #retries > 0
     local leases = {}
     for i, id in ipairs(ids) do
       if messages[i] then
-        local token = session .. '/' .. ARGV[7] .. '.' .. id
+        local token = session .. '/' .. ARGV[6] .. '.' .. id
         leases[#leases + 1] = id
         leases[#leases + 1] = token
         answer[#answer + 1] = tonumber(id)
