@@ -88,20 +88,23 @@ def _show(value: float) -> str:
 
 def cpu_seconds(pids: Iterable[int]) -> float:
     """CPU that these processes have used, with all their children, those that have ended included."""
-    total = 0.0
-    for pid in pids:
+    return sum(_family_cpu_seconds(pid) for pid in pids)
+
+
+def _family_cpu_seconds(pid: int) -> float:
+    while True:
         try:
             process = psutil.Process(pid)
             family = [process, *process.children(recursive=True)]
+            times = [member.cpu_times() for member in family]
+            is_same = set(process.children(recursive=True)) == set(family[1:])
         except psutil.NoSuchProcess:
+            if not psutil.pid_exists(pid):
+                return 0.0
             continue
-        for member in family:
-            try:
-                times = member.cpu_times()
-            except psutil.NoSuchProcess:
-                continue
-            total += times.user + times.system + times.children_user + times.children_system
-    return total
+        # The time of one that has ended meanwhile is now its parent's: counted twice, or not at all.
+        if is_same:
+            return sum(each.user + each.system + each.children_user + each.children_system for each in times)
 
 
 def own_cpu_seconds(pid: int) -> float:
