@@ -90,6 +90,7 @@ class LocalRun:
             self._folder.home,
             nodes=nodes,
             processes=processes or spec.max_concurrency_per_instance,
+            jobs=1,
             may_forget=True,  # its only job has its truth in its folder
             on_note=self._display.note,
         )
