@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_agent.environments import build
 from parallelrun_agent.environments.cache import InUse
 from tests.cluster import Cluster
 
@@ -118,6 +121,21 @@ def test_a_python_that_cannot_be_had_is_that_of_the_node_and_that_is_told(tmp_pa
     assert "Python 3.99 can't be had here" in told
     assert told.endswith("Ready.\n")
     assert (tmp_path / "cache" / "environments" / "x" / "bin" / "python").exists()
+
+
+def test_a_step_that_hangs_is_ended_in_spite_of_what_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    uv = tmp_path / "uv"
+    uv.write_text("#!/bin/sh\necho Building…\nsleep 1000 &\necho $!\nwait\n")
+    uv.chmod(0o755)
+    monkeypatch.setattr("uv.find_uv_bin", lambda: str(uv))
+    monkeypatch.setattr(build, "_LONGEST_S", 2.0)
+    with pytest.raises(build.Unmade, match=r"uv venv was ended after 2 s"):
+        build._uv("venv")
+    told = capfd.readouterr().out
+    os.kill(int(told.split()[-1]), signal.SIGKILL)
+    assert "Building…" in told
 
 
 @pytest.mark.usefixtures("environment")

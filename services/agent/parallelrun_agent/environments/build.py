@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,8 @@ _FROM_PIP: Final = {
     "find-links": "UV_FIND_LINKS",
     "cert": "SSL_CERT_FILE",
 }
-
-
+_LONGEST_S: Final = 3600.0
+"""How long one step may take: a package that is built from its source takes its time, one that hangs takes for ever."""
 _DRAWN: Final = " \t\u00d7\u2570\u2500\u25b6\u2502\u251c"
 """What uv draws its errors with."""
 
@@ -94,11 +95,20 @@ def _uv(*arguments: str) -> None:
 
     command = [uv.find_uv_bin(), *arguments]
     print("$ uv", *arguments, flush=True)
-    done = subprocess.run(command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False, text=True, errors="replace")  # fmt: skip
-    print(done.stdout, flush=True)
-    if done.returncode:
-        raise Unmade(_cause(done.stdout) or f"uv {arguments[0]} ended with code {done.returncode}")
+    with tempfile.TemporaryFile() as file:  # no pipe: what uv has started may hold on to that
+        process = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+        try:
+            process.wait(_LONGEST_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        file.seek(0)
+        told = file.read().decode(errors="replace")
+    print(told, flush=True)
+    if process.returncode == -signal.SIGKILL:
+        raise Unmade(f"uv {arguments[0]} was ended after {_LONGEST_S:g} s, or by somebody else")
+    if process.returncode:
+        raise Unmade(_cause(told) or f"uv {arguments[0]} ended with code {process.returncode}")
 
 
 def _cause(output: str) -> str:
