@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from parallelrun.resource import as_model
 from parallelrun_core.progress import Progress
 
 __all__ = ["Event", "Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "RemoteFile"]
@@ -135,9 +136,9 @@ class Event(msgspec.Struct, kw_only=True, frozen=True):
     """Its place in the job's history; empty for what isn't part of that."""
 
     def job(self) -> Job:
-        """The job that a `snapshot` or `end` carries."""
-        return msgspec.convert(self.data, Job, strict=False)
+        """The job that a `snapshot` or `end` carries. Raises ConnectionFailed: it carries none."""
+        return as_model(self.data, Job)
 
     def progress(self) -> Progress:
-        """The counts that a `progress` carries."""
-        return msgspec.convert(self.data, Progress, strict=False)
+        """The counts that a `progress` carries. Raises ConnectionFailed: it carries none."""
+        return as_model(self.data, Progress)

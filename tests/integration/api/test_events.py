@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from parallelrun import Client
 from parallelrun_api.context import build_context
 from parallelrun_api.routes import events
 from parallelrun_api.settings import ApiSettings
@@ -75,6 +76,22 @@ def test_from_submission_to_the_end(api: httpx.Client, job_id: str, master: Mast
     assert rest[0].data == {"state": "processing"}
     assert all(frame.id for frame in rest[:-1])
     assert (rest[-1].id, rest[-1].data["state"], rest[-1].data["output"]["bytes"]) == ("", "completed", 2)
+
+
+def test_every_character_comes_through(shared_api: ApiServer, site: Site, redis: Redis, master: Master) -> None:
+    odd = "\x0b \x0c \x1c \x85 \u2028 \u2029 \n \r\n ."
+    with Client(f"http://127.0.0.1:{shared_api.port}") as client:
+        job_id = client.jobs.create(site.spec(description=odd), upload_code=False).id
+        stream = client.jobs.events(job_id)
+        snapshot = next(stream)
+        master.begin(job_id)
+        master.error(job_id, {"message": odd})
+        master.end(job_id, JobState.FAILED)
+        told = {event.event: event for event in stream}
+
+    assert snapshot.job().spec["description"] == odd
+    assert told["error"].data["message"] == odd
+    assert told["end"].job().spec["description"] == odd
 
 
 def test_the_headers_keep_proxies_from_holding_it_back(api: httpx.Client, job_id: str) -> None:

@@ -89,6 +89,19 @@ def test_pauses_grow_and_begin_anew_once_the_server_was_heard(api: FakeApi) -> N
     transport.close()
 
 
+def test_an_event_without_what_it_should_carry_is_no_bug_of_the_client(api: FakeApi) -> None:
+    api.on(
+        "GET", PATH, Answer.events(("", "snapshot", {"state": "queued"}), ("1-0", "progress", {"done": "x"}), cut=True)
+    )
+
+    with Client(api.url) as client:
+        stream = client.jobs.events("job_1")
+        with pytest.raises(ConnectionFailed, match="can't be understood"):
+            next(stream).job()
+        with pytest.raises(ConnectionFailed, match="can't be understood"):
+            next(stream).progress()
+
+
 def test_data_that_is_no_json_object_does_no_harm(api: FakeApi) -> None:
     api.on("GET", PATH, Answer(b"event: error\ndata: plain words\n\nevent: end\ndata: 3\n\n"))
 

@@ -90,7 +90,8 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
 
 
 def _frame(name: str, data: str, event_id: EventId | None = None) -> bytes:
-    lines = [f"event: {name}", *(f"data: {line}" for line in data.splitlines() or [""])]
+    # Not `str.splitlines`: that splits at characters, too, which may stand in the middle of a JSON text.
+    lines = [f"event: {name}", *(f"data: {line}" for line in data.split("\n"))]
     if event_id is not None:
         lines.insert(0, f"id: {event_id}")
     return ("\n".join(lines) + "\n\n").encode()
