@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from parallelrun.embedded.lock import is_locked
-from parallelrun.embedded.run_folder import WORKING_DATA
+from parallelrun.embedded.run_folder import WORKING_DATA, is_handed_over
 from parallelrun.embedded.services import Layout
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import InvalidInput
@@ -35,7 +35,9 @@ def job_of(folder: Path) -> JobFolder:
 
 
 def check_nothing_is_lost(folder: Path) -> None:
-    """See to it that no run begins anew where an earlier one has broken off with some of its job done.
+    """See to it that no run begins anew where an earlier one has left what is nowhere else.
+
+    That is some of a job which it has not completed, or the outputs of one which it could not put in their place.
 
     Raises:
         InvalidInput: one has.
@@ -45,6 +47,7 @@ def check_nothing_is_lost(folder: Path) -> None:
         return
     result = job.result()
     if result is not None and result.state is JobState.COMPLETED:
+        _check_handed_over(job)
         return
     done = sum(outcome.status == "done" for outcome in read_decisions(job.path))
     if done:
@@ -52,6 +55,15 @@ def check_nothing_is_lost(folder: Path) -> None:
             "--output",
             f"{folder} holds {done:,} mini-batch{'es' if done > 1 else ''} that an earlier run has done",
             f"run only the rest, into another folder, with --resume-from {folder}, or begin anew with --overwrite",
+        )
+
+
+def _check_handed_over(job: JobFolder) -> None:
+    if job.outputs.is_dir() and any(job.outputs.iterdir()) and not is_handed_over(job.root.parent):
+        raise InvalidInput.at(
+            "--output",
+            f"{job.outputs} holds what an earlier run has put out and could not hand over",
+            "move it to where you want it, or begin anew with --overwrite",
         )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -157,9 +160,12 @@ class LocalRun:
     def _hand_over_outputs(self, source: JobFolder, done: Finished) -> Finished:
         """Put what the job has made in its place; what has a path of its own is there already."""
         spec = self._spec
-        # Everything in it: scripts also write files that no output is named for (`EntryScript().output_dir`).
-        found = sorted(path for path in source.outputs.iterdir() if not path.name.startswith("."))
+        # Everything in it: scripts also write files that no output is named for (`EntryScript().output_dir`). But what
+        # a concatenator that died was writing is nobody's, and the cluster may have stopped before it was removed.
+        unfinished = f".merging-{source.job_id}-"
+        found = sorted(path for path in source.outputs.iterdir() if not path.name.startswith(unfinished))
         moved = {path: self._folder.hand_over_output(path) for path in found}
+        self._folder.mark_handed_over()
 
         def place(path: Path) -> Path:
             return next((new / path.relative_to(old) for old, new in moved.items() if path.is_relative_to(old)), path)
@@ -187,10 +193,28 @@ def _here(spec: JobSpec) -> JobSpec:
 
 
 def _check_apart(folder: Path, spec: JobSpec) -> None:
-    """See to it that the job doesn't read what it writes. Raises InvalidInput."""
+    """See to it that the job doesn't read what it writes, or what an earlier run wrote there. Raises InvalidInput."""
     for path in spec.data_paths():
-        if folder.resolve().is_relative_to(Path(path).resolve()):
+        if _takes_in(path, folder.resolve()):
             raise InvalidInput.at("--output", f"{folder} is part of the job's own input {path}", "name another folder")
+
+
+def _takes_in(path: str, folder: Path) -> bool:
+    """Whether files in a folder belong to an input: a folder, a file, or a pattern as masters understand it."""
+    if os.path.lexists(path) or not glob.has_magic(path):
+        return folder.is_relative_to(Path(path).resolve())
+    parts = Path(path).parts
+    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
+    start, pattern = Path(*parts[:first]).resolve(), parts[first:]
+    if not folder.is_relative_to(start):
+        return False
+    names = folder.relative_to(start).parts
+    for depth, wanted in enumerate(pattern):
+        if wanted == "**" or depth == len(names):
+            return True
+        if not fnmatchcase(names[depth], wanted):
+            return False
+    return False  # it has come to its end at the folder or above it
 
 
 def _for_this_machine(spec: JobSpec, nodes: int, processes: int | None) -> JobSpec:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,6 +25,7 @@ from parallelrun_core.files import has_no_links, link_or_copy, sync_folder
 LOGS: Final = "logs"
 WORKING_DATA: Final = ".parallelrun"
 _MARK: Final = ".parallelrun"
+_HANDED_OVER: Final = "handed_over"
 
 
 class RunFolder:
@@ -66,9 +68,14 @@ class RunFolder:
         return self.folder / LOGS
 
     def hand_over_logs(self, source: Path, *, keep: bool) -> Path | None:
-        """Put the job's logs in their place; returns it, or None when there are none."""
+        """Put the job's logs in their place; returns it, or None when there are none.
+
+        Raises:
+            InvalidInput: somebody else has put something there meanwhile. Nothing has been moved then.
+        """
         if not source.is_dir():
             return None
+        self._check_logs(hint=f"nothing is lost: all of the job is in {source.parent}")
         if self.logs.exists():
             shutil.rmtree(self.logs)
         if keep:
@@ -82,7 +89,7 @@ class RunFolder:
         """Put an output, a file or a folder, in its place, under its name; returns it.
 
         Raises:
-            InvalidInput: a file of that name has come up meanwhile. The output stays where it is.
+            InvalidInput: there is a file of that name, and it is not to be replaced. The output stays where it is.
         """
         taken = source.name in {LOGS, WORKING_DATA}
         target = self.folder / (f"{source.name}.output" if taken else source.name)
@@ -98,8 +105,7 @@ class RunFolder:
         return target
 
     def _hand_over_file(self, source: Path, target: Path) -> None:
-        beside = target.with_name(f".{target.name}.new")
-        beside.unlink(missing_ok=True)
+        beside = target.with_name(f".parallelrun-{secrets.token_hex(6)}")
         link_or_copy(source, beside)
         try:
             if self._overwrite:
@@ -108,11 +114,15 @@ class RunFolder:
                 _rename_to_free_name(beside, target)
         except FileExistsError as error:
             raise InvalidInput.at(
-                "--output", f"{target} has come up while the job ran", f"the output is {source}"
+                "--output", f"{target} is there already", f"nothing is lost: the output is {source}"
             ) from error
         finally:
             beside.unlink(missing_ok=True)
         sync_folder(target.parent)
+
+    def mark_handed_over(self) -> None:
+        """Note that all outputs are in their place, so that the working data may go."""
+        (self.home / _HANDED_OVER).touch()
 
     def correct_log(self, name: str, old: Path, new: Path) -> None:
         """Let a log name the place to which something was handed over, and leave the kept copy of it as it is."""
@@ -139,10 +149,16 @@ class RunFolder:
                 raise InvalidInput.at(
                     "--output", f"{output} is there already", "name another folder, or replace it with --overwrite"
                 )
+        self._check_logs(hint="name another folder")
+
+    def _check_logs(self, *, hint: str) -> None:
         if self.logs.exists() and not (self.logs / _MARK).exists():
-            raise InvalidInput.at(
-                "--output", f"{self.logs} is there already, and no run wrote it", "name another folder"
-            )
+            raise InvalidInput.at("--output", f"{self.logs} is there already, and no run wrote it", hint)
+
+
+def is_handed_over(home: Path) -> bool:
+    """Whether all that the run whose cluster lived here has put out is in its place."""
+    return (home / _HANDED_OVER).exists()
 
 
 def _rename_to_free_name(source: Path, target: Path) -> None:

@@ -28,7 +28,7 @@ def run(mini_batch):
 """,
     "bad.py": """
 def helper(path):
-    raise ValueError("no\\x1b[2J good: " + path[-6:])
+    raise ValueError("no\\x1b[2J good: " + path[-6:] + "\\x85\\u2028\\u2029")
 
 def run(mini_batch):
     return [helper(path) for path in mini_batch]
@@ -132,7 +132,7 @@ def test_files_in_the_current_folder_are_nobody_elses_modules(job: Path) -> None
 
 
 def test_a_summary_only_job_has_no_output_line(job: Path) -> None:
-    code, said, _ = run(job, "--set", "output_action=summary_only")
+    code, said, _ = run(job, "--set", "output_action=summary_only", "--set", "description='\u2028 pasted'")
 
     assert (code, said) == (0, f"logs: {job}/out/logs\n")
 
@@ -306,4 +306,10 @@ def test_an_output_that_can_not_be_handed_over_is_not_lost(job: Path) -> None:
     assert (command.returncode, said) == (1, "")
     assert (job / "out" / "words.txt").read_text() == "somebody's"
     kept = next(line.partition("the output is ")[2] for line in told.splitlines() if "the output is" in line)
+    (job / "out" / "words.txt").unlink()
+
+    code, _, again = run(job)
+
+    assert code == 1
+    assert "could not hand over" in "\n".join(again)
     assert Path(kept).read_text().count("\n") == 10

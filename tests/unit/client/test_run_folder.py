@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun.embedded.earlier_run import check_nothing_is_lost
 from parallelrun.embedded.lock import FolderLock, is_locked
 from parallelrun.embedded.run_folder import RunFolder
+from parallelrun.embedded.services import Layout
 from parallelrun.errors import InvalidInput
+from parallelrun_core.job_folder import JobFolder, JobResult
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState
 
 
 def job_with(folder: RunFolder, rows: str = "row\n") -> tuple[Path, Path]:
@@ -80,7 +85,7 @@ def test_an_output_that_came_up_meanwhile_is_not_touched(tmp_path: Path) -> None
     output, _ = job_with(folder)
     (tmp_path / "out" / "out.txt").write_text("somebody's")
 
-    with pytest.raises(InvalidInput, match="has come up"):
+    with pytest.raises(InvalidInput, match=r"out\.txt is there already"):
         folder.hand_over_output(output)
 
     assert (tmp_path / "out" / "out.txt").read_text() == "somebody's"
@@ -98,6 +103,59 @@ def test_logs_of_an_earlier_run_are_replaced_but_never_those_of_the_user(tmp_pat
     with pytest.raises(InvalidInput, match="logs is there already"):
         RunFolder(tmp_path / "mine", outputs=["out.txt"], overwrite=True)
     assert (tmp_path / "mine" / "logs" / "diary.txt").read_text() == "mine"
+
+
+def test_logs_that_came_up_meanwhile_are_not_touched(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
+    output, logs = job_with(folder)
+    (tmp_path / "out" / "logs").mkdir()
+    (tmp_path / "out" / "logs" / "diary.txt").write_text("mine")
+
+    with pytest.raises(InvalidInput, match="no run wrote it") as caught:
+        folder.hand_over_logs(logs, keep=False)
+
+    assert str(output.parent) in caught.value.problems[0].hint
+    assert (tmp_path / "out" / "logs" / "diary.txt").read_text() == "mine"
+    assert (logs / "user" / "log.txt").exists()
+
+
+def completed_in(path: Path) -> tuple[RunFolder, Path]:
+    """A run in a folder whose job has completed; and a file that the script has put out, of which no one was told."""
+    folder = RunFolder(path, outputs=[], overwrite=False)
+    job = JobFolder(Layout(home=folder.home).root, "job_1")
+    job.outputs.mkdir(parents=True)
+    (job.path / "job.json").write_text("{}")
+    (job.outputs / "summary.csv").write_text("hours of work")
+    result = JobResult(job_id="job_1", state=JobState.COMPLETED, started=None, ended=1.0, progress=Progress())
+    job.conclude(result)
+    return folder, job.outputs / "summary.csv"
+
+
+def test_outputs_that_could_not_be_handed_over_outlast_the_next_run(tmp_path: Path) -> None:
+    (tmp_path / "summary.csv").write_text("of an earlier run")
+    folder, output = completed_in(tmp_path)
+    with pytest.raises(InvalidInput, match="is there already") as refused:
+        folder.hand_over_output(output)
+    folder.close(keep=True)
+
+    with pytest.raises(InvalidInput, match="could not hand over") as caught:
+        check_nothing_is_lost(tmp_path)
+
+    assert refused.value.problems[0].hint.endswith(str(output))
+    assert str(output.parent) in caught.value.problems[0].message
+    output.rename(tmp_path / "mine.csv")
+    check_nothing_is_lost(tmp_path)
+
+
+def test_working_data_that_were_only_kept_do_not_stand_in_the_way(tmp_path: Path) -> None:
+    folder, output = completed_in(tmp_path)
+    folder.hand_over_output(output)
+    folder.mark_handed_over()
+    folder.close(keep=True)
+
+    check_nothing_is_lost(tmp_path)
+
+    assert output.exists()
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -155,7 +213,7 @@ def test_a_filesystem_without_hard_links_will_do(tmp_path: Path, monkeypatch: py
     folder = RunFolder(tmp_path / "other", outputs=["out.txt"], overwrite=False)
     output, _ = job_with(folder)
     (tmp_path / "other" / "out.txt").write_text("somebody's")
-    with pytest.raises(InvalidInput, match="has come up"):
+    with pytest.raises(InvalidInput, match=r"out\.txt is there already"):
         folder.hand_over_output(output)
 
 

@@ -1,0 +1,71 @@
+"""What a run on this machine does around its cluster, which isn't started here."""
+
+from pathlib import Path
+
+import pytest
+
+from parallelrun.embedded.local_run import LocalRun
+from parallelrun.errors import InvalidInput
+from parallelrun.models import Job
+from parallelrun.progress.display import Silent
+from parallelrun_core.job_folder import JobFolder, job_folder
+from parallelrun_core.spec import JobSpec
+
+
+def run_of(folder: Path, **fields: object) -> LocalRun:
+    spec = JobSpec.parse({"entry_script": "a.py", "code": "/c", "inputs": "/in", **fields})
+    return LocalRun(spec, folder=folder, nodes=1, processes=1, keep=False, overwrite=False, display=Silent())
+
+
+@pytest.mark.parametrize(
+    "pattern, folder, is_taken_in",
+    [
+        ("**/*.txt", "out", True),
+        ("**/*.txt", "deep/er/out", True),
+        ("data/**/*.txt", "out", False),
+        ("data/**/*.txt", "data/out", True),
+        ("*/*.txt", "out", True),
+        ("*/*.txt", "out/deeper", False),
+        ("*/logs/*", "out", True),
+        ("batch-*/*.txt", "out", False),
+        ("batch-*/*.txt", "batch-out", True),
+        ("*.txt", "out", False),
+        ("*.txt", ".", True),
+        ("out", "out", True),
+        ("[out", "[out/deeper", True),
+    ],
+)
+def test_a_run_does_not_read_what_it_writes(tmp_path: Path, pattern: str, folder: str, is_taken_in: bool) -> None:
+    (tmp_path / "[out").mkdir()  # this is no pattern, but a name
+    place = tmp_path / folder
+
+    if is_taken_in:
+        with pytest.raises(InvalidInput, match="part of the job's own input"):
+            run_of(place, inputs=f"{tmp_path}/{pattern}")
+    else:
+        run_of(place, inputs=f"{tmp_path}/{pattern}")._folder.close(keep=False)
+
+
+def job_left_by(run: LocalRun, *outputs: str) -> JobFolder:
+    """What the cluster of a run leaves of a job that put these out."""
+    job = job_folder(run._cluster.layout.root, "job_01kav3x8n2h7q5m9c4t6")
+    job.logs.mkdir(parents=True)
+    (job.logs / "job_result.txt").touch()
+    for output in outputs:
+        (job.outputs / output).parent.mkdir(parents=True, exist_ok=True)
+        (job.outputs / output).write_text(output)
+    return job
+
+
+def test_names_that_begin_with_a_dot_are_handed_over_like_all_others(tmp_path: Path) -> None:
+    outputs = {".rows.txt", "rows.txt", ".zgroup", ".cache/a", "store.zarr/.zarray", ".a.new", "a", ".parallelrun/b"}
+    run = run_of(tmp_path, append_row_file_name=".rows.txt")
+    job = job_left_by(run, *outputs, ".merging-job_01kav3x8n2h7q5m9c4t6-0f")
+
+    done = run._hand_over(Job(id=job.job_id, state="completed"), keep=False)
+    run._folder.close(keep=False)
+
+    assert done.output == tmp_path / ".rows.txt"
+    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    expected = (outputs - {".parallelrun/b"}) | {".parallelrun.output/b", "logs/job_result.txt", "logs/.parallelrun"}
+    assert found == expected
