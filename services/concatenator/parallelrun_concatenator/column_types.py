@@ -1,8 +1,9 @@
 """Which type each column of a Parquet file gets, when every mini-batch has the types that its own values had.
 
 All schemas are looked at first: a column gets the type that fits every mini-batch (integers and floats become floats,
-nothing at all becomes anything), or is text where there is none. Where such a type may not hold every value (a float
-holds no integer above 2^53 and few decimals, a timestamp in nanoseconds none after 2262) the values are looked at, too.
+nothing at all becomes anything), or is text where there is none, or none that Parquet has (a struct without fields).
+Where such a type may not hold every value (a float holds no integer above 2^53 and few decimals, a timestamp in
+nanoseconds none after 2262) the values are looked at, too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.parquet
 
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment, SegmentTable
@@ -38,6 +40,8 @@ class ColumnTypes:
         for schema in schemas.values():
             for field in schema:
                 found.setdefault(field.name, []).append(field.type)
+        if schemas and not found:
+            found["value"] = [pa.null()]  # a Parquet file without a column would have no rows either
         self._candidates = {name: _candidates(kinds) for name, kinds in found.items()}
         doubtful = {
             described: names for described, schema in schemas.items() if (names := self._doubtful_names(schema))
@@ -66,16 +70,22 @@ class ColumnTypes:
 
 
 def read_rows(segment: Segment, parts: Parts) -> pa.Table:
-    """The rows of a segment, with the types that they have there.
+    """The rows of a segment, with the types that they have there. Without a column the table has no row either.
 
     Raises:
-        CorruptLog: they are not what was committed, or no such stream.
+        CorruptLog: they are not what was committed, not as many as was decided, or no such stream.
     """
     data = parts.read(segment)
     try:
-        return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+        found = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
     except (pa.ArrowException, OSError) as error:
         raise _no_stream(segment, error) from error
+    if found.num_columns and found.num_rows != segment.rows:
+        raise CorruptLog(
+            f"mini-batch {segment.mini_batch} has {found.num_rows:,} rows in parts/{segment.part}, and "
+            f"{segment.rows:,} by its decision"
+        )
+    return found
 
 
 def _candidates(kinds: list[pa.DataType]) -> list[pa.DataType]:
@@ -92,7 +102,16 @@ def _candidates(kinds: list[pa.DataType]) -> list[pa.DataType]:
         return [pa.timestamp(unit, best.tz) for unit in _coarser(best, kinds)]
     if pa.types.is_duration(best):
         return [pa.duration(unit) for unit in _coarser(best, kinds)]
-    return [best]
+    return [best] if _is_storable(best) else []
+
+
+def _is_storable(kind: pa.DataType) -> bool:
+    """Whether Parquet has such a type."""
+    try:
+        pyarrow.parquet.write_table(pa.table({"": pa.nulls(1, kind)}), pa.BufferOutputStream())
+    except CONFLICTS:
+        return False
+    return True
 
 
 def _coarser(best: pa.DataType, kinds: list[pa.DataType]) -> tuple[str, ...]:

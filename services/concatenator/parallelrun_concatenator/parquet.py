@@ -35,7 +35,7 @@ class ParquetFile:
         if columns.mixed:
             names = ", ".join(columns.mixed)
             self.notes.append(
-                f"No type holds all values that mini-batches have in {names}; in the output they are text."
+                f"Parquet has no type for all values that mini-batches have in {names}; in the output they are text."
             )
 
     def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
@@ -60,7 +60,7 @@ class ParquetFile:
         columns = [
             _cast(found.column(field.name), field.type)
             if field.name in found.schema.names
-            else pa.nulls(found.num_rows, field.type)
+            else pa.nulls(segment.rows, field.type)
             for field in self._schema
         ]
         return pa.table(columns, schema=self._schema)

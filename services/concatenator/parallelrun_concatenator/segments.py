@@ -11,7 +11,7 @@ from parallelrun_core.decisions import Decided, read_outcomes
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.manifest import Closing
 
-_PLACE = Struct("=QQII")  # offset, length, crc, number of the part
+_PLACE = Struct("=QQIII")  # offset, length, crc, rows, number of the part
 
 
 class Segment(NamedTuple):
@@ -22,10 +22,12 @@ class Segment(NamedTuple):
     offset: int
     length: int
     crc: int
+    rows: int
+    """How many the decision tells."""
 
 
 class SegmentTable:
-    """Every decided segment of a job, in 24 bytes each, at the place that its mini-batch's number gives it.
+    """Every decided segment of a job, in 28 bytes each, at the place that its mini-batch's number gives it.
 
     Raises:
         CorruptLog: a mini-batch has two. Nobody lets that happen; but here is the last chance to see it.
@@ -47,7 +49,7 @@ class SegmentTable:
             elif _PLACE.unpack_from(self._places, place)[1]:
                 raise CorruptLog(f"mini-batch {outcome.mini_batch} has been decided twice, with rows each time")
             number = numbers.setdefault(outcome.part, len(numbers))
-            _PLACE.pack_into(self._places, place, outcome.offset, outcome.length, outcome.crc, number)
+            _PLACE.pack_into(self._places, place, outcome.offset, outcome.length, outcome.crc, outcome.rows, number)
             self._count += 1
             self.bytes += outcome.length
         self._parts = list(numbers)
@@ -70,6 +72,6 @@ class SegmentTable:
 
     def in_order(self) -> Iterator[Segment]:
         """The segments by mini-batch."""
-        for mini_batch, (offset, length, crc, part) in enumerate(_PLACE.iter_unpack(self._places)):
+        for mini_batch, (offset, length, crc, rows, part) in enumerate(_PLACE.iter_unpack(self._places)):
             if length:
-                yield Segment(mini_batch, self._parts[part], offset, length, crc)
+                yield Segment(mini_batch, self._parts[part], offset, length, crc, rows)

@@ -6,11 +6,13 @@ import csv
 import datetime
 import hashlib
 import io
+import math
 import zlib
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
@@ -22,7 +24,7 @@ from parallelrun_concatenator import parquet
 from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.decisions import DecisionWriter, read_outcomes
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
@@ -43,11 +45,11 @@ class Job:
         render = renderer({"format": kind, "separator": self.spec.append_row_separator, "safe": False})
         made = []
         for number, each in reversed(list(enumerate(returned))):
-            data, part = render(each).data, f"part{number % 2}"
+            (data, rows, _), part = render(each), f"part{number % 2}"
             with (self.parts / part).open("ab") as file:
                 at = file.tell()
                 file.write(data)
-            made.append(outcome(number, part=part, offset=at, length=len(data), crc=zlib.crc32(data)))
+            made.append(outcome(number, part=part, offset=at, length=len(data), crc=zlib.crc32(data), rows=rows))
         log = DecisionWriter(folder, 1)
         log.add(made)
         log.sync()
@@ -185,6 +187,66 @@ def test_a_value_is_never_another_one_for_the_sake_of_a_common_type(
         assert str(table.schema.field("a").type) == kind
         assert table.column("a").to_pylist() == values[::order]
         assert len(job.notes) == (kind == "string")
+
+
+@pytest.mark.parametrize("value, text", [
+    ({}, "{}"), ([{}], "[{}]"), ({"a": {}, "b": 1}, "{'a': {}, 'b': 1}"), (pd.DateOffset(months=1), None),
+])  # fmt: skip
+def test_what_parquet_has_no_type_for_is_text(tmp_path: Path, value: object, text: str | None) -> None:
+    job = Job(tmp_path, "out.parquet", [pd.DataFrame({"id": [1, 2], "meta": [value, None]}), [{"id": 3}]])
+    table = job.parquet()
+    assert table.schema.types == [pa.int64(), pa.string()]
+    first, *others = table.column("meta").to_pylist()
+    assert (first == text if text is not None else "months" in first, others) == (True, [None, None])
+    assert "values that mini-batches have in meta; in the output they are text" in job.notes[0]
+
+
+def test_fields_that_only_other_mini_batches_have_are_no_reason_for_text(tmp_path: Path) -> None:
+    job = Job(tmp_path, "out.parquet", [[{"meta": {}}], [{"meta": {"a": 1}}]])
+    assert job.parquet().to_pylist() == [{"meta": {"a": None}}, {"meta": {"a": 1}}]
+    assert job.notes == []
+
+
+@pytest.mark.parametrize("empty", [[{}, {}], [(), ()], pd.DataFrame(index=range(2))], ids=["dicts", "tuples", "table"])
+def test_rows_without_a_column_are_rows(tmp_path: Path, empty: Any) -> None:
+    job = Job(tmp_path / "some", "out.parquet", [empty, [{"a": 1}, {}], empty])
+    assert job.parquet().to_pydict() == {"a": [None, None, 1, None, None, None]}
+    job = Job(tmp_path / "all", "out.parquet", [empty, empty])
+    assert job.parquet().to_pydict() == {"value": [None] * 4}
+
+
+nested = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=3) | st.dates(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("xy"), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(returned=st.lists(st.lists(st.dictionaries(st.sampled_from("ab"), nested), max_size=3), max_size=3))
+def test_whatever_values_rows_have_each_of_them_is_there(
+    tmp_path_factory: pytest.TempPathFactory, returned: list[list[dict[str, object]]]
+) -> None:
+    table = Job(tmp_path_factory.mktemp("job"), "out.parquet", returned).parquet()
+    assert table.num_rows == sum(map(len, returned))
+    for name in table.column_names:
+        given = [row.get(name) for rows in returned for row in rows]
+        missing = [value is None or (isinstance(value, float) and math.isnan(value)) for value in given]
+        assert [value is None for value in table[name].to_pylist()] == missing
+
+
+def test_a_segment_with_more_or_fewer_rows_than_were_decided_is_told(tmp_path: Path) -> None:
+    job = Job(tmp_path, "out.parquet", [[{"a": 1}], [{"a": 2}, {"a": 3}]])
+    log = tmp_path / "decisions.1"
+    whole = list(read_outcomes(tmp_path))
+    for rows in (1, 3):
+        log.unlink()
+        writer = DecisionWriter(tmp_path, 1)
+        writer.add([msgspec.structs.replace(each, rows=rows) if each.mini_batch == 1 else each for each in whole])
+        writer.close()
+        with pytest.raises(CorruptLog, match=f"mini-batch 1 has 2 rows in parts/part1, and {rows} by its decision"):
+            job.merge()
+        assert names_in(job.target.parent) == []
 
 
 def test_a_segment_that_is_not_what_was_committed_is_told(tmp_path: Path) -> None:

@@ -293,16 +293,16 @@ def test_a_segment_is_read_whole_however_little_comes_at_once(job: Job, monkeypa
     pread = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, length, offset: pread(fd, min(length, 1000), offset))
     parts = parts_module.Parts(job.parts)
-    assert parts.read(Segment(0, "a", 100, 50_000, zlib.crc32(data[100:50_100]))) == data[100:50_100]
+    assert parts.read(Segment(0, "a", 100, 50_000, zlib.crc32(data[100:50_100]), 1)) == data[100:50_100]
     with pytest.raises(CorruptLog):
-        parts.read(Segment(0, "a", 60_000, 50_000, zlib.crc32(data[60_000:])))
+        parts.read(Segment(0, "a", 60_000, 50_000, zlib.crc32(data[60_000:]), 1))
     parts.close()
 
 
 def test_a_segment_that_lies_outside_its_part_is_told(job: Job) -> None:
     (job.parts / "a").write_bytes(b"0123456789")
     for segment in (
-        Segment(0, "a", 8, 5, zlib.crc32(b"89")), Segment(0, "a", 100, 1, 0), Segment(0, "a", 0, 3, 1),
+        Segment(0, "a", 8, 5, zlib.crc32(b"89"), 1), Segment(0, "a", 100, 1, 0, 1), Segment(0, "a", 0, 3, 1, 1),
     ):  # fmt: skip
         with pytest.raises(CorruptLog, match="mini-batch 0"):
             merge([segment], job.parts, job.target, lambda _: None)
