@@ -119,6 +119,8 @@ class Concatenation:
         except Fenced as error:
             self._log.warning("fenced", reason=str(error))
             return
+        except CONNECTION_ERRORS:
+            raise  # no fault of the output's: it can be made when Redis is back
         except Exception as error:
             made = self._trouble(error)
         _patiently(lambda: report_concatenated(self._redis, self._folder.job_id, made))

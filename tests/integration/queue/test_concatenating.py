@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from redis.exceptions import ConnectionError
 
 from parallelrun_concatenator import concatenate as concatenating
 from parallelrun_concatenator.concatenate import SETTINGS, concatenate
@@ -26,6 +27,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenating import go_on_concatenating
 from parallelrun_core.store.news import Concatenated
+from parallelrun_core.store.registry import Registry
 from tests.integration.queue.desk import Desk, message
 from tests.unit.core.making import names_in, outcome
 
@@ -133,6 +135,32 @@ def test_an_error_that_nobody_has_thought_of_is_told_as_the_reason(job: Job, mon
     (told,) = job.told()
     assert told.problem == "The output can't be put together: ZeroDivisionError: division by zero"
     assert not job.output.exists()
+
+
+@pytest.mark.parametrize("call", ["status", "state"], ids=["at its beginning", "at its end"])
+def test_a_redis_that_is_away_is_no_fault_of_the_output_which_another_one_makes(
+    job: Job, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, calls = getattr(Registry, call), 0
+
+    def away(registry: Registry, job_id: str) -> object:
+        nonlocal calls
+        calls += 1
+        if call == "state" and calls == 1:
+            return ask(registry, job_id)
+        raise ConnectionError("Connection refused")
+
+    monkeypatch.setattr(concatenating, "_PATIENCE_S", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, call, away)
+        job.concatenate()
+    assert calls > (call == "state")
+    assert job.told() == []
+    assert names_in(job.output.parent) == []
+    assert not job.desk.leader.is_concatenating()
+    job.concatenate()
+    assert [each.problem for each in job.told()] == [""]
+    assert job.output.read_bytes() == ROWS
 
 
 def test_a_full_disk_and_an_end_of_the_service_postpone_it(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
