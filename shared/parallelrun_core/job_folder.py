@@ -224,13 +224,10 @@ class JobFolder:
         found = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
         return max((int(text) for text in found if text.isdecimal()), default=0)
 
-    def reopening(self) -> Reopening | None:
-        """What the present generation is for; None in the first, which is for everything."""
-        generation = self.generation()
-        if not generation:
-            return None
-        path = self.path / f"reopened.{generation}.json"
-        return decode(path.read_bytes(), Reopening, path)
+    def reopenings(self) -> list[Reopening]:
+        """What each generation is for, the present one last; the first, which is for everything, is not among them."""
+        paths = [self.path / f"reopened.{generation}.json" for generation in range(1, self.generation() + 1)]
+        return [decode(path.read_bytes(), Reopening, path) for path in paths]
 
     def reopen(self, reopening: Reopening) -> None:
         """Begin a new generation, durably.

@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from parallelrun import Client, Conflict, InvalidRequest
@@ -116,14 +117,22 @@ def test_a_job_that_would_fail_again_at_once_is_not_resumed() -> None:
         assert client.jobs.wait(job).progress.done == 100
 
 
-def test_retry_of_some_leaves_the_others_failed() -> None:
+def test_retry_of_some_leaves_the_others_failed_and_can_be_resumed() -> None:
     with Cluster() as cluster:
-        job, switch, _ = submit(cluster, mini_batch_size=1, run_max_try=1)
+        job, switch, runs = submit(cluster, mini_batch_size=1, run_max_try=1)
         cluster.result(job)
         switch.unlink()
         reopen(cluster, job, retry_failed=True, mini_batches=[3, 13])
         result = cluster.result(job)
         assert (result.progress.done, result.progress.failed) == (92, 8)
+        folder = cluster.folder(job)
+        folder.reopen(Reopening(generation=2, at=time.time(), retry_failed=True, mini_batches=[13, 23]))
+        folder.conclude(msgspec.structs.replace(result, state=JobState.CANCELED))
+        runs.write_text("")
+        reopen(cluster, job, retry_failed=False)
+        result = cluster.result(job)
+        assert (result.progress.done, result.progress.failed) == (93, 7)
+        assert runs.read_text().split() == ["file-0000023.txt"]
 
 
 def test_resume_does_what_was_never_decided() -> None:

@@ -85,7 +85,8 @@ class Term:
         self._run_id = server_run_id(self.redis)
         self.reports = Reports(self.folder, self.spec, self.queue.term)
         self._open.callback(self.reports.close)
-        self.reopening = self.folder.reopening()
+        reopenings = self.folder.reopenings()
+        self.reopening = reopenings[-1] if reopenings else None
         generation = self.reopening.generation if self.reopening is not None else 0
         errors = Errors(self.reports.mask)
         self.ledger = Ledger(
@@ -93,8 +94,9 @@ class Term:
         )
         if self.reopening is not None:
             self.queue.generation = self.reopening.generation
-            if self.reopening.retry_failed:
-                self.ledger.reopen(self.reopening.generation, self.reopening.mini_batches)
+        for each in reopenings:  # a retry that was interrupted is still to be done
+            if each.retry_failed:
+                self.ledger.reopen(each.generation, each.mini_batches)
         if self.queue.term > 1 and not self.queue.checkpoint():
             self._adopt()
         earlier, progress = self.registry.status(self.job_id).progress, self.ledger.progress

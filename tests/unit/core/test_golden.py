@@ -115,7 +115,7 @@ def test_a_setting_that_can_not_be_understood_is_named_without_its_value(folder:
     [
         (newer_json("job.json"), JobFolder.record),
         (newer_json("result.json"), JobFolder.result),
-        (newer_json("reopened.1.json"), JobFolder.reopening),
+        (newer_json("reopened.1.json"), JobFolder.reopenings),
         (newer_log, read_log),
     ],
     ids=["job", "result", "reopened", "log"],
