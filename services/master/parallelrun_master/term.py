@@ -167,8 +167,10 @@ class Term:
         """A failure as it may be told, with its first cause."""
         if not failure.first_cause:
             failure = with_cause(failure, self.ledger.errors)
-        text = self.reports.mask.text
-        masked = {name: text(getattr(failure, name)) for name in ("summary", "first_cause", "traceback", "hint")}
+        texts = {name: getattr(failure, name) for name in ("summary", "first_cause", "traceback", "hint")}
+        # Names of files may be anything but UTF-8, which is all that can be told.
+        told = {name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()}
+        masked = {name: self.reports.mask.text(text) for name, text in told.items()}
         return msgspec.structs.replace(failure, **masked)
 
     def show_progress(self) -> None:

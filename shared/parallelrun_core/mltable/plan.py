@@ -7,6 +7,7 @@ standard library.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from importlib.util import find_spec
@@ -210,10 +211,15 @@ def _root(path: str) -> str:
     return path if os.path.isdir(path) else os.path.dirname(path)
 
 
+def as_json(plans: InputPlan | list[InputPlan]) -> bytes:
+    """As the workers read them: a byte of a file's name that is no UTF-8 is a lone surrogate, which msgspec refuses."""
+    return json.dumps(msgspec.to_builtins(plans), indent=1).encode()
+
+
 def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
     """Freeze them; returns those of an earlier leader where there are any."""
     try:
-        write_once(folder / FILE_NAME, msgspec.json.format(msgspec.json.encode(plans), indent=1))
+        write_once(folder / FILE_NAME, as_json(plans))
     except FileExistsError:
         return load_plans(folder) or plans
     return plans
@@ -222,6 +228,6 @@ def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
 def load_plans(folder: Path) -> list[InputPlan] | None:
     """The frozen record, or None before there is one."""
     try:
-        return msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=list[InputPlan])
+        return msgspec.convert(json.loads((folder / FILE_NAME).read_bytes()), type=list[InputPlan])
     except FileNotFoundError:
         return None

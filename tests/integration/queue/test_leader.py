@@ -403,6 +403,22 @@ def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
     assert desk.everything() == after
 
 
+def test_a_changed_input_whose_name_is_no_utf_8_is_told(led: Callable[..., Led]) -> None:
+    job = led(0, state=JobState.FAILED)
+    manifest = ManifestWriter(job.folder.path, 1)
+    manifest.add(encode_files([(os.fsencode(job.root / "inputs"), [b"b\xff"])], 1), 1)
+    manifest.close(order="sorted")
+    job.folder.conclude(
+        JobResult(job_id=job.desk.job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
+    )
+    job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=False))
+    job.desk.force(JobState.QUEUED)
+    job.run_leader()
+    failure = job.result().failure
+    assert failure is not None
+    assert (failure.code, "b\\udcff is gone" in failure.summary) == ("INPUTS_CHANGED", True)
+
+
 def test_trouble_with_the_books_is_not_blamed_on_the_input(
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:

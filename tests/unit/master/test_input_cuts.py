@@ -197,6 +197,40 @@ def test_how_a_partition_format_is_matched(tmp_path: Path, text: str, path: str,
     assert [found.keys for found in job.described()] == [expected]
 
 
+def odd_file(folder: Path, *parts: bytes) -> str:
+    """A file below the input whose path is no UTF-8, which file systems don't mind."""
+    path = os.path.join(os.fsencode(folder), b"in", *parts)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(b"n,m\n5,6\n7,8\n")
+    return str(folder / "in")
+
+
+@pytest.mark.parametrize("steps", [[], [{"keep_columns": "n"}]], ids=["as it is", "with columns to look at"])
+def test_a_table_in_a_file_whose_name_is_no_utf_8(tmp_path: Path, steps: list[object]) -> None:
+    data = {"path": odd_file(tmp_path, b"b\xff.csv"), "transformations": ["read_delimited", *steps]}
+    job = Job(tmp_path, inputs={"data": data})
+    job.lead()
+    job.lead()
+    assert [os.path.basename(piece.path) for found in job.described() for piece in found.pieces] == [b"b\xff.csv"]
+    plans = load_plans(job.folder)
+    assert plans is not None
+    assert [os.fsencode(path) for path in plans[0].sample] == [os.path.join(os.fsencode(tmp_path), b"in", b"b\xff.csv")]
+
+
+def test_values_of_keys_that_are_no_utf_8_are_told_apart(tmp_path: Path) -> None:
+    for parts in ((b"b\xff", b"1"), (b"b\xfe", b"2"), (b"\xc3\xa9", b"3")):
+        odd_file(tmp_path, *parts)
+    data = {"path": str(tmp_path / "in"), "transformations": [{"extract_columns_from_partition_format": "{store}/*"}]}
+    job = Job(tmp_path, inputs={"data": data}, partition_keys=["store"])
+    job.lead(1)
+    job.lead()
+    assert [found.keys for found in job.described()] == [["b\\xfe"], ["b\\xff"], ["é"]]
+    assert [[name.encode(errors="surrogateescape") for name in names] for names in job.mini_batches()] == [
+        [b"b\xfe/2"], [b"b\xff/1"], [b"\xc3\xa9/3"],
+    ]  # fmt: skip
+
+
 @given(
     files=st.integers(1, 6), size=st.sampled_from([3, 4, "rows:1", 100]), deaths=st.lists(st.integers(1, 3), max_size=3)
 )

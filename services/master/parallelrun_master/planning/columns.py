@@ -11,10 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.plan import InputPlan, as_json
 
 _NEEDS: Final = frozenset({"filter", "keep_columns"})
 _WAIT_S: Final = 0.05
@@ -29,7 +27,7 @@ def check_columns(plan: InputPlan) -> Iterator[None]:
     if plan.kind == "json_lines" or not plan.sample or not any(step["step"] in _NEEDS for step in plan.steps):
         return
     command = [sys.executable, "-P", "-m", "parallelrun_worker.tables.columns"]
-    given: bytes | None = msgspec.json.encode(plan)
+    given: bytes | None = as_json(plan)
     said: bytes | None = None
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         try:

@@ -197,6 +197,11 @@ def _encoder(number: int) -> Encode:
     return encode
 
 
+def _told(value: str) -> str:
+    """A part of a path as it can be told: messages are UTF-8, and a path may be anything."""
+    return os.fsencode(value).decode(errors="backslashreplace")
+
+
 def values_of(plan: InputPlan) -> Callable[[bytes], tuple[str | None, ...]]:
     """What finds the values of the job's keys in a path; None for all when it doesn't fit the partition format."""
     partition = plan.partition
@@ -207,6 +212,6 @@ def values_of(plan: InputPlan) -> Callable[[bytes], tuple[str | None, ...]]:
 
     def find(path: bytes) -> tuple[str | None, ...]:
         found = match_partition(pattern, partition.starts_above, path, root)
-        return tuple(found[at] for at in wanted) if found is not None else (None,) * len(wanted)
+        return tuple(_told(found[at]) for at in wanted) if found is not None else (None,) * len(wanted)
 
     return find

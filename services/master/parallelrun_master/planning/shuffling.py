@@ -137,7 +137,7 @@ class Shuffle:
     def _child(self, pieces: list[list[Any]], total: int) -> Iterator[None]:
         config = self._own / "config.json"
         schema = self._folder / f"schema.{self._number}.json"
-        plan = json.loads(msgspec.json.encode(self._plan))
+        plan = msgspec.to_builtins(self._plan)
         fields = {"plan": plan, "schema": str(schema), "pieces": pieces, "folder": str(self._own)}
         config.write_text(json.dumps(fields), encoding="utf-8")
         errors = self._own / "stderr"
