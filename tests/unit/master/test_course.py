@@ -326,15 +326,15 @@ def test_a_window_that_redis_sees_elsewhere_is_to_be_rewound() -> None:
     assert (window.next_id, window.outstanding) == (5, 3)
 
 
-@pytest.mark.parametrize("scheduled, code", [(0, "EMPTY_INPUT"), (3, "NO_ROWS")])
-def test_a_job_without_a_row_fails(scheduled: int, code: str) -> None:
-    found = course(Progress(done=scheduled))
+@pytest.mark.parametrize("scheduled, empty, code", [(0, 0, "EMPTY_INPUT"), (3, 3, "EMPTY_INPUT"), (3, 2, "NO_ROWS")])
+def test_a_job_without_a_row_fails(scheduled: int, empty: int, code: str) -> None:
+    found = course(Progress(done=scheduled, empty=empty))
     found.scheduled(scheduled, scheduled, all_of_them=True)
     end = found.end()
     assert end is not None
     assert end.failure is not None
     assert end.failure.code == code
-    assert scheduled or end.failure.summary == "There is nothing to process in /in: no file, or no row."
+    assert code != "EMPTY_INPUT" or end.failure.summary == "There is nothing to process in /in: no file, or no row."
     none_wanted = course(Progress(done=3), output_action="summary_only")
     none_wanted.scheduled(3, 3, all_of_them=True)
     assert none_wanted.end() == (JobState.FINALIZING, None)

@@ -69,14 +69,14 @@ def test_the_verdict_names_the_first_cause() -> None:
     assert failure.first_cause == "RUN_EXCEPTION: ValueError: bad file"
     assert failure.sample_mini_batches == [7]
     assert failure.traceback == "Traceback"
-    assert nothing_returned(progress(failed=2), errors).first_cause == failure.first_cause
+    assert nothing_returned(spec(), progress(failed=2), errors).first_cause == failure.first_cause
     assert with_cause(failure, Errors()) == failure
 
 
 def test_a_job_without_a_row_is_told_whether_run_failed_or_returned_nothing() -> None:
-    silent = nothing_returned(progress(scheduled=3, failed=0), Errors())
+    silent = nothing_returned(spec(), progress(scheduled=3, failed=0), Errors())
     assert (silent.code, "returned no row" in silent.summary, bool(silent.hint)) == ("NO_ROWS", True, True)
-    broken = nothing_returned(progress(scheduled=3, failed=3), Errors())
+    broken = nothing_returned(spec(), progress(scheduled=3, failed=3), Errors())
     assert (broken.code, broken.hint) == ("NO_ROWS", "")
     assert "all mini-batches failed (3)" in broken.summary
 
@@ -94,7 +94,7 @@ def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: i
     errors.add(failed(0, message=message))
     crossed = over_threshold(spec(mini_batch_error_threshold=0), counts, errors)
     assert crossed is not None
-    for failure in (crossed, nothing_returned(counts, errors)):
+    for failure in (crossed, nothing_returned(spec(), counts, errors)):
         assert says in failure.hint
         assert bool(failure.hint) == bool(says)
 
@@ -109,3 +109,14 @@ def test_ranges_without_a_record_are_no_part_of_the_percentage() -> None:
     job = spec(allowed_failed_percent=10)
     assert over_threshold(job, progress(done=99, failed=1, empty=80), Errors()) is None
     assert over_threshold(job, progress(done=97, failed=3, empty=80), Errors()) is not None
+
+
+def test_ranges_without_a_record_are_not_what_run_is_blamed_for() -> None:
+    failure = nothing_returned(spec(), progress(scheduled=3, done=3, empty=3), Errors())
+    assert (failure.code, failure.summary) == (
+        "EMPTY_INPUT", "There is nothing to process in /x: no file, or no row.",
+    )  # fmt: skip
+    failure = nothing_returned(spec(), progress(scheduled=10, done=3, empty=3, failed=7), Errors())
+    assert "all mini-batches failed (7)" in failure.summary
+    failure = nothing_returned(spec(), progress(scheduled=10, done=4, empty=3, failed=6), Errors())
+    assert "returned no row" in failure.summary

@@ -14,7 +14,7 @@ from parallelrun_core.store.news import InitFailure
 from parallelrun_master.policy.errors import Errors
 from parallelrun_master.policy.init_watch import InitWatch
 from parallelrun_master.policy.stall_watch import StallWatch
-from parallelrun_master.policy.thresholds import nothing_returned, over_threshold
+from parallelrun_master.policy.thresholds import empty_input, nothing_returned, over_threshold
 
 
 class End(NamedTuple):
@@ -100,10 +100,7 @@ class Course:
             return None
         failure = over_threshold(self._spec, self._progress, self._errors)
         if not self._progress.scheduled:
-            where = ", ".join(self._spec.data_paths())
-            failure = JobFailure(
-                code="EMPTY_INPUT", summary=f"There is nothing to process in {where}: no file, or no row."
-            )
+            failure = empty_input(self._spec)
         elif failure is None and self._spec.writes_rows and self._progress.rows == 0:
-            failure = nothing_returned(self._progress, self._errors)
+            failure = nothing_returned(self._spec, self._progress, self._errors)
         return End(JobState.FAILED if failure else JobState.FINALIZING, failure)

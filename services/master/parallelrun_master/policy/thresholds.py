@@ -28,9 +28,18 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFail
     return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary, hint=hint), errors)
 
 
-def nothing_returned(progress: Progress, errors: Errors) -> JobFailure:
+def empty_input(spec: JobSpec) -> JobFailure:
+    """The failure of a job for which there was no item."""
+    where = ", ".join(spec.data_paths())
+    return JobFailure(code="EMPTY_INPUT", summary=f"There is nothing to process in {where}: no file, or no row.")
+
+
+def nothing_returned(spec: JobSpec, progress: Progress, errors: Errors) -> JobFailure:
     """An append_row job without one row fails, whatever the thresholds say (reference §3.5)."""
-    if progress.failed == progress.scheduled:
+    with_items = progress.scheduled - progress.empty
+    if not with_items:
+        return empty_input(spec)
+    if progress.failed == with_items:
         summary = f"No mini-batch item succeeded: all mini-batches failed ({progress.failed:,})."
         hint = what_to_do(progress, errors.first) if errors.first else ""
         return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
