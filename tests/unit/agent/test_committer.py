@@ -59,13 +59,12 @@ def test_a_part_file_whose_close_fails_takes_no_later_result_along(
 
     monkeypatch.setattr(os, "close", fail)
     committer.close_part(part)
-    committer.hurry()
+    assert failed.wait(20)
     committer.add(outcome(1, length=0), -1)
     committer.hurry()
     ready, _, _ = select.select([wake], [], [], 20)
     assert ready
     assert [each.outcome.mini_batch for each in committer.durable] == [1]
-    assert failed.is_set()
     committer.stop()
     for fd in (wake, wake_end):
         close(fd)
