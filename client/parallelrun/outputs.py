@@ -9,23 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import httpx
 
-from parallelrun.errors import ConnectionFailed, NotFound
+from parallelrun.errors import ApiError, ConnectionFailed
 from parallelrun.models import Job, RemoteFile
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import RetryPolicy, Transport
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Wanted:
-    path: str
-    bytes: int
-    sha256: str
 
 
 @dataclass
@@ -33,6 +26,8 @@ class _Part:
     """What is here of a file."""
 
     path: Path
+    sha256: str
+    """The hash that the whole file has to have; empty when the server names none."""
     version: str = ""
     """The ETag of the file that it is a part of, as far as this run has heard of one."""
 
@@ -42,6 +37,14 @@ class _Part:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
+
+    @property
+    def is_as_named(self) -> bool:
+        """Whether it has the hash, if there is one."""
+        if not self.sha256:
+            return True
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
 
 
 class Outputs:
@@ -81,40 +84,42 @@ class Outputs:
             UnsafePath: the path leads out of the folder.
             ConnectionFailed: it broke too often, or what came isn't what the server says it has.
         """
+        return self._download(self._job(job_id), path, Path(folder), on_bytes)
+
+    def download_all(self, job_id: str, folder: str | Path = ".") -> Iterator[Path]:
+        """Fetch all files that the job has put out, as `download` does it; yields where they are as they arrive."""
+        job = self._job(job_id)
+        for file in pages(self._transport, job_path(job_id, "outputs"), RemoteFile):
+            yield self._download(job, file.path, Path(folder), None)
+
+    def _job(self, job_id: str) -> Job:
+        return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
+
+    def _download(self, job: Job, path: str, folder: Path, on_bytes: Callable[[int], None] | None) -> Path:
         from parallelrun_core.paths import relative_parts
 
-        wanted = self._wanted(job_id, path)
-        target = Path(folder).joinpath(*relative_parts(path))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = _Part(target.with_name(target.name + ".part"))
-        if not wanted.sha256:
-            part.path.unlink(missing_ok=True)  # of whatever file it is: nobody would see that two were mixed
+        target = folder.joinpath(*relative_parts(path))
+        part = _Part(target.with_name(target.name + ".part"), _sha256_of(job, path))
+        if not part.sha256:
+            part.path.unlink(missing_ok=True)  # of whatever file it is
         resumed = part.path.exists()
-        self._fetch_all(job_id, wanted, part, on_bytes)
-        if not _is_whole(part, wanted):
+        self._fetch_all(job.id, path, part, on_bytes)
+        if not part.is_as_named:
             part.path.unlink()
             if resumed:
                 # The beginning was of an older run's file.
-                self._fetch_all(job_id, wanted, part, on_bytes)
-            if not _is_whole(part, wanted):
+                self._fetch_all(job.id, path, part, on_bytes)
+            if not resumed or not part.is_as_named:
                 raise ConnectionFailed(f"{path} doesn't have the hash that the server names.")
         part.path.replace(target)
         return target
 
-    def _wanted(self, job_id: str, path: str) -> _Wanted:
-        found = next((file for file in self.list(job_id) if file.path == path), None)
-        if found is None:
-            raise NotFound(f"Job {job_id} has no output {path!r}.", status=404)
-        job = as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
-        is_result = job.output is not None and PurePosixPath(job.output.path).name == path
-        return _Wanted(path=path, bytes=found.bytes, sha256=job.output.sha256 if job.output and is_result else "")
-
-    def _fetch_all(self, job_id: str, wanted: _Wanted, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
+    def _fetch_all(self, job_id: str, path: str, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
         failures = 0
         while True:
             before = part.size
             try:
-                self._fetch(job_id, wanted, part, on_bytes)
+                self._fetch(job_id, path, part, on_bytes)
                 return
             except httpx.TransportError as failure:
                 error = self._transport.lost(failure)
@@ -126,38 +131,35 @@ class Outputs:
                 raise error
             self._sleep(pause_s)
 
-    def _fetch(self, job_id: str, wanted: _Wanted, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
-        have = part.size
-        if have and have == wanted.bytes:
-            return
-        if have > wanted.bytes:
-            part.path.unlink()
-            have = 0
+    def _fetch(self, job_id: str, path: str, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
+        """Fetch what is missing of the file as it is now. An answer that ends before its length raises by itself."""
+        have = part.size if part.sha256 or part.version else 0  # else nobody would see that two were mixed
         headers = {"Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
             if part.version:
                 headers["If-Range"] = part.version  # all of the file comes when it is another one by now
-        with self._transport.stream(job_path(job_id, "outputs", wanted.path), headers=headers) as response:
-            if response.status_code != httpx.codes.PARTIAL_CONTENT:
-                have = 0
-            version = response.headers.get("ETag", "")
-            part.version = "" if version.startswith("W/") else version  # a weak one says nothing of bytes
-            with part.path.open("ab" if have else "wb") as file:
-                # As they come: what is gathered into larger pieces first is lost when the connection breaks.
-                for chunk in response.iter_bytes():
-                    file.write(chunk)
-                    have += len(chunk)
-                    if on_bytes:
-                        on_bytes(have)
-        if have < wanted.bytes:
-            raise ConnectionFailed(f"{wanted.path} ended after {have:,} of {wanted.bytes:,} bytes.")
+        try:
+            with self._transport.stream(job_path(job_id, "outputs", path), headers=headers) as response:
+                if response.status_code != httpx.codes.PARTIAL_CONTENT:
+                    have = 0
+                version = response.headers.get("ETag", "")
+                part.version = "" if version.startswith("W/") else version  # a weak one says nothing of bytes
+                part.path.parent.mkdir(parents=True, exist_ok=True)
+                with part.path.open("ab" if have else "wb") as file:
+                    # As they come: what is gathered into larger pieces first is lost when the connection breaks.
+                    for chunk in response.iter_bytes():
+                        file.write(chunk)
+                        have += len(chunk)
+                        if on_bytes:
+                            on_bytes(have)
+        except ApiError as refusal:
+            if refusal.status != httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+                raise
+            # There is nothing behind what is here.
 
 
-def _is_whole(part: _Part, wanted: _Wanted) -> bool:
-    if part.size != wanted.bytes:
-        return False
-    if not wanted.sha256:
-        return True
-    with part.path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == wanted.sha256
+def _sha256_of(job: Job, path: str) -> str:
+    """The hash that the server names for a file; empty when it names none."""
+    is_result = job.output is not None and PurePosixPath(job.output.path).name == path
+    return job.output.sha256 if job.output and is_result else ""

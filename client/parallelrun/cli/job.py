@@ -254,11 +254,12 @@ def download(
     from parallelrun.errors import NotFound
 
     with connect(url, token) as client:
-        found = client.outputs.list(job_id)
-        if not found:
+        is_any = False
+        for place in client.outputs.download_all(job_id, folder or Path(job_id)):
+            print(place, flush=True)
+            is_any = True
+        if not is_any:
             raise NotFound(f"Job {job_id} has put out nothing: it is {client.jobs.get(job_id).state}.", status=404)
-        for file in found:
-            print(client.outputs.download(job_id, file.path, folder or Path(job_id)), flush=True)
 
 
 def _follow(client: Client, job: Job) -> ExitCode:

@@ -204,11 +204,12 @@ class FileEntry(_Answer):
 
 
 class FileList(_Answer):
-    """The files below a folder, by path."""
+    """The files below a folder, by path; so many that one answer can tell of."""
 
     items: list[FileEntry]
     truncated: bool = False
-    """There are more than are listed."""
+    """There are more, on the pages that follow."""
+    next_page_token: str | None = None
 
 
 class Node(_Answer):

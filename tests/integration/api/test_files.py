@@ -91,13 +91,21 @@ class TestListing:
 
         assert [entry["path"] for entry in found["items"]] == ["user/a b ü.txt"]
 
-    def test_a_listing_has_a_bound(self, api: httpx.Client, job_id: str, folder: JobFolder) -> None:
+    @pytest.mark.parametrize("kind", ["logs", "outputs"])
+    def test_a_long_listing_comes_in_pages(self, kind: str, api: httpx.Client, job_id: str, folder: JobFolder) -> None:
         for n in range(10_001):
-            (folder.outputs / f"{n}").touch()
+            (folder.path / kind / f"{n}.part.gz").touch()
+        listing = f"/v1/jobs/{job_id}/{kind}"
 
-        found = api.get(f"/v1/jobs/{job_id}/outputs").json()
+        first = api.get(listing).json()
+        second = api.get(listing, params={"page_token": first["next_page_token"]}).json()
 
-        assert (len(found["items"]), found["truncated"]) == (10_000, True)
+        assert (len(first["items"]), first["truncated"]) == (10_000, True)
+        assert (second["truncated"], second["next_page_token"]) == (False, None)
+        paths = [entry["path"] for entry in first["items"] + second["items"]]
+        assert paths == sorted(paths)
+        assert {f"{n}.part.gz" for n in range(10_001)} <= set(paths)
+        assert api.get(listing, params={"page_token": "none"}).status_code == 422
 
     def test_nothing_yet(self, api: httpx.Client, job_id: str, folder: JobFolder) -> None:
         folder.outputs.rmdir()

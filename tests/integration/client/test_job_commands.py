@@ -198,6 +198,25 @@ def test_download_prints_where_the_files_are(api: FakeApi, capsys: pytest.Captur
     assert (tmp_path / "got" / "rows.txt").read_bytes() == b"row\n"
 
 
+def test_a_download_takes_all_pages_and_asks_for_each_once(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    listing, names = "/v1/jobs/job_1/outputs", ["a", "b/c", "b/d"]
+    more = {"items": [{"path": name, "bytes": 4} for name in names[:2]], "truncated": True, "next_page_token": "t"}
+    rest = {"items": [{"path": names[2], "bytes": 4}], "truncated": False, "next_page_token": None}
+    api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
+    api.on("GET", listing, Answer.of(more), Answer.of(rest))
+    for name in names:
+        api.on("GET", f"{listing}/{name}", Answer(name.encode()))
+
+    assert main(["job", "download", "job_1", "-p", str(tmp_path)]) == 0
+
+    assert capsys.readouterr().out.split() == [f"{tmp_path}/{name}" for name in names]
+    assert [(tmp_path / name).read_text() for name in names] == names
+    assert [request.query.get("page_token") for request in api.asked(listing)] == [None, "t"]
+    assert len(api.asked("/v1/jobs/job_1")) == 1
+
+
 def test_a_job_without_outputs_can_not_be_downloaded(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     api.on("GET", "/v1/jobs/job_1", Answer.of(JOB))
     api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": []}))

@@ -19,7 +19,6 @@ PATH = "/v1/jobs/job_1/outputs/rows.txt"
 def outputs(api: FakeApi) -> Iterator[Outputs]:
     output = {"path": "/data/jobs/job_1/outputs/rows.txt", "sha256": hashlib.sha256(CONTENT).hexdigest()}
     api.on("GET", "/v1/jobs/job_1", Answer.of({**COMPLETED, "output": output}))
-    api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": [{"path": "rows.txt", "bytes": len(CONTENT)}]}))
     transport = Transport(api.url)
     yield Outputs(transport, retry=RetryPolicy(attempts=3, first_pause_s=0.001))
     transport.close()
@@ -73,7 +72,6 @@ def test_what_an_older_run_left_is_found_out(api: FakeApi, outputs: Outputs, tmp
 def unproven(api: FakeApi, outputs: Outputs) -> Outputs:
     """A file of which the server names no hash, such as a script may have written."""
     api.on("GET", "/v1/jobs/job_2", Answer.of({**COMPLETED, "id": "job_2"}))
-    api.on("GET", "/v1/jobs/job_2/outputs", Answer.of({"items": [{"path": "rows.txt", "bytes": len(CONTENT)}]}))
     return outputs
 
 
@@ -126,9 +124,28 @@ def test_a_connection_that_never_holds_is_given_up(api: FakeApi, outputs: Output
     assert len(api.asked(PATH)) == 3
 
 
+def test_a_file_that_has_grown_since_it_was_listed_arrives_as_it_is(
+    api: FakeApi, unproven: Outputs, tmp_path: Path
+) -> None:
+    listing = "/v1/jobs/job_2/outputs"
+    api.on("GET", listing, Answer.of({"items": [{"path": "rows.txt", "bytes": 5}]}))
+    api.on("GET", f"{listing}/rows.txt", ranged)
+
+    assert [path.read_bytes() for path in unproven.download_all("job_2", tmp_path)] == [CONTENT]
+
+
+def test_a_part_that_is_the_whole_file_is_not_fetched_again(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
+    (tmp_path / "rows.txt.part").write_bytes(CONTENT)
+    api.on("GET", PATH, Answer.of({"code": "range_not_satisfiable"}, 416))
+
+    assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
+
+
 def test_an_output_that_is_not_there_is_not_found(outputs: Outputs, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"no output 'other.txt'"):
-        outputs.download("job_1", "other.txt", tmp_path)
+    with pytest.raises(NotFound):
+        outputs.download("job_1", "other.txt", tmp_path / "new")
+
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("path", ["../evil.txt", "/etc/evil", "a/../../evil"])
@@ -137,4 +154,4 @@ def test_a_server_can_not_write_outside_of_the_folder(api: FakeApi, tmp_path: Pa
     api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": [{"path": path, "bytes": 1}]}))
 
     with Client(api.url) as client, pytest.raises(InvalidInput):
-        client.outputs.download("job_1", path, tmp_path / "deep" / "folder")
+        list(client.outputs.download_all("job_1", tmp_path / "deep" / "folder"))

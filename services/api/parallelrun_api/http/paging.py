@@ -21,6 +21,12 @@ PageToken = Annotated[
 ]
 
 
+PathToken = Annotated[
+    str, Query(max_length=16_000, description="`next_page_token` of the page before; empty for the first one.")
+]
+"""One that has a path in it."""
+
+
 def clamped(limit: int) -> int:
     """The limit as it is used."""
     return max(1, min(limit, MAX_LIMIT))
@@ -33,7 +39,7 @@ def encode_token(kind: str, *position: str | int) -> str:
 
 
 def decode_token(token: str, kind: str, length: int) -> list[str]:
-    """The position that a token stands for.
+    """The position that a token stands for, in so many parts; only the last one may have dots in it.
 
     Raises:
         InvalidInput: it isn't a token of this list.
@@ -42,7 +48,7 @@ def decode_token(token: str, kind: str, length: int) -> list[str]:
         text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError) as error:
         raise _not_ours(token) from error
-    found, *position = text.split(".")
+    found, *position = text.split(".", length)
     if found != kind or len(position) != length:
         raise _not_ours(token)
     return position

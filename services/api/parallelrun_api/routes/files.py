@@ -9,10 +9,11 @@ from fastapi import APIRouter, Header, Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.paging import PathToken
 from parallelrun_api.models import FileList
 from parallelrun_api.routes.docs import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
-from parallelrun_api.views.files import Place, Places
+from parallelrun_api.views.files import Place, Places, page, page_begin
 from parallelrun_core import telemetry
 from parallelrun_core.errors import NotFound
 from parallelrun_core.paths import within
@@ -28,9 +29,9 @@ _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The ra
 
 
 @router.get("/jobs/{job_id}/logs", summary="List logs", response_model=FileList, responses=problems(404))
-def list_logs(job_id: JobId, context: Ctx) -> Response:
-    """The log files of a job, by path."""
-    return json_answer(_logs(context, job_id).list())
+def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
+    """The log files of a job, by path, 10,000 on each page."""
+    return json_answer(page(_logs(context, job_id), page_begin(page_token)))
 
 
 @router.get(
@@ -54,13 +55,13 @@ def read_log(
 
 
 @router.get("/jobs/{job_id}/outputs", summary="List outputs", response_model=FileList, responses=problems(404))
-def list_outputs(job_id: JobId, context: Ctx) -> Response:
-    """The output files of a job, by path.
+def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
+    """The output files of a job, by path, 10,000 on each page.
 
     Of a folder that the job named for its output, only its own files; those of an output that has a path of its own
     are below the name of that output.
     """
-    return json_answer(_outputs(context, job_id).list())
+    return json_answer(page(_outputs(context, job_id), page_begin(page_token)))
 
 
 @router.get(

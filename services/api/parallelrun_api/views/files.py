@@ -11,9 +11,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from heapq import merge, nsmallest
+from itertools import groupby, islice
+from operator import ge, gt
 from pathlib import Path
 from typing import Final
 
+from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_api.models import FileEntry, FileList
 from parallelrun_api.views.jobs import rfc3339
 from parallelrun_core.errors import NotFound, UnsafePath
@@ -23,7 +27,9 @@ MAX_FILES: Final = 10_000
 MAX_TAIL_LINES: Final = 100_000
 _MAX_TAIL_BYTES: Final = 16 << 20
 _MAX_DEPTH: Final = 32
-_MAX_ENTRIES: Final = 200_000
+_HELD: Final = MAX_FILES
+"""Names of one folder in memory."""
+_LIST: Final = "files"
 _BLOCK: Final = 1 << 16
 
 
@@ -40,21 +46,13 @@ class Place:
     name: str = ""
     """Its paths are below this one."""
 
-    def list(self) -> FileList:
-        """The regular files in it, by path; none when it isn't there."""
-        found: list[FileEntry] = []
-        truncated = False
-        for entry in self.files():
-            if len(found) == MAX_FILES:
-                truncated = True
-                break
-            found.append(entry)
-        return FileList(items=sorted(found, key=lambda entry: entry.path), truncated=truncated)
-
-    def files(self) -> Iterator[FileEntry]:
-        """The regular files in it."""
-        for entry in _Walk(self).files():
-            yield entry.model_copy(update={"path": f"{self.name}/{entry.path}"}) if self.name else entry
+    def files(self, after: str = "") -> Iterator[FileEntry]:
+        """The regular files in it, by path: those whose path comes behind `after`. None when it isn't there."""
+        prefix = f"{self.name}/" if self.name else ""
+        if after > prefix and not after.startswith(prefix):
+            return
+        for entry in _files(self, after.removeprefix(prefix) if after.startswith(prefix) else ""):
+            yield entry.model_copy(update={"path": prefix + entry.path}) if prefix else entry
 
     def open(self, path: str) -> int:
         """Open a regular file in it; returns the file descriptor.
@@ -86,15 +84,11 @@ class Places:
 
     places: tuple[Place, ...]
 
-    def list(self) -> FileList:
-        """The regular files in all of them, by path."""
-        found: dict[str, FileEntry] = {}
-        for place in self.places:
-            for entry in place.files():
-                if len(found) == MAX_FILES and entry.path not in found:
-                    return FileList(items=[found[path] for path in sorted(found)], truncated=True)
-                found.setdefault(entry.path, entry)
-        return FileList(items=[found[path] for path in sorted(found)], truncated=False)
+    def files(self, after: str = "") -> Iterator[FileEntry]:
+        """The regular files in all of them, by path: those whose path comes behind `after`."""
+        of_each = (place.files(after) for place in self.places)
+        for _, same in groupby(merge(*of_each, key=_path), key=_path):
+            yield next(same)  # of the first place: merging keeps the order of those that are equal
 
     def open(self, path: str) -> int:
         """Open a regular file in one of them; returns the file descriptor.
@@ -109,52 +103,98 @@ class Places:
         return self.places[-1].open(path)
 
 
-class _Walk:
-    """One walk through a place."""
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._left = _MAX_ENTRIES
-
-    def files(self) -> Iterator[FileEntry]:
-        """Regular files whose path can be asked for."""
-        place = self._place
-        try:
-            fd = open_beneath(place.anchor, place.beneath, os.O_RDONLY | os.O_DIRECTORY)
-        except (NotFound, OSError):
-            return
-        try:
-            yield from self._below(fd, "", 0)
-        finally:
-            os.close(fd)
-
-    def _below(self, folder: int, prefix: str, depth: int) -> Iterator[FileEntry]:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                self._left -= 1
-                if self._left < 0:
-                    return
-                yield from self._of(folder, entry, prefix + entry.name, depth)
-
-    def _of(self, folder: int, entry: os.DirEntry[str], path: str, depth: int) -> Iterator[FileEntry]:
-        try:
-            found = entry.stat(follow_symlinks=False)
-            if stat.S_ISREG(found.st_mode) and self._place.only in ("", path) and _can_be_asked_for(path):
-                yield FileEntry(path=path, bytes=found.st_size, modified=rfc3339(found.st_mtime))
-            elif stat.S_ISDIR(found.st_mode) and not self._place.only and depth < _MAX_DEPTH:
-                fd = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-                try:
-                    yield from self._below(fd, f"{path}/", depth + 1)
-                finally:
-                    os.close(fd)
-        except OSError:
-            return  # gone or replaced since it was listed
+def page(place: Place | Places, after: str) -> FileList:
+    """As many files as one answer tells of; they follow those that an earlier one told of."""
+    found = list(islice(place.files(after), MAX_FILES + 1))
+    more = len(found) > MAX_FILES
+    token = encode_token(_LIST, found[MAX_FILES - 1].path) if more else None
+    return FileList(items=found[:MAX_FILES], truncated=more, next_page_token=token)
 
 
-def _can_be_asked_for(path: str) -> bool:
+def page_begin(token: str) -> str:
+    """The path that a page's token says to go on behind.
+
+    Raises:
+        InvalidInput: it isn't a token of a list of files.
+    """
+    return decode_token(token, _LIST, 1)[0] if token else ""
+
+
+def _path(entry: FileEntry) -> str:
+    return entry.path
+
+
+def _files(place: Place, after: str) -> Iterator[FileEntry]:
+    """Regular files whose path can be asked for, by path; those behind `after`."""
     try:
-        relative_parts(path)
-        path.encode()
+        fd = open_beneath(place.anchor, place.beneath, os.O_RDONLY | os.O_DIRECTORY)
+    except (NotFound, OSError):
+        return
+    try:
+        if not place.only:
+            yield from _below(fd, "", after, 0)
+        elif place.only > after and _can_be_asked_for(place.only):
+            yield from _file(fd, "", place.only)
+    finally:
+        os.close(fd)
+
+
+def _below(folder: int, prefix: str, after: str, depth: int) -> Iterator[FileEntry]:
+    head, slash, rest = after.partition("/")
+    for name in _names(folder, head + slash):
+        if not _can_be_asked_for(name):
+            continue
+        if not name.endswith("/"):
+            if name != after:
+                yield from _file(folder, prefix, name)
+        elif depth < _MAX_DEPTH:
+            try:
+                fd = os.open(name[:-1], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            except OSError:
+                continue  # gone or replaced since it was listed
+            try:
+                yield from _below(fd, prefix + name, rest if name == head + slash else "", depth + 1)
+            finally:
+                os.close(fd)
+
+
+def _names(folder: int, first: str) -> Iterator[str]:
+    """The names in a folder, sorted, from `first` on. With `/` behind those of folders, paths are sorted, too."""
+    is_wanted = ge
+    while True:
+        with os.scandir(folder) as entries:
+            # Never all of them at once: a job may have made millions.
+            names = (name for name in map(_marked, entries) if name and is_wanted(name, first))
+            found = nsmallest(_HELD, names)
+        yield from found
+        if len(found) < _HELD:
+            return
+        first, is_wanted = found[-1], gt
+
+
+def _marked(entry: os.DirEntry[str]) -> str:
+    """Its name, marked if it is a folder; empty when it is neither that nor a file."""
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            return f"{entry.name}/"
+        return entry.name if entry.is_file(follow_symlinks=False) else ""
+    except OSError:
+        return ""  # gone since it was listed
+
+
+def _file(folder: int, prefix: str, name: str) -> Iterator[FileEntry]:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return  # gone since it was listed
+    if stat.S_ISREG(found.st_mode):
+        yield FileEntry(path=prefix + name, bytes=found.st_size, modified=rfc3339(found.st_mtime))
+
+
+def _can_be_asked_for(name: str) -> bool:
+    try:
+        relative_parts(name)
+        name.encode()
     except (UnsafePath, UnicodeEncodeError):
         return False
     return True

@@ -1,0 +1,115 @@
+"""Pages of files: together they are all there is, each once, in the order of their paths."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parallelrun_api.http.paging import encode_token
+from parallelrun_api.views import files
+from parallelrun_api.views.files import Place, Places, page, page_begin
+from parallelrun_core.errors import InvalidInput
+
+
+def pages_of(place: Place | Places, between: Callable[[], object] = lambda: None) -> list[list[str]]:
+    """The paths on all pages."""
+    found, token = [], ""
+    while True:
+        answer = page(place, page_begin(token))
+        found.append([entry.path for entry in answer.items])
+        assert answer.truncated == (answer.next_page_token is not None)
+        if answer.next_page_token is None:
+            return found
+        token = answer.next_page_token
+        between()
+
+
+def all_of(folder: Path) -> Place:
+    return Place(anchor=folder.parent, beneath=folder.name)
+
+
+def make(folder: Path, *paths: str) -> None:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).touch()
+
+
+NAMES = st.sampled_from(["a", "a.b", "a-b", "a b", "b", "\u00fc", "\U0001f600", "\uffff", "z", "z.part"])
+
+
+@settings(max_examples=60)
+@given(st.sets(st.lists(NAMES, min_size=1, max_size=3).map(tuple), max_size=25), st.integers(1, 7), st.integers(1, 3))
+def test_pages_hold_every_file_once_by_path(wanted: set[tuple[str, ...]], size: int, held: int) -> None:
+    # A name is that of a file or that of a folder.
+    paths = ["/".join(parts) for parts in wanted if not any(other[: len(parts)] == parts for other in wanted - {parts})]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        make(Path(folder), *paths)
+        patch.setattr(files, "MAX_FILES", size)
+        patch.setattr(files, "_HELD", held)
+
+        found = pages_of(all_of(Path(folder)))
+
+    assert [path for each in found for path in each] == sorted(paths)
+    assert all(len(each) == size for each in found[:-1])
+
+
+def test_what_comes_and_goes_meanwhile_changes_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_FILES", 2)
+    make(tmp_path, "a", "b/1", "b/2", "b/3", "c", "d/1", "e")
+    changes: list[Callable[[], object]] = [partial(make, tmp_path, "0", "b/9", "d/2"), (tmp_path / "b" / "1").unlink]
+
+    found = pages_of(all_of(tmp_path), lambda: changes and changes.pop()())
+
+    assert found == [["a", "b/1"], ["b/2", "b/3"], ["b/9", "c"], ["d/1", "d/2"], ["e"]]
+
+
+def test_what_is_neither_file_nor_folder_does_not_end_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_HELD", 2)
+    for number in range(5):
+        (tmp_path / f"a{number}").symlink_to("/etc")
+        os.mkfifo(tmp_path / f"b{number}")
+        (tmp_path / f"c{number}").mkdir()
+        (tmp_path / f"d{number}\n").touch()
+    make(tmp_path, "e")
+
+    assert pages_of(all_of(tmp_path)) == [["e"]]
+
+
+def test_several_places_are_one_list_and_the_first_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_FILES", 2)
+    make(
+        tmp_path, "models/a", "models/b/c", "report/r.csv", "report/private", "own/models/a", "own/n", "own/models.txt"
+    )
+    (tmp_path / "models" / "a").write_text("the first")
+    places = Places(
+        (
+            Place(anchor=tmp_path, beneath="models", name="models"),
+            Place(anchor=tmp_path, beneath="report", only="r.csv", name="report"),
+            Place(anchor=tmp_path, beneath="own"),
+        )
+    )
+
+    assert pages_of(places) == [["models.txt", "models/a"], ["models/b/c", "n"], ["report/r.csv"]]
+    assert next(islice(places.files("models.txt"), 1)).bytes == len("the first")
+
+
+@pytest.mark.parametrize("after", ["../", "../secret", "./", "in/../../", "/etc/", "\0", "in//", "in/./a", "link/x"])
+def test_a_token_of_somebodys_making_leads_nowhere(tmp_path: Path, after: str) -> None:
+    make(tmp_path, "secret", "in/place/in/a", "z")
+    (tmp_path / "in" / "place" / "link").symlink_to("..")
+
+    found = page(Place(anchor=tmp_path, beneath="in/place"), page_begin(encode_token("files", after)))
+
+    assert {entry.path for entry in found.items} <= {"in/a"}
+
+
+@pytest.mark.parametrize("token", ["x", "eA", encode_token("jobs", "job_1"), encode_token("files")])
+def test_a_token_of_another_list_is_refused(token: str) -> None:
+    with pytest.raises(InvalidInput, match="not a token"):
+        page_begin(token)
