@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import httpx
 
-from parallelrun.errors import ApiError, ConnectionFailed, ParallelRunError
+from parallelrun.errors import ApiError, ConnectionFailed
 from parallelrun.models import Event
+from parallelrun.patience import PATIENCE_S, Patience
 from parallelrun.sse import EventParser, lines_of
 from parallelrun.transport import REPEATABLE_STATUS, Transport
 
 SILENCE_S: Final = 40.0
 """The server says something every 15 s; after this long the connection is taken for dead."""
-PATIENCE_S: Final = 120.0
-"""How long the server may stay away."""
-
-_FIRST_PAUSE_S: Final = 0.2
-_LONGEST_PAUSE_S: Final = 5.0
 
 
 def follow_events(
@@ -40,21 +35,20 @@ def follow_events(
         ConnectionFailed: nothing was heard of the server for `patience_s`.
     """
     parser = EventParser(last_event_id)
-    heard = time.monotonic()
-    failures = 0
+    patience = Patience(patience_s, sleep=sleep)
     while True:
         failure: Exception
         try:
             with transport.stream(path, headers=_headers(parser.last_id), read_timeout_s=SILENCE_S) as response:
                 for line in lines_of(response.iter_bytes()):
-                    heard, failures = time.monotonic(), 0
+                    patience.heard()
                     event = parser.feed(line)
                     if event is None:
                         continue
                     yield Event(event=event.event, data=_object(event.data), id=event.id)
                     if event.event == "end":
                         return
-                    heard = time.monotonic()  # what the caller took for it was no silence of the server
+                    patience.heard()  # what the caller took for it was no silence of the server
             failure = ConnectionFailed("The server closed the stream.")
         except httpx.TransportError as error:
             failure = transport.lost(error)
@@ -64,14 +58,11 @@ def follow_events(
             if error.status not in REPEATABLE_STATUS:
                 raise
             failure = error
-        if time.monotonic() - heard > patience_s:
-            raise _gave_up(failure, patience_s) from failure
+        patience.check(failure)
         if on_disconnect:
             on_disconnect(failure)
         parser = EventParser(parser.last_id)
-        failures += 1
-        pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(failures - 1, 8))
-        sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads clients, hides nothing
+        patience.pause()
 
 
 def _headers(last_id: str) -> dict[str, str]:
@@ -87,8 +78,3 @@ def _object(data: str) -> dict[str, object]:
     except ValueError:
         return {"message": data}
     return found if isinstance(found, dict) else {"value": found}
-
-
-def _gave_up(failure: Exception, patience_s: float) -> ConnectionFailed:
-    message = failure.message if isinstance(failure, ParallelRunError) else str(failure)
-    return ConnectionFailed(f"{message} Gave up after {patience_s:.0f} s.")

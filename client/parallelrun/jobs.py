@@ -12,9 +12,10 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from parallelrun.errors import JobCanceled, JobFailed, TimedOut
+from parallelrun.errors import ConnectionFailed, JobCanceled, JobFailed, TimedOut, Unavailable
 from parallelrun.follow import follow_events
 from parallelrun.models import Event, Job, MiniBatch
+from parallelrun.patience import Patience
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
 
@@ -41,8 +42,9 @@ class Document(Protocol):
 class Jobs:
     """The jobs of a server."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._transport = transport
+        self._sleep = sleep
 
     def create(
         self,
@@ -184,7 +186,7 @@ class Jobs:
         on_progress: Callable[[Job], None] | None = None,
         raise_on_failure: bool = True,
     ) -> Job:
-        """Wait until a job has ended, and return it.
+        """Wait until a job has ended, and return it. That the server stays away for a while does no harm.
 
         Args:
             timeout_s: how long at most; None: as long as it takes.
@@ -194,6 +196,7 @@ class Jobs:
         Raises:
             TimedOut: it hasn't ended in time. It goes on.
             JobFailed, JobCanceled: it ended without a result.
+            ConnectionFailed: the server stayed away.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         job = self.get(job_id)
@@ -211,18 +214,25 @@ class Jobs:
 
     def _wait_for(self, job: Job, deadline: float | None, *, since: int) -> Job:
         """The job when its version is above `since`, when it has ended, or after a while."""
+        patience = Patience(sleep=self._sleep)
         while True:
             left_s = _LONG_POLL_S if deadline is None else deadline - time.monotonic()
             if left_s <= 0:
                 raise TimedOut(f"Job {job.id} is still {job.state}.")
             wait_s = min(left_s, _LONG_POLL_S)
-            answer = self._transport.request(
-                "GET",
-                job_path(job.id),
-                idempotent=True,
-                params={"wait": f"{wait_s:.3f}", "since": str(since)},
-                read_timeout_s=wait_s + 10,
-            )
+            try:
+                answer = self._transport.request(
+                    "GET",
+                    job_path(job.id),
+                    idempotent=True,
+                    params={"wait": f"{wait_s:.3f}", "since": str(since)},
+                    read_timeout_s=wait_s + 10,
+                )
+            except (ConnectionFailed, Unavailable) as failure:
+                patience.check(failure)
+                patience.pause(most_s=left_s)
+                continue
+            patience.heard()
             newer = as_model(answer, Job)
             if newer.version != since or newer.has_ended:
                 return newer

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from parallelrun import Client, ConnectionFailed, NotFound, follow
+from parallelrun import Client, ConnectionFailed, NotFound, patience
 from parallelrun.follow import follow_events
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi
@@ -45,7 +45,7 @@ def test_the_time_that_the_caller_takes_is_no_silence_of_the_server(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(follow, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: now))
     api.on("GET", PATH, BEGINNING, END)
     transport = Transport(api.url)
     seen = []

@@ -2,9 +2,10 @@
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,8 +22,11 @@ from parallelrun import (
     TimedOut,
     Unauthorized,
     Unavailable,
+    jobs,
+    patience,
 )
 from parallelrun.embedded.cluster import reserve_port
+from parallelrun.jobs import Jobs
 from parallelrun.transport import Transport
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi, Request
 
@@ -281,6 +285,48 @@ def test_waiting_is_over_when_the_end_is_recorded(api: FakeApi, client: Client) 
     api.on("GET", "/v1/jobs/job_1", Answer.of(canceled), Answer.of(canceled), Answer.of({**canceled, "ended": "now"}))
 
     assert client.jobs.wait("job_1", raise_on_failure=False).ended == "now"
+
+
+@pytest.fixture
+def patient(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Jobs, Callable[[], float]]]:
+    """Who waits by a clock that only its own pauses move on; and that clock."""
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr(patience, "time", clock)
+    monkeypatch.setattr(jobs, "time", clock)
+    transport = Transport(api.url, retry=QUICK, sleep=sleep)
+    yield Jobs(transport, sleep=sleep), lambda: now
+    transport.close()
+
+
+@pytest.mark.parametrize("away", [HANG_UP, BUSY])
+def test_waiting_outlasts_a_server_that_stays_away_for_a_while(
+    api: FakeApi, patient: tuple[Jobs, Callable[[], float]], away: Answer
+) -> None:
+    waiting, clock = patient
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), lambda _: away if clock() < 100 else Answer.of(COMPLETED))
+
+    assert waiting.wait("job_1").state == "completed"
+
+
+def test_waiting_gives_up_a_server_that_stays_away(api: FakeApi, patient: tuple[Jobs, Callable[[], float]]) -> None:
+    waiting, clock = patient
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), BUSY)
+
+    with pytest.raises(ConnectionFailed, match="Gave up after 120 s"):
+        waiting.wait("job_1")
+    assert 120 < clock() < 140
+
+    api.on("GET", "/v1/jobs/job_2", Answer.of(JOB), HANG_UP)
+    began = clock()
+    with pytest.raises(TimedOut):
+        waiting.wait("job_2", timeout_s=30)
+    assert 30 <= clock() - began < 31
 
 
 def test_waiting_has_a_limit(api: FakeApi, client: Client) -> None:
