@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import yaml
+from yaml.constructor import ConstructorError
 
 from parallelrun_core.errors import InvalidInput
 
 _MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200
 _BESIDE_A_PATH: Final = ("path", "type", "mode")
+_HALF: Final = re.compile("[\ud800-\udfff]")
+
+
+class _Loader(yaml.SafeLoader):
+    """Joins the halves in which JSON writes what is beyond U+FFFF, an emoji for example. PyYAML leaves them apart."""
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
+        text: str = super().construct_scalar(node)
+        if not _HALF.search(text):
+            return text
+        try:
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            raise ConstructorError(None, None, "half of a character, without the other one", node.start_mark) from None
 
 
 def load_document(text: str | bytes) -> object:
@@ -22,7 +38,7 @@ def load_document(text: str | bytes) -> object:
     if len(text) > _MAX_DOCUMENT_BYTES:
         raise InvalidInput("The job spec is larger than 1 MiB.")
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is the safe one
     except yaml.MarkedYAMLError as error:
         mark, why = error.problem_mark, ", ".join(filter(None, (error.context, error.problem)))
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

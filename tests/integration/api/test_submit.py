@@ -15,6 +15,7 @@ import httpx
 import pytest
 import yaml
 
+from parallelrun import Client
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.store import keys
 from parallelrun_core.store.coarse import LEADER_QUEUE, queue
@@ -81,6 +82,15 @@ class TestAccepted:
         assert answer.status_code == 202, answer.text
         folder = JobFolder(root, answer.json()["id"])
         assert {path.name for path in (folder.code(folder.record()) / "pkg").iterdir()} == {"main.py", "model.bin"}
+
+    def test_a_zip_and_characters_that_json_writes_in_two_halves(self, shared_api: ApiServer, site: Site) -> None:
+        told = {"\N{GRINNING FACE}": "a \N{ROCKET} \u2028 b"}
+
+        with Client(f"http://127.0.0.1:{shared_api.port}") as client:
+            job = client.jobs.create(site.spec(tags=told, description="\N{ROCKET}"))
+
+            assert client.jobs.get(job.id).spec["tags"] == told
+            assert job.spec["description"] == "\N{ROCKET}"
 
     def test_the_parts_of_the_form_may_come_in_any_order(self, api: httpx.Client, site: Site) -> None:
         spec = json.dumps(site.spec(code=None)).encode()
@@ -199,7 +209,9 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
     "an unwritable output": (changed(output="/proc/parallelrun"), "/output", "can't be written"),
     "an unknown field": (changed(mini_batch_sise=3), "/mini_batch_sise", "unknown field"),
     "a wrong type": (changed(mini_batch_size="many"), "/mini_batch_size", "a whole number"),
-    "half a character": (changed(**{"x\ud800": 1}), "", "string"),
+    "half a character in a value": (changed(tags={"a": "b\ud800"}), "", "half of a character"),
+    "half a character in a variable": (changed(environment_variables={"A\ud800": "b"}), "", "half of a character"),
+    "half a character": (changed(**{"x\ud800": 1}), "", "half of a character"),
 }
 
 

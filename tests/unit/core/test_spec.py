@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from contextlib import suppress
@@ -407,6 +408,17 @@ def test_any_text_is_a_document_or_told_to_be_none(text: str) -> None:
 def test_a_document_of_megabytes_is_not_even_read() -> None:
     with pytest.raises(InvalidInput, match="larger"):
         load_document("a" * (1 << 20) + "b")
+
+
+@pytest.mark.parametrize("text", ["\N{GRINNING FACE}", "a\N{ROCKET}\N{ROCKET}b", "\uffff", "\\ud83d"])
+def test_characters_that_json_writes_in_two_halves_are_whole(text: str) -> None:
+    assert load_document(json.dumps({text: [text]})) == {text: [text]}
+
+
+@pytest.mark.parametrize("half", [r"\ud83d", r"\ude00", r"\ude00\ud83d", r"\ud83d\ude00\ud83d"])
+def test_half_of_a_character_is_told_with_its_line(half: str) -> None:
+    with pytest.raises(InvalidInput, match=r"line 2, column 4: half of a character"):
+        load_document(f'a: 1\nb: "{half}"')
 
 
 def test_json_is_yaml_too() -> None:

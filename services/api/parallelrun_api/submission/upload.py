@@ -91,9 +91,12 @@ def _parse_yaml(text: bytes | str) -> Reading:
 
 
 def _parse_json(text: bytes) -> Reading:
-    """JSON proper: as YAML, its tabs would be refused and its escaped emoji torn in two."""
+    """JSON proper: as YAML, its tabs would be refused."""
     try:
         document: Any = json.loads(text)
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput.at("", "not readable as JSON: half of a character, without the other one") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput.at("", f"not readable as JSON: {error}") from error
     return read_job(document)
