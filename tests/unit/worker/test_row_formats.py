@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import datetime
 import json
 from typing import Any
@@ -31,6 +32,17 @@ def test_the_separator_is_the_jobs() -> None:
     assert render(TABLE, "text").data == b'1 x\n2 "y z"\n'
 
 
+class OldTable(pd.DataFrame):
+    """Its to_csv() knows what that of pandas 1.0 knew, as far as we use it."""
+
+    def to_csv(self, *, sep: str, header: bool, index: bool) -> str:  # type: ignore[override]
+        return str(super().to_csv(sep=sep, header=header, index=index))
+
+
+def test_a_table_of_an_old_pandas_becomes_text() -> None:
+    assert render(OldTable({"a": [1], "b": ["x"]}), "text").data == b"1 x\n"
+
+
 def test_a_header_stands_apart_before_the_rows() -> None:
     data = render(TABLE, "headed").data
     assert data == HEADER_LENGTH.pack(8) + b'a "b c"\n' + b'1 x\n2 "y z"\n'
@@ -49,6 +61,11 @@ def test_line_breaks_inside_rows_are_counted_or_written_as_text() -> None:
 
 # JSON lines
 
+TIMES = np.array(["2024-01-02T03:04:05", "NaT", "2024-01-02T03:04:05.123456789"], "M8[ns]")
+TIMES_AS_TEXT = ["2024-01-02T03:04:05", None, "2024-01-02T03:04:05.123456789"]
+RECORDS = pd.DataFrame({"t": TIMES, "n": [1, 2, 3]}).to_records(index=False)
+DATE, NOON = datetime.date(2024, 1, 1), datetime.datetime.fromisoformat("2024-01-01T12:00")
+
 
 @pytest.mark.parametrize(
     "returned, lines",
@@ -63,6 +80,13 @@ def test_line_breaks_inside_rows_are_counted_or_written_as_text() -> None:
         (pd.DataFrame({"i": pd.array([1, None], dtype="Int64")}), [{"i": 1}, {"i": None}]),
         ([{1: datetime.date(2020, 1, 2)}, {(1, 2): object}], [{"1": "2020-01-02"}, {"(1, 2)": str(object)}]),
         (["two\nlines"], ["two\nlines"]),
+        (TIMES, TIMES_AS_TEXT),
+        (TIMES.astype("M8[D]"), ["2024-01-02", None, "2024-01-02"]),
+        (np.array([[TIMES[0]]]), [["2024-01-02T03:04:05"]]),
+        ([{"t": TIMES[0], "all": TIMES}], [{"t": "2024-01-02T03:04:05", "all": TIMES_AS_TEXT}]),
+        (RECORDS, [["2024-01-02T03:04:05", 1], [None, 2], ["2024-01-02T03:04:05.123456789", 3]]),
+        (np.array([5_000_000_000], "m8[ns]"), ["0:00:05"]),
+        ([array.array("d", [1.5])], [[1.5]]),
     ],
 )  # fmt: skip
 def test_json_lines(returned: Any, lines: list[object]) -> None:
@@ -91,6 +115,12 @@ def read(made: Rendered) -> pa.Table:
         (["a", "b"], {"value": ["a", "b"]}),
         ([np.int64(5), 2], {"value": [5, 2]}),
         ([object, 1], {"value": [str(object), "1"]}),
+        ([DATE, NOON], {"value": ["2024-01-01", "2024-01-01 12:00:00"]}),
+        ([NOON, DATE], {"value": ["2024-01-01 12:00:00", "2024-01-01"]}),
+        (pd.DataFrame({"d": pd.Series([DATE, NOON], dtype=object)}), {"d": ["2024-01-01", "2024-01-01 12:00:00"]}),
+        ([DATE, None], {"value": [DATE, None]}),
+        (["/no-utf-8-\udcff"], {"value": ["/no-utf-8-\\udcff"]}),
+        ([{"\udcff": 1}], {"\\udcff": [1]}),
     ],
 )
 def test_arrow(returned: Any, columns: dict[str, list[object]]) -> None:
@@ -99,10 +129,25 @@ def test_arrow(returned: Any, columns: dict[str, list[object]]) -> None:
     assert made.rows == len(next(iter(columns.values())))
 
 
-def test_no_row_is_no_byte_and_equal_names_are_refused() -> None:
-    assert render([], "parquet") == (b"", 0, 0)
+@pytest.mark.parametrize("returned", [TIMES, np.array([TIMES]).T, TIMES - TIMES[0], RECORDS, list(TIMES)])
+def test_times_of_numpy_are_times_in_parquet_with_all_their_digits(returned: Any) -> None:
+    made = read(render(returned, "parquet")).columns[0]
+    expected = returned["t"] if returned is RECORDS else np.asarray(returned).reshape(-1)
+    assert made.null_count == 1
+    assert (made.to_numpy()[[0, 2]] == expected[[0, 2]]).all()
+    assert made.to_numpy().dtype == expected.dtype
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.parametrize("names", [["a", "a"], [1, "1"]])
+def test_equal_names_are_refused_where_one_column_would_be_lost(kind: str, names: list[object]) -> None:
     with pytest.raises(BadReturn, match="same name"):
-        render(pd.DataFrame([[1, 2]], columns=["a", "a"]), "parquet")
+        render(pd.DataFrame([[1, 2]], columns=names), kind)
+    assert render(pd.DataFrame([[1, 2]], columns=names), "headed").rows == 1
+
+
+def test_no_row_is_no_byte() -> None:
+    assert render([], "parquet") == (b"", 0, 0)
 
 
 def test_a_worker_tells_once_that_json_has_no_infinity(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,9 +5,10 @@ The column types of one mini-batch are whatever its values are; the concatenator
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
-from parallelrun_worker.rows.returned import BadReturn, Rendered, column_names, kind_of
+from parallelrun_worker.rows.returned import Rendered, check_distinct, column_names, kind_of, unpacked
 
 
 def check() -> None:
@@ -35,9 +36,8 @@ def render(returned: Any) -> Rendered:
     if not len(returned):
         return Rendered(b"", 0)
     names, columns = _of_table(returned) if kind == "table" else _of_rows(returned, kind)
-    if len(set(names)) < len(names):
-        raise BadReturn(f"run() returned a table in which two columns have the same name: {', '.join(names)}")
-    table = pa.table([_array(pa, column) for column in columns], names=names)
+    check_distinct(names)
+    table = pa.table([_array(pa, column) for column in columns], names=[_text(name) for name in names])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -49,7 +49,7 @@ def _of_table(table: Any) -> tuple[list[str], list[Any]]:
 
 
 def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
-    rows = returned.tolist() if kind == "array" else list(returned)
+    rows = unpacked(returned) if kind == "array" else list(returned)
     if all(isinstance(row, dict) for row in rows):
         keys = dict.fromkeys(key for row in rows for key in row)
         return [str(key) for key in keys], [[row.get(key) for row in rows] for key in keys]
@@ -61,9 +61,16 @@ def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
 def _array(pa: Any, column: Any) -> Any:
     try:
         made = pa.array(column, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        if pa.types.is_date(made.type) and any(isinstance(value, datetime.datetime) for value in column):
+            raise pa.ArrowTypeError("after a date, Arrow cuts off the time of day")
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
         # Values of more than one kind, or of one that Arrow doesn't know: their text.
-        made = pa.array([None if value is None else str(value) for value in column], pa.string())
+        made = pa.array([None if value is None else _text(value) for value in column], pa.string())
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
     return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
+
+
+def _text(value: Any) -> str:
+    """A file name that is no UTF-8 is spelled out."""
+    return str(value).encode("utf-8", "backslashreplace").decode()

@@ -8,7 +8,7 @@ import logging
 import math
 from typing import Any
 
-from parallelrun_worker.rows.returned import Rendered, column_names, kind_of
+from parallelrun_worker.rows.returned import Rendered, check_distinct, column_names, kind_of, unpacked
 
 
 def render(returned: Any) -> Rendered:
@@ -17,15 +17,16 @@ def render(returned: Any) -> Rendered:
     An element that is text and holds a JSON object or array already stands as it is, on one line.
 
     Raises:
-        BadReturn: what `kind_of` raises.
+        BadReturn: what `kind_of` raises; or two columns have the same name.
     """
     kind = kind_of(returned)
     if kind == "table":
         names = column_names(returned)
+        check_distinct(names)
         # `strict` would shut out users whose environment has Python 3.8 or 3.9.
         values: Any = (dict(zip(names, row)) for row in returned.itertuples(index=False, name=None))  # noqa: B905
     else:
-        values = returned.tolist() if kind == "array" else returned
+        values = unpacked(returned) if kind == "array" else returned
     lines = [_line(value) for value in values]
     return Rendered("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"), len(lines))
 
@@ -50,10 +51,17 @@ def _checked(text: str) -> str:
 def _plain(value: Any) -> Any:
     """What JSON has for a value of NumPy's, of pandas', or of the script's own."""
     if hasattr(value, "tolist"):
-        return _clean(value.tolist())
+        found = unpacked(value)
+        return _time(found) if hasattr(found, "tolist") else _clean(found)
     if hasattr(value, "isoformat"):
         return None if value != value else value.isoformat()  # noqa: PLR0124 - as NaT is
     return str(value) if type(value).__name__ not in ("NAType", "NaTType") else None
+
+
+def _time(value: Any) -> Any:
+    """Of NumPy's time in nanoseconds or finer: as pandas writes it, with as many digits as it has."""
+    coarse = value.astype(f"{value.dtype.kind}8[us]")
+    return coarse.tolist() if coarse == value or value != value else str(value)  # noqa: PLR0124 - as NaT is
 
 
 def _clean(value: Any) -> Any:

@@ -26,8 +26,7 @@ def kind_of(returned: object) -> str:
     """
     if isinstance(returned, (list, tuple)):
         return "rows"
-    # Of what it descends from, too: a GeoDataFrame is a DataFrame.
-    origins = {parent.__module__.partition(".")[0] for parent in type(returned).__mro__}
+    origins = _origins(returned)
     if "pandas" in origins and hasattr(returned, "to_csv"):
         return "table" if hasattr(returned, "columns") else "rows"
     if "numpy" in origins and getattr(returned, "ndim", 0) > 0:
@@ -36,6 +35,39 @@ def kind_of(returned: object) -> str:
         f"run() returned {type(returned).__name__}; it must return a list, tuple, pandas DataFrame or numpy array "
         "with one row for each item that succeeded"
     )
+
+
+def _origins(value: object) -> set[str]:
+    """The packages of what it descends from: a GeoDataFrame is a DataFrame."""
+    return {parent.__module__.partition(".")[0] for parent in type(value).__mro__}
+
+
+def unpacked(values: Any) -> Any:
+    """`values.tolist()`, but times finer than microseconds stay NumPy's: it would make plain numbers of them."""
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "kind", "") not in ("M", "m", "V") or "pandas" in _origins(values) or not _has_fine_times(dtype):
+        return values.tolist()
+    if values.ndim:
+        return [unpacked(value) for value in values]
+    if values.dtype.names:
+        return tuple(unpacked(values[name]) for name in values.dtype.names)
+    return values[()]
+
+
+def _has_fine_times(dtype: Any) -> bool:
+    if dtype.names:
+        return any(_has_fine_times(dtype[name]) for name in dtype.names)
+    return dtype.base.kind in "Mm" and dtype.base.str[-3:-1] in ("ns", "ps", "fs", "as")
+
+
+def check_distinct(names: list[str]) -> None:
+    """For formats in which a row has room for one value of each name.
+
+    Raises:
+        BadReturn: two columns have the same name.
+    """
+    if len(set(names)) < len(names):
+        raise BadReturn(f"run() returned a table in which two columns have the same name: {', '.join(names)}")
 
 
 def column_names(table: Any) -> list[str]:

@@ -35,7 +35,7 @@ class Lines:
     def _table(self, table: Any) -> tuple[bytes, int]:
         if self._safe:
             table = table.map(_on_one_line) if hasattr(table, "map") else table.applymap(_on_one_line)
-        return _encode(table.to_csv(sep=self._separator, header=False, index=False, lineterminator="\n")), 0
+        return _encode(table.to_csv(sep=self._separator, header=False, index=False)), 0
 
     def _header(self, table: Any) -> bytes:
         import csv
