@@ -123,7 +123,6 @@ class Runner:
             self._give_back(mini_batch, error)
             return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
-            self._only_the_worker_goes_on()
             run_s = time.perf_counter() - began
             result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, 0, run_s, time.process_time() - cpu_began)
             self._send(frames.FAILED, result + _describe(error, self._code))
@@ -171,7 +170,7 @@ class Runner:
         self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
 
     def _only_the_worker_goes_on(self) -> None:
-        """A child that run() has forked and that fell out of it must not answer for its parent."""
+        """A child that the script has forked and that fell out of its function must not answer for its parent."""
         if os.getpid() != self._pid:
             os._exit(1)
 
@@ -207,6 +206,7 @@ class Runner:
         return 0
 
     def _send(self, kind: int, payload: bytes) -> None:
+        self._only_the_worker_goes_on()
         _write_all(self._results, frames.HEAD.pack(kind, len(payload)) + payload)
 
 

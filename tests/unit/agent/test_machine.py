@@ -22,11 +22,13 @@ from parallelrun_agent.policy.look_ahead import TURN_S
 from parallelrun_agent.policy.machine import JobMachine, NextTurn
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
+from parallelrun_core.outcome import Failure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Reports, Turn
 from tests.unit.agent.making import RUN_S, UNCHARGED, machine
 
 C = TypeVar("C")
+NO_MODEL = Failure("INIT_EXCEPTION", "no model")
 
 
 def at_work(*mini_batches: int, **fields: Any) -> tuple[JobMachine, Worker]:
@@ -329,4 +331,48 @@ def test_a_job_that_succeeded_lets_its_workers_shut_down_and_asks_who_hangs() ->
     node.check_time(101.0)
     assert list(node.commands) == [Kill(late)]
     node.check_time(102.1)
-    assert list(node.commands)[1:] == [TellStacks(worker, "shutdown() took too long.")]
+    assert list(node.commands)[1:] == [TellStacks(worker, ANY)]
+
+
+@pytest.mark.parametrize("began", [True, False])
+def test_one_for_whom_two_say_how_its_init_ended_is_not_believed(*, began: bool) -> None:
+    node, worker = machine(), Worker("p0", "s.p0", 99.0)
+    node.worker_started(worker)
+    if began:
+        node.worker_ready(worker)
+    else:
+        node.init_failed("p0", NO_MODEL, 100.0, worker)
+    with pytest.raises(LookupError):
+        node.init_failed("p0", NO_MODEL, 100.0, worker)
+    with pytest.raises(LookupError):
+        node.worker_ready(worker)
+    node.commands.clear()
+    node.confused(worker)
+    assert list(node.commands) == [Kill(worker)]
+    node.exited(worker, Exit(-9), 101.0)
+    assert node.staff.wanted(1, 110.0) == 1, "another one is started"
+    assert not take(node, TellInitFailure), "it was told already, or never was"
+
+
+def test_one_that_does_not_get_through_init_has_its_time_for_the_end_and_no_more() -> None:
+    node, worker = machine(), Worker("p0", "s.p0", 99.0)
+    node.worker_started(worker)
+    node.init_failed("p0", NO_MODEL, 100.0, worker)
+    node.check_time(101.9)
+    assert not take(node, TellStacks)
+    node.check_time(102.1)
+    assert take(node, TellStacks) == [TellStacks(worker, ANY)]
+    node.check_time(103.0)
+    assert take(node, Kill) == [Kill(worker)]
+    node.exited(worker, Exit(-9), 103.1)
+    assert not take(node, TellInitFailure), "it was told when it said so"
+
+
+def test_who_is_through_init_when_it_is_killed_already_may_say_so() -> None:
+    node, worker = machine(), Worker("p0", "s.p0", 99.0)
+    node.worker_started(worker)
+    node.drain(1.0, 100.0)
+    assert take(node, Kill) == [Kill(worker)]
+    node.worker_ready(worker)
+    node.check_time(105.0)
+    assert worker.kill_reason == "drained"

@@ -178,13 +178,21 @@ class JobMachine:
         self.staff.workers.append(worker)
 
     def worker_ready(self, worker: Worker) -> None:
-        """It is through init(). It gets something when all that it said was heard (`heard`)."""
+        """It is through init(). It gets something when all that it said was heard (`heard`).
+
+        Raises:
+            LookupError: as for `init_failed`.
+        """
         self.staff.got_ready(worker)
 
     def init_failed(self, process: str, failure: Failure, now: float, worker: Worker | None = None) -> None:
-        """A worker didn't get through init(), or couldn't even be started: nobody's try."""
+        """A worker didn't get through init(), or couldn't even be started: nobody's try.
+
+        Raises:
+            LookupError: it has said before how its init() ended, so it can't be trusted any more.
+        """
         if worker is not None:
-            worker.ending = True
+            self.staff.ends_in_init(worker, now)
         self.staff.init_failed(process, failure, now)
 
     def answered(self, worker: Worker, mini_batch: int, answer: Answer, now: float) -> None:

@@ -70,6 +70,7 @@ class Staff:
 
     def got_ready(self, worker: Worker) -> None:
         """It is through init(), so others may get through as well."""
+        _check_in_init(worker)
         worker.ready = True
         self._init_failed, self._spawn_pause_s = 0, _FIRST_SPAWN_PAUSE_S
 
@@ -85,9 +86,18 @@ class Staff:
     def end(self, worker: Worker, now: float) -> None:
         """Let it finish and shut down, within its time."""
         if not worker.ending:
-            worker.ending = True
-            worker.kill_at = now + self._shutdown_s
+            self._ends(worker, now)
             self._commands.append(End(worker))
+
+    def ends_in_init(self, worker: Worker, now: float) -> None:
+        """It will exit by itself, within the same time."""
+        _check_in_init(worker)
+        if not worker.kill_reason:
+            self._ends(worker, now)
+
+    def _ends(self, worker: Worker, now: float) -> None:
+        worker.ending = True
+        worker.kill_at = now + self._shutdown_s
 
     def kill(self, worker: Worker, reason: KillReason) -> None:
         """End it now; the first reason stays."""
@@ -139,7 +149,8 @@ class Staff:
         if worker.kill_reason:  # it has had its time for telling its stacks
             self.kill(worker, worker.kill_reason)
         else:
-            self._let_tell(worker, "shutdown_timeout", "shutdown() took too long.", now)
+            why = "shutdown(), or the end of the process after it, took too long."
+            self._let_tell(worker, "shutdown_timeout", why, now)
 
     def _check_head(self, worker: Worker, now: float) -> None:
         hangs = self.hangs(worker, now)
@@ -170,3 +181,9 @@ class Staff:
                 self._let_tell(worker, "hung_in_init", "The job ended before init() had.", now)
             else:
                 self.kill(worker, "ended")
+
+
+def _check_in_init(worker: Worker) -> None:
+    """One that has said how its init() ended, and says so again, is not the only one who writes into its pipe."""
+    if worker.ready or (worker.ending and not worker.kill_reason):
+        raise LookupError("there are two answers of init()")
