@@ -6,10 +6,13 @@ file (see docs/protocol.md). AGENT: the agent's process id.
 
 from __future__ import annotations
 
-import contextlib
+import atexit
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 def main() -> int:
@@ -35,7 +38,11 @@ def main() -> int:
     from parallelrun_worker.runner import Runner
 
     helper.provide(config)
-    return Runner(control, results, part).main(config)
+    atexit.register(_flush_open_files)  # the first one, so the last that is called
+    try:
+        return Runner(control, results, part).main(config)
+    finally:
+        _let_nothing_hold_up_the_end(config["exit_s"])
 
 
 def _set_up_streams(config: dict[str, Any]) -> None:
@@ -84,10 +91,34 @@ def _prefer_me_when_memory_runs_out() -> None:
         pass
 
 
+def _let_nothing_hold_up_the_end(patience_s: float) -> None:
+    """Break off whatever Python waits for when it exits, a thread or an exit handler, so that what comes next is done.
+
+    The agent kills what can't be broken off.
+    """
+    import signal
+
+    def break_off(_signal: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"This holds up the end of the process, and is broken off ({patience_s:g} s).")
+
+    signal.signal(signal.SIGALRM, break_off)
+    signal.setitimer(signal.ITIMER_REAL, patience_s, patience_s)
+
+
+def _flush_open_files() -> None:
+    """Write what the script has left unwritten: Python drops it when a thread that still runs knows the file."""
+    import gc
+    import io
+
+    for found in gc.get_objects():
+        if type(found) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
+            try:
+                found.flush()
+            except ValueError:
+                pass  # it is closed
+            except OSError as error:
+                print(f"[parallelrun] {found}: {error}", file=sys.stderr)
+
+
 if __name__ == "__main__":
-    code = main()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the script has closed it, or put something of its own there
-            stream.flush()
-    # Threads that the user left running, and exit handlers that hang, must not keep the node waiting.
-    os._exit(code)
+    sys.exit(main())

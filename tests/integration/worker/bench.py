@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -40,6 +41,7 @@ class Bench:
         logging_level: str = "INFO",
         modules: Mapping[str, str] = MappingProxyType({}),
         config: Mapping[str, object] = MappingProxyType({}),
+        python: str = sys.executable,
         **env: str,
     ) -> None:
         code = folder / "code"
@@ -63,8 +65,9 @@ class Bench:
                 config={
                     "node": "node000", "logs": str(self.logs), "output_dir": str(folder), "working_dir": str(folder),
                     "nice": None, "output": {"format": "text", "separator": " ", "safe": False},
-                    "profiling_module": "", "workers": 1, **config,
+                    "profiling_module": "", "workers": 1, "exit_s": 10.0, **config,
                 },
+                python=python,
             )
         )  # fmt: skip
         self.heard: list[tuple[int, bytes]] = []

@@ -64,13 +64,50 @@ def test_shutdown_that_raises_is_told_and_the_end_is_still_orderly(start: Start)
     assert b"no shutdown" in payload
 
 
-def test_threads_that_the_user_left_running_do_not_hold_the_end_up(start: Start) -> None:
-    bench = start(
-        "import atexit, threading, time\natexit.register(time.sleep, 1000)\n"
-        "threading.Thread(target=time.sleep, args=(1000,)).start()\n" + ECHO
-    ).ready()
+OWN_FILE = """
+    import atexit, threading, time
+    from concurrent.futures import ThreadPoolExecutor
+    def wait_for_ever():
+        while True:
+            time.sleep(1)
+    own, pool = open("own.csv", "w"), ThreadPoolExecutor(1)
+    atexit.register(lambda: open("handler", "w").close())
+    def run(items):
+        own.write("a row\\n")
+        pool.submit(lambda: (time.sleep(0.1), open("uploaded", "w").close()))
+        return items
+"""
+
+
+def test_it_ends_like_any_python_program(start: Start) -> None:
+    """What a script has not closed itself is written; what it has put off until the end is done."""
+    bench = start(OWN_FILE).ready()
+    bench.run("a")
     bench.worker.end()
     assert bench.exited() == 0
+    assert (bench.working_folder / "own.csv").read_text() == "a row\n"
+    assert (bench.working_folder / "handler").exists()
+    assert (bench.working_folder / "uploaded").exists()
+
+
+def test_what_hangs_at_the_end_is_broken_off_and_the_rest_of_the_end_is_not(start: Start) -> None:
+    hanging = "    threading.Thread(target=wait_for_ever).start()\n    atexit.register(wait_for_ever)\n"
+    bench = start(OWN_FILE + hanging, config={"exit_s": 2.0}).ready()
+    bench.run("a")
+    bench.worker.end()
+    assert bench.exited() == 0
+    assert (bench.working_folder / "own.csv").read_text() == "a row\n"
+    assert (bench.working_folder / "handler").exists()
+    told = bench.stderr.read_text()
+    assert told.count("TimeoutError: This holds up the end of the process") == 2
+    assert "in wait_for_ever" in told
+
+
+def test_an_init_that_fails_beside_threads_that_hang_ends_all_the_same(start: Start) -> None:
+    script = "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
+    bench = start(script + "raise ValueError('no model')", config={"exit_s": 0.2})
+    assert bench.exited() == 1
+    assert bench.kinds() == [frames.INIT_FAILED]
 
 
 # Mini-batches that fail and leave the worker alive
@@ -264,6 +301,27 @@ def test_a_forked_child_that_falls_out_of_run_does_not_answer_for_its_parent(sta
     bench.worker.end()
     bench.exited()
     assert [answer.mini_batch for answer in bench.answers()] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("end", ["return", "sys.exit(0)", "raise ValueError('in the child')"])
+def test_a_forked_child_that_falls_out_of_init_or_shutdown_says_nothing(start: Start, end: str) -> None:
+    bench = start(f"""
+        import os, sys
+        def init():
+            child = os.fork()
+            if child == 0:
+                {end}
+            else:
+                os.waitpid(child, 0)
+        shutdown = init
+        def run(items):
+            return items
+    """).ready()
+    assert bench.run("a").rows == b"a\n"
+    bench.worker.end()
+    assert bench.exited() == 0
+    assert bench.kinds() == [frames.READY, frames.DONE, frames.STOPPED]
+    assert bench.heard[-1][1] == b"", "shutdown() has not failed"
 
 
 def test_a_child_that_holds_the_pipe_does_not_keep_the_agent_from_seeing_the_end(start: Start) -> None:

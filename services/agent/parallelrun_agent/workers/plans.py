@@ -20,6 +20,8 @@ from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
+_HOLD_UPS = 3
+"""How many things that hang after shutdown() a worker gets past before its time is over."""
 
 
 class PlanMaker:
@@ -42,6 +44,7 @@ class PlanMaker:
         self._spec = spec
         self._node = settings.node
         self._max_log_bytes = settings.max_log_bytes
+        self._exit_s = settings.shutdown_seconds / _HOLD_UPS
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
@@ -116,6 +119,7 @@ class PlanMaker:
                 "working_dir": str(self._local),
                 "output": self._output_settings,
                 "nice": self._spec.nice,
+                "exit_s": self._exit_s,
                 "workers": self._workers,
                 "profiling_module": self._spec.profiling_module,
             },
