@@ -11,7 +11,11 @@ import io
 import os
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    _Entry = tuple[float, str, str, tuple[object, ...]]
+    """Of a line that is not in the file yet: when, level, message, and what is to be put into it."""
 
 DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 """Errors that may pass by themselves, and are nobody's fault who writes there."""
@@ -40,10 +44,6 @@ def forgiving(fd: int, like: Any) -> io.TextIOWrapper:
         errors="backslashreplace",
         line_buffering=True,
     )
-
-
-_Entry = tuple[float, str, str, tuple[object, ...]]
-"""Of a line that is not in the file yet: when, level, message, and what is to be put into it."""
 
 
 class LineFile:

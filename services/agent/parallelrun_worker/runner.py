@@ -34,7 +34,7 @@ class Unreadable(Exception):
     """The data of a mini-batch can't be read, so run() was not called."""
 
     def __init__(self, cause: BaseException) -> None:
-        said = str(cause) if isinstance(cause, OSError | ValueError | ImportError) else repr(cause)
+        said = str(cause) if isinstance(cause, (OSError, ValueError, ImportError)) else repr(cause)
         super().__init__(f"The data can't be read: {said}")
 
 
