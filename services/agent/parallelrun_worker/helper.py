@@ -6,6 +6,7 @@ class. It is the last one on `sys.path`, so a real package of such a name, or a 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -29,7 +30,7 @@ class EntryScript:
     logger: logging.Logger
     """Writes to logs/user/entry_script_log/<node>/<process>.log.txt."""
     log_dir: str
-    """The folder of that file."""
+    """The folder of that file. It is there."""
     output_dir: str
     """The folder of the job's output; also in the variable AZUREML_BI_OUTPUT_PATH."""
     working_dir: str
@@ -57,6 +58,8 @@ class EntryScript:
         self.logger = logging.getLogger("azureml_user.parallel_run")
         self.logger.setLevel(settings.get("logging_level", "INFO"))
         if logs:
+            with contextlib.suppress(OSError):  # the script's own error, when it writes there, says more to its user
+                os.makedirs(self.log_dir, exist_ok=True)
             self.logger.propagate = False
             self.logger.addHandler(_FileHandler(os.path.join(self.log_dir, f"{self.agent_name}.log.txt")))
 

@@ -44,6 +44,18 @@ def test_the_helper_is_one_in_each_process_and_knows_its_folders(start: Start) -
     assert "begins" not in bench.stdout.read_text()
 
 
+def test_the_helpers_folder_for_logs_is_there_before_anything_is_logged(start: Start) -> None:
+    bench = start("""
+        import os
+        from azureml_user.parallel_run import EntryScript
+        def init():
+            open(os.path.join(EntryScript().log_dir, "mine.txt"), "w").close()
+        def run(items):
+            return items
+    """).ready()
+    assert (bench.logs / "user" / "entry_script_log" / "node000" / "mine.txt").exists()
+
+
 def test_a_child_that_is_spawned_gets_the_helper_of_its_parent(start: Start) -> None:
     bench = start("""
         import multiprocessing
