@@ -105,7 +105,7 @@ def test_what_hangs_at_the_end_is_broken_off_and_the_rest_of_the_end_is_not(star
 
 def test_an_init_that_fails_beside_threads_that_hang_ends_all_the_same(start: Start) -> None:
     script = "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
-    bench = start(script + "raise ValueError('no model')", config={"exit_s": 0.2})
+    bench = start(script + "raise ValueError('no model')", config={"exit_s": 2.0})
     assert bench.exited() == 1
     assert bench.kinds() == [frames.INIT_FAILED]
 
