@@ -205,6 +205,37 @@ def test_without_the_end_of_orphans_the_same_daemon_lives_on() -> None:
         assert len(survivors) == 2
 
 
+# Orphans that end before their worker
+
+LEAVES_MANY = textwrap.dedent("""
+    import os, subprocess, time
+    PIDS = os.environ["PIDS"]
+    def init():
+        with open(PIDS, "a") as file:
+            file.write(f"{os.getpid()}\\n")
+    def run(mini_batch):
+        if mini_batch[0].endswith("00000.txt"):
+            subprocess.run("for i in $(seq 300); do sleep 0.01 & done", shell=True, check=True)
+        elif len(open(PIDS).readlines()) == 1:
+            time.sleep(0.2)
+        return [os.getpid()]
+""")
+
+
+def test_a_worker_that_has_gathered_many_ended_orphans_is_replaced() -> None:
+    """It knows nothing of them, so it doesn't wait for them; in a container, process ids would run out."""
+    with Cluster(slots=1) as cluster:
+        pids = cluster.home / "pids"
+        inputs = cluster.files(300)
+        job = cluster.submit(LEAVES_MANY, inputs=inputs, mini_batch_size=1, environment_variables={"PIDS": str(pids)})
+        result = cluster.result(job)
+        assert result.state is JobState.COMPLETED, result.failure
+        assert len(cluster.output(result)) == 300
+        assert list(dict.fromkeys(cluster.output(result))) == pids.read_text().split()
+        assert cluster.logged("node000", "worker_replaced") == 1
+        assert not cluster.folder(job).logs.joinpath("user", "error.txt").exists()
+
+
 # An agent that is killed
 
 LEAVES_ONE = DAEMON + textwrap.dedent("""

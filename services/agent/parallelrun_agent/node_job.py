@@ -288,6 +288,7 @@ class NodeJob:
             self._crew.hear(worker)
         self.machine.check_time(now)
         self._obey()
+        self._crew.replace_hoarders(now)
         self._crew.trim_logs(now)
         self._disk.look(now)
         if self.machine.disk_is_full and not self._disk.is_full:

@@ -368,6 +368,28 @@ def test_one_that_does_not_get_through_init_has_its_time_for_the_end_and_no_more
     assert not take(node, TellInitFailure), "it was told when it said so"
 
 
+def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
+    node, worker = at_work(1, 2)
+    node.replace(worker)
+    assert list(node.commands) == [TakeBack(worker)]
+    node.commands.clear()
+    node.taken_back(worker, [2], 100.1)
+    assert not node.commands, "it runs"
+    assert node.desk.reports.returns == [(2, "s/2")], "nobody else is here to take it"
+    node.answered(worker, 1, Answer(run_s=0.1), 100.2)
+    node.heard(worker, 100.2)
+    assert take(node, End) == [End(worker)]
+    node.exited(worker, Exit(0), 100.3)
+    assert node.staff.wanted(1, 100.3) == 1
+
+
+def test_one_that_is_replaced_while_it_has_nothing_to_do_ends_at_once() -> None:
+    node, worker = at_work()
+    node.replace(worker)
+    node.taken_back(worker, [], 100.1)
+    assert take(node, End) == [End(worker)]
+
+
 def test_who_is_through_init_when_it_is_killed_already_may_say_so() -> None:
     node, worker = machine(), Worker("p0", "s.p0", 99.0)
     node.worker_started(worker)

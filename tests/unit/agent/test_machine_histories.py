@@ -346,6 +346,14 @@ class NodeHistory(RuleBasedStateMachine):
             self.obey()
 
     @rule(number=st.integers(0, 9))
+    def one_is_to_be_replaced(self, number: int) -> None:
+        """As one that has gathered too many process ids."""
+        able = self.machine.staff.able()
+        if able:
+            self.machine.replace(able[number % len(able)])
+            self.obey()
+
+    @rule(number=st.integers(0, 9))
     def dies(self, number: int) -> None:
         process = self.pick(number, ready=True) or self.pick(number, ready=False)
         if process is not None:

@@ -19,6 +19,8 @@ class Stat(NamedTuple):
     cpu_s: float
     """What it has used so far."""
     resident_bytes: int
+    has_ended: bool
+    """Nobody has waited for it yet."""
 
 
 def process_ids() -> list[int]:
@@ -43,4 +45,5 @@ def stat_of(pid: int) -> Stat | None:
         started=int(fields[19]),
         cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS,
         resident_bytes=int(fields[21]) * _PAGE,
+        has_ended=fields[0] == b"Z",
     )

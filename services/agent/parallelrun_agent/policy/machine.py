@@ -219,7 +219,7 @@ class JobMachine:
 
     def heard(self, worker: Worker, now: float) -> None:
         """All that it has said so far was told: it may have room now, or be done."""
-        if self.desk.backlog or self._draining:
+        if self.desk.backlog or self._draining or worker.replaced:
             self._hand_out(now)
             self._end_if_drained(worker, now)
 
@@ -338,6 +338,10 @@ class JobMachine:
 
     # Ends
 
+    def replace(self, worker: Worker) -> None:
+        """End it when it has done what it runs: whoever is started in its place has what it lacks."""
+        self.staff.replace(worker)
+
     def end_idle_worker(self, now: float) -> bool:
         """End one that has nothing to do and for which nothing is in sight; whether there was one."""
         worker = self.staff.idle() if not self.ready and not self.desk.backlog else None
@@ -356,7 +360,7 @@ class JobMachine:
                 self.staff.kill(worker, "drained")
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:
-        if self._draining and worker.ready and not worker.line:
+        if (self._draining or worker.replaced) and worker.ready and not worker.line:
             self.staff.end(worker, now)
 
     def _is_done(self) -> bool:

@@ -47,7 +47,7 @@ class Staff:
 
     def able(self) -> list[Worker]:
         """Those that can be given something."""
-        return [worker for worker in self.workers if worker.ready and not worker.ending]
+        return [worker for worker in self.workers if worker.ready and not (worker.ending or worker.replaced)]
 
     def is_held_up(self, now: float) -> bool:
         """Nobody will soon be free: all who can be given something have a head that is unexpectedly slow."""
@@ -88,6 +88,11 @@ class Staff:
         if not worker.ending:
             self._ends(worker, now)
             self._commands.append(End(worker))
+
+    def replace(self, worker: Worker) -> None:
+        """Leave it with what it runs, after which it is to end."""
+        worker.replaced = True
+        self._commands.append(TakeBack(worker))
 
     def ends_in_init(self, worker: Worker, now: float) -> None:
         """It will exit by itself, within the same time."""

@@ -40,6 +40,8 @@ class Worker:
     """It is through init()."""
     ending: bool = False
     """It gets nothing more."""
+    replaced: bool = False
+    """It gets nothing more, and is to end when it has done what it runs: another one shall take its place."""
     kill_reason: KillReason = ""
     kill_at: float = NEVER
     """When it is to be killed: the time that it has for an orderly end, or for telling where it hangs."""

@@ -28,6 +28,8 @@ from parallelrun_worker import frames
 log = logger()
 
 _TRIM_EVERY_S = 0.25
+_MOST_UNWAITED = 200
+"""How many ended children a worker may gather. In a container, all of a node may have some thousand processes."""
 
 
 class Crew:
@@ -179,6 +181,15 @@ class Crew:
             self._phase_ended(worker.process, "SHUTDOWN", self._processes[worker.process].ending_s, raised)
             if raised is not None:
                 log.warning("shutdown_failed", job_id=job_id, process=worker.process, message=raised.message)
+
+    def replace_hoarders(self, now: float) -> None:
+        """End who keeps too many process ids of children that have ended, as soon as it has done what it is at."""
+        unwaited = self._watch.orphans.unwaited(now)
+        for worker in self._machine.staff.able():
+            if (count := unwaited[self.process(worker).pid]) > _MOST_UNWAITED:
+                log.warning("worker_replaced", job_id=self._plans.job_id, process=worker.process, ended_children=count)
+                self._machine.replace(worker)
+        self._obey()
 
     def trim_logs(self, now: float) -> None:
         """Keep logs short; whose log floods is looked at again in the next round."""

@@ -4,6 +4,9 @@ A process group catches children, but not a daemon: `setsid` leaves the group, a
 worker and agent are both *subreapers*: what loses its parent becomes a child of the nearest one above it. While a
 worker lives, all its descendants hang below it. When it has died they hang below the agent; so whatever is a child of
 the agent and no worker was left behind by a dead one, and the descendants of living workers are never touched.
+
+A worker is given orphans that way which it knows nothing of, so nobody waits for those that end: each keeps its process
+id. The worker can't wait for children that may be the script's own. So one that has gathered many is replaced.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import ctypes
 import os
 import signal
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 
 from parallelrun_agent.node.proc import process_ids, stat_of
@@ -23,6 +26,7 @@ log = logger()
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE_S = 1.0
 _LOOK_AGAIN_S = 0.002
+_COUNT_EVERY_S = 5.0
 
 
 class Orphans:
@@ -31,6 +35,8 @@ class Orphans:
     def __init__(self) -> None:
         self._adopting = False
         self._workers: set[int] = set()
+        self._unwaited: Counter[int] = Counter()
+        self._count_at = 0.0
 
     def adopt(self) -> None:
         """From now on this process is the parent of whatever loses its own. Only for a process of its own."""
@@ -63,6 +69,14 @@ class Orphans:
             time.sleep(_LOOK_AGAIN_S)
         if ended:
             log.info("orphans_ended", count=len(ended))
+
+    def unwaited(self, now: float) -> Counter[int]:
+        """By process: for how many of its ended children nobody has waited. It may be a few seconds old."""
+        if self._adopting and now >= self._count_at:
+            stats = map(stat_of, process_ids())
+            self._unwaited = Counter(stat.parent for stat in stats if stat and stat.has_ended)
+            self._count_at = now + _COUNT_EVERY_S
+        return self._unwaited
 
     def _left_behind(self) -> set[int]:
         below = _children()

@@ -1,0 +1,19 @@
+"""What a worker's ended children are, as its agent sees them."""
+
+from __future__ import annotations
+
+import os
+
+from parallelrun_agent.workers.orphans import Orphans
+
+
+def test_ended_children_are_counted_until_somebody_waits_for_them() -> None:
+    orphans = Orphans()
+    orphans._adopting = True  # without being made a subreaper
+    before = orphans.unwaited(0.0)[os.getpid()]
+    child = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert orphans.unwaited(1.0)[os.getpid()] == before, "it is not counted all the time"
+    assert orphans.unwaited(100.0)[os.getpid()] == before + 1
+    os.waitpid(child, 0)
+    assert orphans.unwaited(200.0)[os.getpid()] == before
