@@ -13,7 +13,7 @@ from parallelrun.errors import ApiError, ConnectionFailed
 from parallelrun.models import Event
 from parallelrun.patience import PATIENCE_S, Patience
 from parallelrun.sse import EventParser, lines_of
-from parallelrun.transport import REPEATABLE_STATUS, Transport
+from parallelrun.transport import Transport
 
 SILENCE_S: Final = 40.0
 """The server says something every 15 s; after this long the connection is taken for dead."""
@@ -52,11 +52,7 @@ def follow_events(
             failure = ConnectionFailed("The server closed the stream.")
         except httpx.TransportError as error:
             failure = transport.lost(error)
-        except ConnectionFailed as error:
-            failure = error
-        except ApiError as error:
-            if error.status not in REPEATABLE_STATUS:
-                raise
+        except (ConnectionFailed, ApiError) as error:
             failure = error
         patience.check(failure)
         if on_disconnect:

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from parallelrun.errors import ConnectionFailed, JobCanceled, JobFailed, TimedOut, Unavailable
+from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFailed, TimedOut
 from parallelrun.follow import follow_events
 from parallelrun.models import Event, Job, MiniBatch
 from parallelrun.patience import Patience
@@ -228,7 +228,7 @@ class Jobs:
                     params={"wait": f"{wait_s:.3f}", "since": str(since)},
                     read_timeout_s=wait_s + 10,
                 )
-            except (ConnectionFailed, Unavailable) as failure:
+            except (ConnectionFailed, ApiError) as failure:
                 patience.check(failure)
                 patience.pause(most_s=left_s)
                 continue

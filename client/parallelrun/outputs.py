@@ -17,8 +17,9 @@ import httpx
 
 from parallelrun.errors import ApiError, ConnectionFailed
 from parallelrun.models import Job, RemoteFile
+from parallelrun.patience import PATIENCE_S, Patience
 from parallelrun.resource import as_model, job_path, pages
-from parallelrun.transport import RetryPolicy, Transport
+from parallelrun.transport import Transport
 
 
 @dataclass
@@ -54,11 +55,11 @@ class Outputs:
         self,
         transport: Transport,
         *,
-        retry: RetryPolicy | None = None,
+        patience_s: float = PATIENCE_S,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._transport = transport
-        self._retry = retry or RetryPolicy()
+        self._patience_s = patience_s
         self._sleep = sleep
 
     def list(self, job_id: str) -> list[RemoteFile]:
@@ -82,7 +83,7 @@ class Outputs:
         Raises:
             NotFound: there is no such file.
             UnsafePath: the path leads out of the folder.
-            ConnectionFailed: it broke too often, or what came isn't what the server says it has.
+            ConnectionFailed: the server stayed away, or what came isn't what the server says it has.
         """
         return self._download(self._job(job_id), path, Path(folder), on_bytes)
 
@@ -115,21 +116,20 @@ class Outputs:
         return target
 
     def _fetch_all(self, job_id: str, path: str, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
-        failures = 0
+        patience = Patience(self._patience_s, sleep=self._sleep)
         while True:
             before = part.size
             try:
                 self._fetch(job_id, path, part, on_bytes)
                 return
             except httpx.TransportError as failure:
-                error = self._transport.lost(failure)
-            except ConnectionFailed as failure:
+                error: ConnectionFailed | ApiError = self._transport.lost(failure)
+            except (ConnectionFailed, ApiError) as failure:
                 error = failure
-            failures = 1 if part.size > before else failures + 1
-            pause_s = self._retry.pause_s(failures, None)
-            if pause_s is None:
-                raise error
-            self._sleep(pause_s)
+            if part.size > before:
+                patience.heard()
+            patience.check(error)
+            patience.pause()
 
     def _fetch(self, job_id: str, path: str, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
         """Fetch what is missing of the file as it is now. An answer that ends before its length raises by itself."""

@@ -1,4 +1,4 @@
-"""How long a server may stay away while somebody waits for a job, and the pauses after which it is asked again."""
+"""How long a server may stay away from those who wait for it, and the pauses after which it is asked again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from parallelrun.errors import ConnectionFailed, ParallelRunError
+from parallelrun.errors import ApiError, ConnectionFailed, ParallelRunError
+from parallelrun.transport import REPEATABLE_STATUS
 
 PATIENCE_S: Final = 120.0
 """How long the server may stay away."""
@@ -31,7 +32,14 @@ class Patience:
         self._heard = time.monotonic()
 
     def check(self, failure: Exception) -> None:
-        """Take note of a failure. Raises ConnectionFailed when nothing was heard for too long."""
+        """Take note of a failure.
+
+        Raises:
+            ApiError: it is a refusal, which time does not mend.
+            ConnectionFailed: nothing was heard for too long.
+        """
+        if isinstance(failure, ApiError) and failure.status not in REPEATABLE_STATUS:
+            raise failure
         self._failures += 1
         if time.monotonic() - self._heard > self._limit_s:
             message = failure.message if isinstance(failure, ParallelRunError) else str(failure)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound, RetryPolicy
+from parallelrun import Client, ConnectionFailed, InvalidInput, NotFound
 from parallelrun.outputs import Outputs
 from parallelrun.transport import Transport
-from tests.integration.client.fake_api import COMPLETED, Answer, FakeApi, Request
+from tests.integration.client.fake_api import COMPLETED, HANG_UP, Answer, FakeApi, Request
 
 CONTENT = bytes(range(256)) * 5000
 PATH = "/v1/jobs/job_1/outputs/rows.txt"
@@ -20,7 +20,7 @@ def outputs(api: FakeApi) -> Iterator[Outputs]:
     output = {"path": "/data/jobs/job_1/outputs/rows.txt", "sha256": hashlib.sha256(CONTENT).hexdigest()}
     api.on("GET", "/v1/jobs/job_1", Answer.of({**COMPLETED, "output": output}))
     transport = Transport(api.url)
-    yield Outputs(transport, retry=RetryPolicy(attempts=3, first_pause_s=0.001))
+    yield Outputs(transport, patience_s=0.2, sleep=lambda _: None)
     transport.close()
 
 
@@ -118,10 +118,22 @@ def test_a_file_with_another_hash_is_not_kept(api: FakeApi, outputs: Outputs, tm
 def test_a_connection_that_never_holds_is_given_up(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
     api.on("GET", PATH, Answer(b"", cut=True))
 
-    with pytest.raises(ConnectionFailed):
+    with pytest.raises(ConnectionFailed, match="Gave up"):
         outputs.download("job_1", "rows.txt", tmp_path)
 
-    assert len(api.asked(PATH)) == 3
+
+def test_a_server_that_stays_away_for_a_while_is_waited_for(api: FakeApi, tmp_path: Path) -> None:
+    busy = Answer.of({"code": "unavailable"}, 503)
+    api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
+    api.on("GET", PATH, *[HANG_UP, busy] * 6, ranged)
+    transport, pauses = Transport(api.url), list[float]()
+
+    target = Outputs(transport, sleep=pauses.append).download("job_1", "rows.txt", tmp_path)
+    transport.close()
+
+    assert target.read_bytes() == CONTENT
+    assert len(pauses) == 12
+    assert sum(pauses) > 20
 
 
 def test_a_file_that_has_grown_since_it_was_listed_arrives_as_it_is(
