@@ -42,7 +42,7 @@ def main() -> int:
     try:
         return Runner(control, results, part).main(config)
     finally:
-        _let_nothing_hold_up_the_end(config["exit_s"])
+        _let_nothing_hold_up_the_end(config["exit_s"], config["stderr"])
 
 
 def _set_up_streams(config: dict[str, Any]) -> None:
@@ -91,14 +91,16 @@ def _prefer_me_when_memory_runs_out() -> None:
         pass
 
 
-def _let_nothing_hold_up_the_end(patience_s: float) -> None:
+def _let_nothing_hold_up_the_end(patience_s: float, stderr: int) -> None:
     """Break off whatever Python waits for when it exits, a thread or an exit handler, so that what comes next is done.
 
     The agent kills what can't be broken off.
     """
+    import faulthandler
     import signal
 
     def break_off(_signal: int, _frame: FrameType | None) -> None:
+        faulthandler.dump_traceback(stderr)  # of all threads: the exception only says that one is waited for
         raise TimeoutError(f"This holds up the end of the process, and is broken off ({patience_s:g} s).")
 
     signal.signal(signal.SIGALRM, break_off)

@@ -67,10 +67,10 @@ def test_a_worker_begins_runs_reads_tells_and_ends(start: Callable[..., Bench], 
     assert (bench.working_folder / "handler").exists()
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.10", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.8", "3.13"])
 def test_a_thread_that_hangs_is_broken_off(start: Callable[..., Bench], version: str) -> None:
     hanging = "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n" + SCRIPT
-    bench = start(hanging, python=interpreter(version), config={"exit_s": 2.0}, PYTHONPATH=str(AGENT)).ready()
+    bench = start(hanging, python=interpreter(version), config={"exit_s": 3.0}, PYTHONPATH=str(AGENT)).ready()
     bench.run("a")
     bench.worker.end()
     assert bench.exited() == 0

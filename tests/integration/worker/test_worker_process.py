@@ -70,6 +70,8 @@ OWN_FILE = """
     def wait_for_ever():
         while True:
             time.sleep(1)
+    def wait_in_a_thread():
+        wait_for_ever()
     own, pool = open("own.csv", "w"), ThreadPoolExecutor(1)
     atexit.register(lambda: open("handler", "w").close())
     def run(items):
@@ -91,8 +93,8 @@ def test_it_ends_like_any_python_program(start: Start) -> None:
 
 
 def test_what_hangs_at_the_end_is_broken_off_and_the_rest_of_the_end_is_not(start: Start) -> None:
-    hanging = "    threading.Thread(target=wait_for_ever).start()\n    atexit.register(wait_for_ever)\n"
-    bench = start(OWN_FILE + hanging, config={"exit_s": 2.0}).ready()
+    hanging = "    threading.Thread(target=wait_in_a_thread).start()\n    atexit.register(wait_for_ever)\n"
+    bench = start(OWN_FILE + hanging, config={"exit_s": 3.0}).ready()
     bench.run("a")
     bench.worker.end()
     assert bench.exited() == 0
@@ -100,12 +102,13 @@ def test_what_hangs_at_the_end_is_broken_off_and_the_rest_of_the_end_is_not(star
     assert (bench.working_folder / "handler").exists()
     told = bench.stderr.read_text()
     assert told.count("TimeoutError: This holds up the end of the process") == 2
+    assert "in wait_in_a_thread" in told
     assert "in wait_for_ever" in told
 
 
 def test_an_init_that_fails_beside_threads_that_hang_ends_all_the_same(start: Start) -> None:
     script = "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
-    bench = start(script + "raise ValueError('no model')", config={"exit_s": 2.0})
+    bench = start(script + "raise ValueError('no model')", config={"exit_s": 3.0})
     assert bench.exited() == 1
     assert bench.kinds() == [frames.INIT_FAILED]
 
