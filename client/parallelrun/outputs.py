@@ -160,6 +160,12 @@ class Outputs:
 
 
 def _sha256_of(job: Job, path: str) -> str:
-    """The hash that the server names for a file; empty when it names none."""
-    is_result = job.output is not None and PurePosixPath(job.output.path).name == path
-    return job.output.sha256 if job.output and is_result else ""
+    """The hash that the server names for a file: for the one with the rows. Empty when it names none."""
+    if job.output is None:
+        return ""
+    listed = PurePosixPath(job.output.path).name
+    output = job.spec.get("append_row_to", "")
+    given = job.spec.get("outputs", {}).get(output, {})
+    if given.get("path") or given.get("type") == "uri_folder":
+        listed = f"{output}/{listed}"
+    return job.output.sha256 if path == listed else ""

@@ -68,6 +68,30 @@ def test_what_an_older_run_left_is_found_out(api: FakeApi, outputs: Outputs, tmp
     assert outputs.download("job_1", "rows.txt", tmp_path).read_bytes() == CONTENT
 
 
+@pytest.mark.parametrize(
+    "output, path, other",
+    [
+        ({"type": "uri_folder", "path": ""}, "report/rows.txt", "rows.txt"),
+        ({"type": "uri_folder", "path": "/data"}, "report/rows.txt", "rows.txt"),
+        ({"type": "uri_file", "path": "/data/rows.txt"}, "report/rows.txt", "rows.txt"),
+        ({"type": "uri_file", "path": "", "file_name": "rows.txt"}, "rows.txt", "report/rows.txt"),
+    ],
+)
+def test_the_hash_is_that_of_the_file_with_the_rows_and_of_no_other(
+    api: FakeApi, outputs: Outputs, tmp_path: Path, *, output: dict[str, str], path: str, other: str
+) -> None:
+    rows = {"path": "/anywhere/rows.txt", "sha256": hashlib.sha256(CONTENT).hexdigest()}
+    spec = {"append_row_to": "report", "outputs": {"report": output}}
+    api.on("GET", "/v1/jobs/job_3", Answer.of({**COMPLETED, "id": "job_3", "output": rows, "spec": spec}))
+    api.on("GET", f"/v1/jobs/job_3/outputs/{path}", Answer(b"broken"), ranged)
+    api.on("GET", f"/v1/jobs/job_3/outputs/{other}", Answer(b"the script's own"))
+
+    assert outputs.download("job_3", other, tmp_path).read_bytes() == b"the script's own"
+    with pytest.raises(ConnectionFailed, match="hash"):
+        outputs.download("job_3", path, tmp_path)
+    assert outputs.download("job_3", path, tmp_path).read_bytes() == CONTENT
+
+
 @pytest.fixture
 def unproven(api: FakeApi, outputs: Outputs) -> Outputs:
     """A file of which the server names no hash, such as a script may have written."""
