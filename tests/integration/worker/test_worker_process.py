@@ -106,6 +106,20 @@ def test_what_hangs_at_the_end_is_broken_off_and_the_rest_of_the_end_is_not(star
     assert "in wait_for_ever" in told
 
 
+def test_without_the_last_flush_the_rows_that_a_hanging_thread_knows_are_lost(start: Start) -> None:
+    twin = """
+    import __main__
+    def shutdown():
+        atexit.unregister(__main__._flush_open_files)
+    threading.Thread(target=wait_in_a_thread).start()
+    """
+    bench = start(OWN_FILE + twin, config={"exit_s": 3.0}).ready()
+    bench.run("a")
+    bench.worker.end()
+    assert bench.exited() == 0
+    assert (bench.working_folder / "own.csv").read_text() == ""
+
+
 def test_an_init_that_fails_beside_threads_that_hang_ends_all_the_same(start: Start) -> None:
     script = "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
     bench = start(script + "raise ValueError('no model')", config={"exit_s": 3.0})
