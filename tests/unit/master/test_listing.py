@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import socket
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from parallelrun_core.errors import InvalidInput
 from parallelrun_master.planning import listing
 from parallelrun_master.planning.listing import Listing, split_pattern
 
@@ -198,6 +200,20 @@ def test_a_link_to_itself_is_as_one_that_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "good").touch()
     (tmp_path / "loop").symlink_to("loop")
     assert paths(tmp_path) == [os.fsencode(tmp_path / "good"), os.fsencode(tmp_path / "loop")]
+
+
+def test_pipes_and_sockets_hold_no_data_and_whoever_reads_them_may_wait_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "good").touch()
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(tmp_path / "socket"))
+    assert paths(tmp_path) == [os.fsencode(tmp_path / "good")]
+    monkeypatch.setattr(listing, "SORTED_UP_TO", 0)
+    assert paths(tmp_path) == [os.fsencode(tmp_path / "good")]
+    with pytest.raises(InvalidInput, match="neither a file nor a folder"):
+        paths(tmp_path / "pipe")
 
 
 # Files that come and go

@@ -1,4 +1,4 @@
-"""Streams the files of an input: a folder at any depth, one file, or a glob pattern.
+"""Streams the files of an input: a folder at any depth, one file, or a glob pattern. A pipe or a socket is none.
 
 A folder of up to 50,000 entries comes in the order of its paths; a larger one in the order of the directory itself,
 so that the first mini-batch doesn't wait for the last file. `os.scandir` tells files from folders without asking
@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from itertools import islice
 from pathlib import Path
+
+from parallelrun_core.errors import InvalidInput
 
 SORTED_UP_TO = 50_000
 _CHUNK = 1000
@@ -40,6 +43,7 @@ class Listing:
 
         Raises:
             OSError: the input, or a folder in it, can't be read.
+            InvalidInput: it is neither a file nor a folder.
         """
         if self._below:
             start = os.fsencode(os.path.normpath(self.path))
@@ -50,7 +54,8 @@ class Listing:
         elif os.path.isdir(self.path):
             yield from self._walk(os.fsencode(os.path.normpath(self.path)), None, frozenset(), frozenset())
         else:
-            os.stat(self.path)
+            if not stat.S_ISREG(os.stat(self.path).st_mode):
+                raise InvalidInput(f"{self.path} is neither a file nor a folder")
             folder, name = os.path.split(os.fsencode(self.path))
             yield folder, [name]
 
@@ -78,9 +83,10 @@ class Listing:
             while first:
                 names = []
                 for entry in first:
-                    if _is_folder(entry):
+                    mark = _mark(entry)
+                    if mark:
                         folders.append(entry.name)
-                    elif pattern is None or pattern.accepts(states, entry.name):
+                    elif mark is not None and (pattern is None or pattern.accepts(states, entry.name)):
                         names.append(entry.name)
                 if names:
                     yield folder, names
@@ -97,7 +103,7 @@ class Listing:
         below: frozenset[tuple[int, int]],
     ) -> Iterator[Chunk]:
         # With '/' behind the folders' names, the order is that of whole paths.
-        marked = sorted([entry.name + b"/" if _is_folder(entry) else entry.name for entry in entries])
+        marked = sorted([entry.name + mark for entry in entries if (mark := _mark(entry)) is not None])
         names: list[bytes] = []
         for name in marked:
             if not name.endswith(b"/"):
@@ -126,11 +132,19 @@ class Listing:
         yield from self._walk(os.path.join(folder, name), pattern, states, below)
 
 
-def _is_folder(entry: os.DirEntry[bytes]) -> bool:
+def _mark(entry: os.DirEntry[bytes]) -> bytes | None:
+    """What to put behind its name: nothing behind a file's, '/' behind a folder's; None for what holds no data.
+
+    Whoever opens a pipe to read waits for somebody who writes, perhaps for ever.
+    """
     try:
-        return entry.is_dir()
+        if entry.is_file(follow_symlinks=False):
+            return b""
+        if entry.is_dir():
+            return b"/"
+        return b"" if entry.is_symlink() else None
     except OSError:  # a link that leads to itself: the script may say what it thinks of it
-        return False
+        return b""
 
 
 class _Pattern:

@@ -66,14 +66,22 @@ class TableCutter:
         for path in paths:
             if self._window.is_over:
                 return
-            if self._plan.kind not in ("delimited", "json_lines"):
-                yield from self._parquet(path)
-            elif self._looks_inside:
-                yield from self._records(path)
-            else:
-                size = os.stat(path).st_size
-                for start in range(0, size, self._bytes):
-                    yield Piece(path, start, min(start + self._bytes, size))
+            try:
+                yield from self._file(path)
+            except OSError as error:
+                if error.errno is not None and error.filename is None:  # a read that fails names no file
+                    error.filename = os.fsdecode(path)
+                raise
+
+    def _file(self, path: bytes) -> Iterator[Piece | None]:
+        if self._plan.kind not in ("delimited", "json_lines"):
+            yield from self._parquet(path)
+        elif self._looks_inside:
+            yield from self._records(path)
+        else:
+            size = os.stat(path).st_size
+            for start in range(0, size, self._bytes):
+                yield Piece(path, start, min(start + self._bytes, size))
 
     def _records(self, path: bytes) -> Iterator[Piece | None]:
         """Pieces that begin and end where a record does."""
