@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import errno
+from typing import Final
 
-_MAY_PASS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_MAY_PASS: Final = _FULL | {
+    errno.EIO, errno.EROFS, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+    errno.ENOMEM, errno.EMFILE, errno.ENFILE,
+}  # fmt: skip
+
+
+def is_full(error: OSError) -> bool:
+    """Whether there is no room, or a quota is used up: it is as well to wait until somebody makes room."""
+    return error.errno in _FULL
 
 
 def is_disk_trouble(error: OSError) -> bool:
-    """Whether the disk is full, a quota is used up, or the device doesn't answer: nobody's fault who writes there."""
+    """Whether the disk is full or the device doesn't answer: nobody's fault who writes there."""
+    return is_full(error) or error.errno == errno.EIO
+
+
+def may_pass(error: OSError) -> bool:
+    """Whether this may be over soon: no room, a volume that is away for a moment, a shortage on this machine."""
     return error.errno in _MAY_PASS
+
+
+def is_shortage_here(error: OSError) -> bool:
+    """Whether this process, or this machine, has run out of something: no file is to blame."""
+    return error.errno in (errno.ENOMEM, errno.EMFILE, errno.ENFILE)

@@ -16,7 +16,7 @@ from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
-from parallelrun_core.disk_trouble import is_disk_trouble
+from parallelrun_core.disk_trouble import is_full, may_pass
 from parallelrun_core.errors import Fenced, ParallelRunError
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import last_closing
@@ -37,6 +37,9 @@ SETTINGS = "_PARALLELRUN_CONCATENATOR_SETTINGS"
 _SHOW_EVERY_S = 0.5
 _BEAT_S = 1.0
 _TTL_MS = 5000
+_IDLE_BEATS = 120
+"""For so long a slow disk may take to write what was handed to it."""
+_SOME_CPU_S = 0.001
 _PATIENCE_S = 60.0
 
 Answer = TypeVar("Answer")
@@ -52,7 +55,7 @@ def concatenate(job_id: str) -> None:
     settings = ConcatenatorSettings.model_validate_json(os.environ[SETTINGS])
     signal.signal(signal.SIGTERM, _stop)
     try:
-        Concatenation(connect(settings.redis_url), JobFolder(settings.root, job_id)).run()
+        Concatenation(connect(settings.redis_url), JobFolder(settings.root, job_id), leave=lambda: os._exit(1)).run()
     except CONNECTION_ERRORS as error:
         logger(job_id=job_id).warning("redis_away", error=str(error))  # the leader asks again
     except _Stopped:
@@ -67,10 +70,14 @@ def _stop(*_: object) -> NoReturn:
 class Concatenation:
     """One attempt to put the output of a job together.
 
+    Args:
+        leave: ends the process, also while it waits for a volume that doesn't answer.
+
     Raises one of `CONNECTION_ERRORS` when Redis is away for long, or at the beginning.
     """
 
-    def __init__(self, redis: Redis, folder: JobFolder) -> None:
+    def __init__(self, redis: Redis, folder: JobFolder, leave: Callable[[], object] = lambda: None) -> None:
+        self._leave = leave
         self._redis = redis
         self._folder = folder
         self._generation = folder.generation()
@@ -90,11 +97,22 @@ class Concatenation:
 
     @contextmanager
     def _shown_as_alive(self) -> Iterator[None]:
-        """However long a step takes that shows no progress, nobody shall think that this process has died."""
+        """However long a step takes that shows no progress, nobody shall think that this process has died.
+
+        When no other thread uses CPU time any more it has died in all but name: another one may get through.
+        """
         job_id, ended = self._folder.job_id, threading.Event()
 
         def beat() -> None:
+            used_s, idle = 0.0, 0
             while not ended.wait(_BEAT_S):
+                now_s = time.process_time() - time.thread_time()
+                if now_s > used_s + _SOME_CPU_S:
+                    used_s, idle = now_s, 0
+                elif (idle := idle + 1) > _IDLE_BEATS:
+                    self._log.error("concatenation_hangs", beats=idle)
+                    self._leave()
+                    return
                 with suppress(*CONNECTION_ERRORS):
                     go_on_concatenating(self._redis, job_id, ttl_ms=_TTL_MS)
 
@@ -126,9 +144,13 @@ class Concatenation:
         _patiently(lambda: report_concatenated(self._redis, self._folder.job_id, made))
 
     def _trouble(self, error: Exception) -> Concatenated:
-        if isinstance(error, OSError) and is_disk_trouble(error):
+        if isinstance(error, OSError) and is_full(error):
             self._log.warning("disk_full", error=str(error))
             return _POSTPONED
+        if isinstance(error, OSError) and may_pass(error):
+            self._log.warning("disk_trouble", error=str(error))
+            problem = f"The output can't be put together: {error}"
+            return Concatenated("", 0, "", problem=problem, is_postponed=True)
         if isinstance(error, OSError | ParallelRunError):
             self._log.error("concatenation_failed", error=str(error))
             return Concatenated("", 0, "", problem=f"The output can't be put together: {error}")

@@ -25,8 +25,9 @@ _GONE_S = 5.0
 _MAX_CRASHES = 5
 _CRASHES = (
     f"The process that puts the output together died {_MAX_CRASHES} times before it was through; perhaps it needs more "
-    "memory than there is. The rows are kept: resume the job when that is fixed."
+    "memory than there is, or the volume doesn't answer. The rows are kept: resume the job when that is fixed."
 )
+_MAX_TROUBLES = 30
 _FIRST_PAUSE_S = 0.25
 _LOOK_MS = 100
 
@@ -38,7 +39,7 @@ class Finishing:
         self._term = term
         self._made: Concatenated | None = None
         """What a concatenator has told, perhaps because a leader before this one had asked for it."""
-        self._is_postponed = False
+        self._postponed: Concatenated | None = None
         """A concatenator has told that it can't make the output now."""
 
     def finalize(self) -> JobResult | None:
@@ -128,7 +129,7 @@ class Finishing:
     def _hear(self, news: list[News]) -> None:
         for told in (entry.concatenated for entry in news if entry.concatenated is not None):
             if told.is_postponed:
-                self._is_postponed = True
+                self._postponed = told
             else:
                 self._made = self._made or told
 
@@ -172,12 +173,16 @@ class Finishing:
                 died = concatenation_failed(term.redis, term.job_id, attempt=attempt)
                 if died:
                     end_concatenating(term.redis, term.job_id)
-                    if term.queue.count_crash("concatenation_crashes") >= _MAX_CRASHES:
+                    if term.queue.count_setback("concatenation_crashes") >= _MAX_CRASHES:
                         return Concatenated("", 0, "", problem=_CRASHES)
                 elif term.queue.is_concatenating():
                     ask_at = max(ask_at, now + _GONE_S)
-                if died or self._is_postponed:
-                    attempt, ask_at, self._is_postponed = "", now + pause_s, False  # what is short may stay so
+                if self._postponed is not None and self._postponed.problem:
+                    term.log.warning("concatenation_trouble", problem=self._postponed.problem)
+                    if term.queue.count_setback("concatenation_troubles") >= _MAX_TROUBLES:
+                        return self._postponed
+                if died or self._postponed is not None:
+                    attempt, ask_at, self._postponed = "", now + pause_s, None  # what is short may stay so
                     pause_s = min(_AGAIN_S, 2 * pause_s)
                     term.log.warning("concatenation_interrupted", again_in_s=ask_at - now)
                 if now >= ask_at:

@@ -52,7 +52,8 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     notes: list[str] = []
     """What the user should know of it."""
     is_postponed: bool = False
-    """Nothing was made, for a reason that may pass: the disk is full, or the service was told to stop."""
+    """Nothing was made, for a reason that may pass: the disk is full, or the service was told to stop. When there is a
+    problem, too, that is not waited for without end."""
 
 
 @dataclass(frozen=True, slots=True)

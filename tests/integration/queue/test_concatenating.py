@@ -15,7 +15,7 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_concatenator import concatenate as concatenating
-from parallelrun_concatenator.concatenate import SETTINGS, concatenate
+from parallelrun_concatenator.concatenate import SETTINGS, Concatenation, concatenate
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
@@ -204,6 +204,29 @@ def test_it_is_seen_to_live_however_long_a_step_takes_and_no_other_begins(
     job.concatenate()
     assert len(job.told()) == 1
     assert job.output.read_bytes() == ROWS
+
+
+def test_trouble_with_a_disk_postpones_it_and_is_named(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(_: Path) -> SegmentTable:
+        raise OSError(errno.EIO, "Input/output error", "/data/parts/a")
+
+    monkeypatch.setattr(concatenating, "SegmentTable", unreadable)
+    job.concatenate()
+    problem = "The output can't be put together: [Errno 5] Input/output error: '/data/parts/a'"
+    assert job.told() == [Concatenated("", 0, "", problem, is_postponed=True)]
+
+
+def test_one_that_waits_for_a_disk_that_does_not_answer_leaves(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = threading.Event()
+
+    def stuck(_: Path) -> SegmentTable:
+        assert left.wait(30), "it is taken for alive for ever"
+        raise OSError(errno.EIO, "the process would have ended")
+
+    monkeypatch.setattr(concatenating, "SegmentTable", stuck)
+    monkeypatch.setattr(concatenating, "_BEAT_S", 0.01)
+    monkeypatch.setattr(concatenating, "_IDLE_BEATS", 10)
+    Concatenation(job.desk.redis, job.folder, leave=left.set).run()
 
 
 @pytest.mark.parametrize("state", [JobState.COMPLETED, JobState.FINALIZING], ids=["ended", "reopened"])
