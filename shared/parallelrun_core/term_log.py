@@ -45,9 +45,12 @@ def terms(folder: Path, name: str) -> list[int]:
 
 
 def lengths(folder: Path, name: str) -> dict[str, int]:
-    """How many bytes of each term's file can be read now: term (as text) → length."""
-    return {str(span.term): span.end if span.end is not None else _readable(folder, name, span)
-            for span in spans(folder, name)}  # fmt: skip
+    """How many bytes of each term's file can be read now: term (as text) → length. Of those without a record, nothing.
+
+    Leaders that come to nothing may be many, and each of their headers would name all the others.
+    """
+    ends = ((span, span.end if span.end is not None else _readable(folder, name, span)) for span in spans(folder, name))
+    return {str(span.term): end for span, end in ends if end > span.start}
 
 
 def open_term(folder: Path, name: str, term: int, *, accepted: dict[str, int] | None = None) -> RecordWriter:

@@ -72,6 +72,21 @@ def test_a_paused_leader_that_wakes_beside_its_successor_does_no_harm() -> None:
         assert cluster.logged("master", "fenced") >= 1
 
 
+def test_an_input_that_blocks_whoever_reads_it_holds_up_no_other_job() -> None:
+    with Cluster(nodes=1, slots=2, leader_s=1) as cluster:  # for two jobs at a time
+        folder, pipe = cluster.home / "table", cluster.home / "pipe"
+        folder.mkdir()
+        (folder / "a.csv").write_text("a\n1\n")
+        os.mkfifo(pipe)
+        (folder / "b.csv").symlink_to(pipe)
+        table: dict[str, object] = {"data": {"path": str(folder), "transformations": ["read_delimited"]}}
+        blocked = cluster.submit(ENTRY_SCRIPT, inputs=table, mini_batch_size="rows:1")
+        cluster.until(lambda: cluster.logged("master", "leader_hangs") >= 2, "two leaders have hung")
+        check(cluster, submit(cluster, mini_batches=20))
+        cluster.registry.move(blocked, JobState.CANCELED)
+        assert cluster.result(blocked).state is JobState.CANCELED
+
+
 def test_a_master_that_is_told_to_stop_hands_over_at_once() -> None:
     with Cluster(nodes=1, slots=2, leader_s=300) as cluster:
         job = submit(cluster)

@@ -24,7 +24,7 @@ def lead(job_id: str) -> None:
     die_with_parent_if_told()
     settings = MasterSettings.model_validate_json(os.environ[SETTINGS])
     try:
-        leader = Leader(connect(settings.redis_url), job_id, settings)
+        leader = Leader(connect(settings.redis_url), job_id, settings, leave=lambda: os._exit(1))
     except UNREADABLE as error:
         LeftAlone(settings.root).tell(job_id, error)  # another master may be able to lead it
         return

@@ -6,18 +6,22 @@ term, reads the books of those before it and goes on.
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallelrun_core import failpoints
-from parallelrun_core.disk_trouble import is_disk_trouble
-from parallelrun_core.errors import Conflict, Fenced, NewerSchema, NotFound
-from parallelrun_core.failure import JobFailure
+from parallelrun_core.disk_trouble import is_full, may_pass
+from parallelrun_core.errors import Fenced, NewerSchema
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_master.finishing import Finishing
+from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, TROUBLE, Setback
 from parallelrun_master.processing import Processing
+from parallelrun_master.scheduling import InputTrouble
 from parallelrun_master.term import Term
 
 if TYPE_CHECKING:
@@ -25,12 +29,12 @@ if TYPE_CHECKING:
 
     from parallelrun_master.settings import MasterSettings
 
-_MAX_CRASHES = 3
-_DISK_PAUSE_S = 1.0
-
 
 class Leader:
     """Leads one job. `run()` returns when the job has ended or another process leads it.
+
+    Args:
+        leave: ends the process, also while the thread that leads waits for a file system that doesn't answer.
 
     Raises:
         NotFound: there is no such job.
@@ -38,8 +42,12 @@ class Leader:
         CorruptLog: what was submitted can't be read.
     """
 
-    def __init__(self, redis: Redis, job_id: str, settings: MasterSettings) -> None:
+    def __init__(
+        self, redis: Redis, job_id: str, settings: MasterSettings, leave: Callable[[], object] = lambda: None
+    ) -> None:
         self._term = Term(redis, job_id, settings)
+        self._leave = leave
+        self._thread = 0
 
     def resign(self) -> None:
         """Stop leading at the next round, so that another master can go on at once. Safe in a signal handler."""
@@ -48,13 +56,14 @@ class Leader:
     def run(self) -> None:
         """Lead until the job has ended, another leads it, or `resign()` was called."""
         term = self._term
+        self._thread = threading.get_ident()
         if not term.begin():
             term.log.info("already_led")
             return
         term.log.info("leading")
         failpoints.reach("lead.acquired")
         try:
-            with term.renewed():
+            with term.renewed(self._hung):
                 term.read_books()
                 self._lead()
             term.end()
@@ -66,10 +75,13 @@ class Leader:
         except CONNECTION_ERRORS:
             raise  # the next leader goes on
         except Exception as error:
-            if isinstance(error, OSError) and is_disk_trouble(error):
-                self._wait_for_the_disk(error)
-            else:
-                self._crashed(error)
+            setback, why = setback_of(error), str(error)
+            if setback is CRASH:
+                term.log.exception("leader_crashed")
+                why = f"{type(error).__name__}: {error}"
+            term.close_after(why)
+            term.set_back(setback, why)
+            if setback is CRASH:
                 raise
 
     def _lead(self) -> None:
@@ -97,19 +109,21 @@ class Leader:
                 return
         finishing.retire(result)
 
-    def _wait_for_the_disk(self, error: OSError) -> None:
-        """The job folder takes no more. What was written last may be torn, so another term has to go on, in a while."""
-        self._term.log.warning("disk_full", error=str(error))
-        time.sleep(_DISK_PAUSE_S)  # a disk gives no sign when it has room again
-        self._term.end()
+    def _hung(self) -> None:
+        """The thread that leads waits, for longer than its lease, for something that doesn't come: free its place."""
+        self._term.set_back(HANG, f"for {self._term.settings.leader_seconds:g} s no answer in {self._where()}")
+        self._leave()
 
-    def _crashed(self, error: Exception) -> None:
-        """A fault of ours. Another leader may get through; a job that crashes every one must not do so for ever."""
-        term = self._term
-        term.log.exception("leader_crashed")
-        if term.queue.count_crash() >= _MAX_CRASHES:
-            summary = f"The master failed {_MAX_CRASHES} times: {type(error).__name__}: {error}"
-            failure = JobFailure(code="MASTER_ERROR", summary=summary)
-            with suppress(Conflict, Fenced, NotFound):
-                term.registry.move(term.job_id, JobState.FAILED, failure, term=term.queue.term)
-        term.end()
+    def _where(self) -> str:
+        """Where the thread that leads is just now: the innermost two functions of it."""
+        stack = traceback.extract_stack(sys._current_frames()[self._thread])
+        return ", called by ".join(f"{each.name} ({Path(each.filename).name})" for each in stack[:-3:-1])
+
+
+def setback_of(error: Exception) -> Setback:
+    """What kind of reason this is to end a term: what was written last may be torn, so nobody tries again in it."""
+    if isinstance(error, InputTrouble):
+        return INPUT_TROUBLE
+    if not isinstance(error, OSError) or not may_pass(error):
+        return CRASH  # a fault of ours: another leader may get through
+    return FULL if is_full(error) else TROUBLE

@@ -32,6 +32,8 @@ class NodeWatch:
         """Workers that the job could have now; 1 at least, so that limits made of it make sense."""
         self.workers = 0
         """The same with those of nodes that take no more."""
+        self.are_full = False
+        """Whether nodes are alive, and the disks of all of them are full: then nothing can be done for the job."""
         self.are_taken = False
         """Whether all nodes that the job may have are there, and other jobs have all of their slots."""
         self._preparing: dict[str, float] = {}
@@ -57,6 +59,7 @@ class NodeWatch:
         nodes = [info for info, alive in self._nodes.all() if alive]
         ready = [info for info in nodes if info.state is NodeState.READY]
         self.alive = len(nodes)
+        self.are_full = bool(nodes) and all(info.state is NodeState.DISK_FULL for info in nodes)
         most = self._spec.max_concurrency_per_instance
         self.slots = max(1, sum(min(info.slots, most or info.slots) for info in ready))
         self.workers = sum(min(info.slots, most or info.slots) for info in nodes)

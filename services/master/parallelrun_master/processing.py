@@ -38,8 +38,10 @@ class Processing:
         self._scheduler = Scheduler(
             term.folder.path, term.spec, term.queue.term, self._scheduling_log.enter, self._shuffled
         )
+        term.mark += self._scheduler.mini_batches
         self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided)
         self._nodes = NodeWatch(Nodes(term.redis), term.queue, term.spec, term.settings)
+        self._waits_for_room = False
         self._course = Course(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
         self._pace = Pace(term.ledger.progress, time.monotonic())
         self._speculation = Speculation() if term.spec.speculative_execution else None
@@ -172,10 +174,14 @@ class Processing:
     def _look_around(self, now: float) -> None:
         """What is done a few times a second: nodes, progress, stragglers, stalls."""
         progress = self._ledger.progress
-        lost, leased = self._nodes.look(), self._term.queue.leased()
-        self._publisher.window.leased = leased
-        if self._nodes.are_taken:
-            self._course.moved(now)  # it waits for its turn behind other jobs
+        lost, (outstanding, leased) = self._nodes.look(), self._term.queue.counts()
+        self._publisher.window.looked(outstanding, leased)
+        if self._nodes.are_full != self._waits_for_room:
+            self._waits_for_room = self._nodes.are_full
+            which = "are full; the job waits" if self._waits_for_room else "are not full any more"
+            self._term.reports.say(f"The disks of all nodes {which}.")
+        if self._nodes.are_taken or self._nodes.are_full:
+            self._course.moved(now)  # it waits for its turn behind other jobs, or for somebody who makes room
         # Look-ahead: agents hold more than their workers run.
         self._course.looked(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
         progress.preparing = self._nodes.preparing(now)

@@ -8,7 +8,8 @@ renews meanwhile, and it must not do so for a leader that is gone in all but nam
   (`lead.lua` compares terms), as is whatever else an old leader wants of Redis; what it writes goes into files of its
   own term, beyond what its successor has accepted.
 - Stuck, as on a volume that doesn't answer: renewed is only when the thread that leads has used CPU time since the
-  last look. A thread that waits in the kernel uses none, so the lease runs out as if the process had died.
+  last look. A thread that waits in the kernel uses none, so the lease runs out as if the process had died. Then the
+  process has to end, too: else one job after the other takes the place of a leader, and keeps it for nothing.
 - Cut off from Redis: then this thread is, too.
 
 A leader that goes round for ever in a step is not told from one that works; its successor would do the same.
@@ -35,23 +36,34 @@ def own_cpu_clock() -> Callable[[], float]:
 
 
 @contextmanager
-def renewing(renew: Callable[[], object], every_s: float, used_cpu_s: Callable[[], float]) -> Iterator[None]:
+def renewing(
+    renew: Callable[[], object],
+    every_s: float,
+    used_cpu_s: Callable[[], float],
+    hung: Callable[[], object] = lambda: None,
+) -> Iterator[None]:
     """While this lasts, call `renew` so often in a thread, but only when CPU time was used in between.
 
     Args:
         renew: may raise one of `CONNECTION_ERRORS`, after which it is called again; after `Fenced` it is not, and
             whoever leads hears of it at the next thing that they want.
+        hung: called, in that thread, when no CPU time was used for a whole lease; once, unless it raises one of
+            `CONNECTION_ERRORS`.
     """
     ended = threading.Event()
 
     def look() -> None:
-        before = used_cpu_s()
+        before, idle = used_cpu_s(), 0
         while not ended.wait(every_s):
             now = used_cpu_s()
-            if now > before:
-                with suppress(*CONNECTION_ERRORS):
-                    renew()
+            idle = 0 if now > before else idle + 1
             before = now
+            with suppress(*CONNECTION_ERRORS):
+                if not idle:
+                    renew()
+                elif idle >= LOOKS_PER_LEASE:
+                    hung()
+                    return
 
     def look_until_fenced() -> None:
         with suppress(Fenced):

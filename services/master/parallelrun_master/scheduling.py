@@ -6,16 +6,14 @@ publishing stops when enough lies on Redis, so a job of twenty million files nee
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Final
 
 from parallelrun_core import failpoints
 from parallelrun_core.decisions import Decided
-from parallelrun_core.disk_trouble import is_disk_trouble
+from parallelrun_core.disk_trouble import is_full, is_shortage_here, may_pass
 from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing
 from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.spec import JobSpec
@@ -26,11 +24,14 @@ from parallelrun_master.planning.shuffling import Told
 from parallelrun_master.policy.window import Window
 
 _CALL_BYTES = 4 << 20
-_OURS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class InputUnreadable(Exception):
     """An input can't be listed or read."""
+
+
+class InputTrouble(Exception):
+    """An input can't be listed or read for now."""
 
 
 class Scheduler:
@@ -75,6 +76,7 @@ class Scheduler:
         """Schedule for about so long; whether there is more to do. What was scheduled is durable on return.
 
         Raises:
+            InputTrouble: an input can't be read for now.
             InputUnreadable: an input can't be read.
             InvalidInput: an input is not what the job spec or its MLTable file says.
             ShuffleFailed: its rows can't be grouped here.
@@ -101,9 +103,9 @@ class Scheduler:
         try:
             yield from inputs
         except OSError as error:
-            if is_disk_trouble(error) or error.errno in _OURS or self._is_in_folder(error):
+            if is_full(error) or is_shortage_here(error) or self._is_in_folder(error):
                 raise
-            raise InputUnreadable(str(error)) from error
+            raise (InputTrouble if may_pass(error) else InputUnreadable)(str(error)) from error
 
     def _is_in_folder(self, error: OSError) -> bool:
         """Whether this is about a file of the job itself."""

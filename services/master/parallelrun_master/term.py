@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,7 +24,9 @@ from parallelrun_core.telemetry import logger
 from parallelrun_core.term_log import terms
 from parallelrun_master.journals import finished
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.policy import setbacks
 from parallelrun_master.policy.errors import Errors, with_cause
+from parallelrun_master.policy.setbacks import Setback
 from parallelrun_master.renewal import LOOKS_PER_LEASE, own_cpu_clock, renewing
 from parallelrun_master.reports import Reports
 
@@ -56,6 +59,8 @@ class Term:
         self.resigning = False
         self.began = time.monotonic()
         self._token = secrets.token_hex(16)
+        self.mark = 0
+        """How much earlier terms have left that is durable: decisions, and mini-batches in the manifest."""
         self._tick_at = 0.0
         self._tick_s = min(_TICK_S, min(settings.leader_seconds, settings.lease_seconds) / _TICKS_PER_LEASE)
         self._run_id = ""
@@ -72,9 +77,9 @@ class Term:
         """The highest term of which there is a file."""
         return max([0, *terms(self.folder.path, DECISIONS), *terms(self.folder.path, MANIFEST)])
 
-    def renewed(self) -> AbstractContextManager[None]:
-        """While this lasts, leadership is renewed as long as the calling thread does something."""
-        return renewing(self.renew, self.settings.leader_seconds / LOOKS_PER_LEASE, own_cpu_clock())
+    def renewed(self, hung: Callable[[], object]) -> AbstractContextManager[None]:
+        """While this lasts, leadership is renewed as long as the calling thread does something; see `renewing`."""
+        return renewing(self.renew, self.settings.leader_seconds / LOOKS_PER_LEASE, own_cpu_clock(), hung)
 
     def read_books(self) -> None:
         """Find out what earlier terms have decided, and go on from there.
@@ -92,6 +97,7 @@ class Term:
         self.ledger = Ledger(
             self.folder.path, self.queue, self.queue.term, self.reports.tries, errors, generation=generation
         )
+        self.mark = self.ledger.decided.count
         if self.reopening is not None:
             self.queue.generation = self.reopening.generation
         for each in reopenings:  # a retry that was interrupted is still to be done
@@ -119,6 +125,27 @@ class Term:
         """Let another process lead at once."""
         self._open.close()
         self.queue.resign(self._token)
+
+    def close_after(self, why: str) -> None:
+        """Close what is open, and tell the reports why, as far as the disk lets one."""
+        with suppress(OSError):
+            if "reports" in vars(self):
+                self.reports.say(f"Term {self.queue.term} ends early: {why}")
+            self._open.close()
+
+    def set_back(self, setback: Setback, why: str) -> None:
+        """It doesn't go on here: let another process lead after a pause, or the job fail. Touches no file."""
+        why = self._as_told(why)
+        count = self.queue.count_setback(setback.kind, mark=self.mark)
+        failure, pause_s = setback.failure(count, why), setbacks.pause_s(count)
+        self.log.warning(setback.kind, count=count, reason=why, pause_s=pause_s)
+        told = {"category": setback.code, "message": why, "traceback": "", "count": count}
+        self.queue.show({"errors": "1"}, event=("error", msgspec.json.encode(told)))
+        if failure is not None:
+            with suppress(Conflict, Fenced, NotFound):
+                self.registry.move(self.job_id, JobState.FAILED, failure, term=self.queue.term)
+                pause_s = 0  # for its end to be recorded
+        self.queue.resign(self._token, pause_ms=round(1000 * pause_s))
 
     def tick(self, now: float) -> bool:
         """Whether it is time again for what is done a few times a second; leadership has been renewed then.
@@ -167,11 +194,13 @@ class Term:
         """A failure as it may be told, with its first cause."""
         if not failure.first_cause:
             failure = with_cause(failure, self.ledger.errors)
-        texts = {name: getattr(failure, name) for name in ("summary", "first_cause", "traceback", "hint")}
+        fields = ("summary", "first_cause", "traceback", "hint")
+        return msgspec.structs.replace(failure, **{name: self._as_told(getattr(failure, name)) for name in fields})
+
+    def _as_told(self, text: str) -> str:
         # Names of files may be anything but UTF-8, which is all that can be told.
-        told = {name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()}
-        masked = {name: self.reports.mask.text(text) for name, text in told.items()}
-        return msgspec.structs.replace(failure, **masked)
+        told = text.encode(errors="backslashreplace").decode()
+        return self.reports.mask.text(told) if "reports" in vars(self) else told
 
     def show_progress(self) -> None:
         """Let others read how far the job is, and tell those who watch."""

@@ -91,6 +91,11 @@ class JobKeys:
         return self._key("nodes")
 
     @property
+    def setbacks(self) -> str:
+        """hash: kind → how many in a row; `mark` → how much was durable at the last one (`count_setback`)."""
+        return self._key("setbacks")
+
+    @property
     def outcomes(self) -> str:
         """stream: what the leader must take note of. The leader trims it once it is in the decision log."""
         return self._key("outcomes")
@@ -104,5 +109,5 @@ class JobKeys:
         """Every key of the job, for when it is deleted."""
         return [
             self.job, self.leader, self.ready, self.messages, self.leases, self.twins, self.tries, self.lost,
-            self.sessions, self.nodes, self.outcomes, self.events, self.concatenating,
+            self.sessions, self.nodes, self.outcomes, self.events, self.concatenating, self.setbacks,
         ]  # fmt: skip

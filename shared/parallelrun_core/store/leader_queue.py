@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from parallelrun_core.errors import Fenced
 from parallelrun_core.store.keys import JobKeys
@@ -74,9 +74,9 @@ class LeaderQueue:
         if not self._lead(keys=self._lead_keys, args=["renew", token, ttl_ms, self.term]):
             raise Fenced(f"term {self.term} is over")
 
-    def resign(self, token: str) -> None:
-        """Let another process lead at once."""
-        self._lead(keys=self._lead_keys, args=["resign", token, 0, self.term])
+    def resign(self, token: str, *, pause_ms: int = 0) -> None:
+        """Let another process lead: at once, or when nobody has for so long."""
+        self._lead(keys=self._lead_keys, args=["resign", token, pause_ms, self.term])
 
     def checkpoint(self) -> int:
         """Id of the mini-batch that is to be published next."""
@@ -147,9 +147,13 @@ class LeaderQueue:
             raise Fenced(f"term {self.term} may not speculate")
         return made
 
-    def leased(self) -> int:
-        """How many mini-batches agents hold."""
-        return int(self._redis.hlen(self._keys.leases))
+    def counts(self) -> tuple[int, int]:
+        """How many mini-batches are published and not decided, and how many of them agents hold."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.hlen(self._keys.messages)
+            pipe.hlen(self._keys.leases)
+            outstanding, leased = pipe.execute()
+        return int(outstanding), int(leased)
 
     def assign(self, nodes: list[str]) -> None:
         """Let only these nodes work for the job; every node, when there are none.
@@ -160,9 +164,19 @@ class LeaderQueue:
         if not self._assign(keys=[self._keys.job, self._keys.nodes], args=[self.term, *nodes]):
             raise Fenced(f"term {self.term} may not assign nodes")
 
-    def count_crash(self, of: Literal["crashes", "concatenation_crashes"] = "crashes") -> int:
-        """Count one more leader, or one more concatenation, that failed; returns how many did."""
-        return int(self._redis.hincrby(self._keys.job, of, 1))
+    def count_setback(self, kind: str, *, mark: int = 0) -> int:
+        """Count one more thing of this kind that went wrong; returns how many have in a row.
+
+        Args:
+            mark: how much is durable. When it is more than at the last setback, of whatever kind, all begin anew.
+        """
+        key = self._keys.setbacks
+        if mark > int(self._redis.hget(key, "mark") or 0):
+            with self._redis.pipeline(transaction=True) as pipe:
+                pipe.delete(key)
+                pipe.hset(key, "mark", mark)
+                pipe.execute()
+        return int(self._redis.hincrby(key, kind, 1))
 
     def is_concatenating(self) -> bool:
         """Whether a process that puts the output together is alive, or was a few seconds ago."""

@@ -95,6 +95,7 @@ class Registry:
         job = JobKeys(job_id)
         freed = [
             job.ready, job.messages, job.leases, job.twins, job.tries, job.lost, job.sessions, job.nodes, job.outcomes,
+            job.setbacks,
         ]  # fmt: skip
         if not self._retire(keys=[job.job, keys.ACTIVE_JOBS, job.events, *freed], args=[term, job_id, _REMEMBER_S]):
             raise Fenced(f"term {term} may not retire the job")
@@ -156,7 +157,7 @@ class Registry:
             Conflict: it has not ended.
         """
         job = JobKeys(job_id)
-        done, present = self._reopen(keys=[job.job, job.events, job.leader])
+        done, present = self._reopen(keys=[job.job, job.events, job.leader, job.setbacks])
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: only a job that has ended can be reopened.")
         self.add_job(job_id, submitted=submitted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import json
 import os
 import threading
 import time
@@ -30,15 +31,16 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.news import MAX_NEWS, Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_master import finishing, ledger, scheduling
-from parallelrun_master import leader as leader_module
 from parallelrun_master import term as term_module
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leader import Leader
+from parallelrun_master.policy import setbacks, window
 from parallelrun_master.processing import Processing
 from parallelrun_master.scheduling import Publisher
 from parallelrun_master.settings import MasterSettings
 from parallelrun_master.term import Term
 from tests.integration.queue.desk import Desk, decided, returned
+from tests.unit.core.making import outcome
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -90,6 +92,11 @@ class Led:
         leader.resign()
         thread.join(PATIENCE_S)
         assert has_ended
+
+    def is_led_to_its_end(self) -> bool:
+        """Lead the job, unless another does; whether it has ended then."""
+        self.leader().run()
+        return self.folder.result() is not None
 
     def work(self, most: int = 3) -> None:
         """Be an agent until all is decided."""
@@ -202,7 +209,7 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
         assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id)), "it leads on"
         agent = threading.Thread(target=job.work)
         agent.start()
-        job.leader().run()
+        assert wait_until(job.is_led_to_its_end), "nobody may lead"
         again.set()
         for thread in (agent, first):
             thread.join(PATIENCE_S)
@@ -419,34 +426,164 @@ def test_a_changed_input_whose_name_is_no_utf_8_is_told(led: Callable[..., Led])
     assert (failure.code, "b\\udcff is gone" in failure.summary) == ("INPUTS_CHANGED", True)
 
 
-def test_trouble_with_the_books_is_not_blamed_on_the_input(
+def test_what_is_decided_already_and_done_again_after_redis_was_set_back_makes_room_for_more(
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stale(_: DecisionWriter) -> None:
-        raise OSError(errno.ESTALE, "Stale file handle")
+    """A whole window of it, as with a restored snapshot: nothing else would be published for ever."""
+    monkeypatch.setattr(window, "MAX_OUTSTANDING", 3)
+    job = led(6, state=JobState.PROCESSING)
+    earlier = DecisionWriter(job.folder.path, 1)
+    earlier.add([outcome(number) for number in range(3)])
+    earlier.sync()
+    earlier.close()
+    job.desk.publish(3)
+    agent = threading.Thread(target=job.work)
+    agent.start()
+    job.run_leader()
+    agent.join(PATIENCE_S)
+    assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 6)
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next leader may try at once."""
+    monkeypatch.setattr(setbacks, "LONGEST_PAUSE_S", 0.001)
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_a_volume_that_comes_back_costs_no_more_than_time(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not blamed on the input either."""
+    job, sync, away = led(3), DecisionWriter.sync, [errno.ESTALE, errno.EROFS, errno.ETIMEDOUT, errno.EIO] * 2
+
+    def fails(writer: DecisionWriter) -> None:
+        if away:
+            raise OSError(number := away.pop(), os.strerror(number))
+        sync(writer)
+
+    monkeypatch.setattr(DecisionWriter, "sync", fails)
+    agent = threading.Thread(target=job.work)
+    agent.start()
+    for _ in range(9):
+        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id))
+        job.leader().run()
+    agent.join(PATIENCE_S)
+    assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
+    told = [json.loads(data) for _, event, data in job.desk.registry.events(job.desk.job_id, "0", block_ms=None)
+            if event == "error"]  # fmt: skip
+    assert [each["count"] for each in told] == list(range(1, 9))
+    assert told[0]["message"] == f"[Errno {errno.EIO}] Input/output error"
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_a_volume_that_does_not_come_back_fails_the_job(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stale(*_: object) -> None:
+        raise OSError(errno.ESTALE, "Stale file handle", "/data/decisions.1")
 
     job = led(1)
-    job.desk.force(JobState.PROCESSING)
-    job.desk.redis.xadd(job.desk.keys.outcomes, {"preparing": "node"})
-    with monkeypatch.context() as patch:
-        patch.setattr(DecisionWriter, "sync", stale)
-        with pytest.raises(OSError, match="Stale"):
-            job.leader().run()
-    assert job.folder.result() is None
-    assert job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING
+    monkeypatch.setattr(term_module, "Reports", stale)
+    for _ in range(setbacks.TROUBLE.most or 0):
+        assert job.desk.registry.state(job.desk.job_id) is JobState.QUEUED
+        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id))
+        job.leader().run()
+    failure = job.desk.registry.status(job.desk.job_id).failure
+    assert failure is not None
+    assert failure.code == "MASTER_ERROR"
+    assert "30 times in a row: [Errno 116] Stale file handle: '/data/decisions.1'" in failure.summary
 
 
-def test_a_leader_whose_disk_is_full_at_its_beginning_lets_another_lead_at_once(
+def test_between_leaders_whose_disk_is_full_there_are_pauses_that_grow_and_no_end(
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    job = led(1)
+    job, pauses = led(1), list[int]()
     monkeypatch.setattr(term_module, "Reports", full)
-    monkeypatch.setattr(leader_module, "_DISK_PAUSE_S", 0.0)
-    job.leader().run()
-    assert not job.desk.registry.has_leader(job.desk.job_id)
+    for _ in range(40):
+        job.leader().run()
+        pauses.append(job.desk.redis.pttl(job.desk.keys.leader))
+        assert job.desk.leader.acquire("in the pause", ttl_ms=1, folder_term=0) == 0
+        job.desk.redis.delete(job.desk.keys.leader)
+    assert all(0 < pause <= 1000 * most for pause, most in zip(pauses, (1, 2, 4, 8, 16, 30), strict=False))
+    assert 20_000 < pauses[-1] <= 30_000
+    assert job.desk.registry.state(job.desk.job_id) is JobState.QUEUED
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_crashes_fail_a_job_only_in_a_row_without_anything_durable_in_between(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crashes(*_: object) -> None:
+        raise ValueError("a bug")
+
+    def crash() -> None:
+        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id))
+        with pytest.raises(ValueError, match="a bug"):
+            job.leader().run()
+
+    monkeypatch.setattr(Publisher, "step", crashes)
+    job = led(5)
+    crash()
+    crash()
+    writer = DecisionWriter(job.folder.path, 7)  # a leader that had more luck
+    writer.add([outcome(0)])
+    writer.sync()
+    writer.close()
+    for _ in range(2):
+        crash()
+        assert job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING
+    crash()
+    failure = job.desk.registry.status(job.desk.job_id).failure
+    assert failure is not None
+    assert (failure.code, failure.summary) == ("MASTER_ERROR", "The master failed 3 times: ValueError: a bug")
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_an_input_that_can_never_be_read_fails_the_job_by_its_name(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, scandir = led(1), os.scandir
+
+    def bad_sector(path: Any) -> Any:
+        if path == os.fsencode(job.root / "inputs"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), os.fsdecode(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", bad_sector)
+    for leaders in range(20):  # noqa: B007 - counted
+        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id))
+        job.leader().run()
+        if job.folder.result() is not None:
+            break
+    failure = job.result().failure
+    assert failure is not None
+    assert (failure.code, leaders) == ("INPUT_UNREADABLE", setbacks.INPUT_TROUBLE.most)
+    assert f"Input/output error: '{job.root / 'inputs'}'" in failure.summary
+
+
+def test_an_output_that_can_never_be_put_together_for_its_disk_fails_the_job(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_AGAIN_S", "_GONE_S", "_FIRST_PAUSE_S"):
+        monkeypatch.setattr(finishing, name, 0.001)
+    job = led(1, state=JobState.FINALIZING, output_action="append_row")
+    desk, problem = job.desk, "The output can't be put together: [Errno 5] Input/output error"
+    desk.redis.xadd(desk.keys.outcomes, {"state": "finalizing"})
+    thread = threading.Thread(target=job.leader().run)
+    thread.start()
+    told = 0
+    while thread.is_alive() and told < 1000:
+        report_concatenated(desk.redis, desk.job_id, Concatenated("", 0, "", problem, is_postponed=True))
+        told += 1
+        thread.join(0.02)
+    thread.join(PATIENCE_S)
+    failure = job.result().failure
+    assert failure is not None
+    assert (failure.code, failure.summary) == ("CONCATENATION_FAILED", problem)
 
 
 @pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED])

@@ -433,9 +433,34 @@ def test_a_reader_is_woken_by_a_change_of_state(desk: Desk) -> None:
     assert (entry.outcomes, entry.init_failure, entry.concatenated) == ((), None, None)
 
 
-def test_crashes_are_counted_across_leaders(desk: Desk) -> None:
-    assert desk.leader.count_crash() == 1
-    assert successor(desk).count_crash() == 2
+def test_setbacks_are_counted_across_leaders_each_kind_anew_when_more_is_durable(desk: Desk) -> None:
+    assert desk.leader.count_setback("crashes") == 1
+    assert successor(desk).count_setback("crashes") == 2
+    assert desk.leader.count_setback("hangs") == 1
+    assert desk.leader.count_setback("crashes", mark=5) == 1
+    assert desk.leader.count_setback("hangs", mark=5) == 1
+    assert [desk.leader.count_setback("crashes", mark=mark) for mark in (5, 0)] == [2, 3]
+    desk.registry.move(desk.job_id, JobState.CANCELED)
+    desk.reopen_retired()
+    assert desk.leader.count_setback("crashes") == 1
+
+
+def test_after_a_resignation_with_a_pause_nobody_leads_for_so_long(desk: Desk) -> None:
+    desk.leader.resign("leader", pause_ms=600_000)
+    assert desk.registry.has_leader(desk.job_id)
+    assert desk.leader.acquire("next", ttl_ms=1000, folder_term=0) == 0
+    desk.redis.pexpire(desk.keys.leader, 1)
+    until = time.monotonic() + PATIENCE_S
+    while not (term := LeaderQueue(desk.redis, desk.job_id).acquire("next", ttl_ms=1000, folder_term=0)):
+        assert time.monotonic() < until
+    assert term == 2
+
+
+def test_a_pause_of_one_who_was_replaced_is_of_no_account(desk: Desk) -> None:
+    successor(desk)
+    before = desk.redis.get(desk.keys.leader)
+    desk.leader.resign("leader", pause_ms=600_000)
+    assert desk.redis.get(desk.keys.leader) == before
 
 
 def test_what_is_shown_can_be_read_and_followed(desk: Desk) -> None:

@@ -150,6 +150,17 @@ def test_a_leader_that_wakes_is_not_heard_by_anybody_however_many_follow(tmp_pat
         writer.close()
 
 
+def test_headers_do_not_grow_with_leaders_that_came_to_nothing(tmp_path: Path) -> None:
+    for term in range(1, 200):
+        writer = open_term(tmp_path, NAME, term)
+        if term == 5:
+            writer.append(b"good")
+            writer.sync()
+        writer.close()
+    assert file_of(tmp_path, NAME, 199).stat().st_size < 100
+    assert [(term, payload) for term, _, payload in read_term_log(tmp_path, NAME)] == [(5, b"good")]
+
+
 def test_a_header_that_becomes_durable_too_late_is_ignored(tmp_path: Path) -> None:
     """A leader paused between creating its file and its header; another one led meanwhile."""
     first = open_term(tmp_path, NAME, 1)

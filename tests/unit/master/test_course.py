@@ -312,7 +312,7 @@ def test_the_window_is_bounded_in_number_and_in_bytes(size: int) -> None:
     assert window.outstanding <= MAX_OUTSTANDING
     # The first call goes out before the size of a message is known.
     assert window.outstanding * size <= MAX_OUTSTANDING_BYTES + 1000 * size
-    window.leased = window.outstanding  # what agents hold makes room for more: there may be many agents
+    window.looked(window.outstanding, window.outstanding)  # what agents hold makes room: there may be many agents
     assert window.room(window.next_id + 7) == 7
     window.leased = 0
     window.decided(window.outstanding)

@@ -48,6 +48,17 @@ def test_workers_are_those_of_all_nodes_and_slots_those_that_take_more() -> None
     assert (few.slots, few.workers) == (2, 2)
 
 
+@pytest.mark.parametrize("states, expected", [
+    ([NodeState.DISK_FULL, NodeState.DISK_FULL], True),
+    ([NodeState.DISK_FULL, NodeState.READY], False),
+    ([], False),
+])  # fmt: skip
+def test_all_disks_are_full_when_no_node_that_lives_has_room(states: list[NodeState], expected: bool) -> None:
+    known = watch(*[(info(f"n{number}", 2, state), True) for number, state in enumerate(states)], (info("z", 2), False))
+    known.look()
+    assert known.are_full is expected
+
+
 FULL, FREE, OURS, OURS_TOO = {"other": 2}, {"other": 1}, {"mine": 2}, {"mine": 1, "other": 1}
 
 

@@ -64,6 +64,26 @@ def test_a_redis_that_is_away_is_asked_again_and_a_term_that_is_over_is_not() ->
     assert not answers
 
 
+def test_who_does_nothing_for_a_lease_has_hung_which_is_told_once() -> None:
+    work, renewed, hung = Work(), threading.Semaphore(0), threading.Semaphore(0)
+    answers = deque[Exception | None]([redis.ConnectionError(), None])
+
+    def tell() -> None:
+        hung.release()
+        if (error := answers.popleft()) is not None:
+            raise error
+
+    before = threading.active_count()
+    with renewing(renewed.release, 0.001, work.clock, tell):
+        for _ in range(2):
+            assert hung.acquire(timeout=PATIENCE_S)
+        until = time.monotonic() + PATIENCE_S
+        while threading.active_count() > before:
+            assert time.monotonic() < until, "it looks on"
+            time.sleep(0.001)
+    assert not renewed.acquire(blocking=False)
+
+
 @pytest.mark.parametrize("error", [None, ValueError])
 def test_nothing_is_renewed_when_it_is_over(error: type[Exception] | None) -> None:
     before = threading.active_count()

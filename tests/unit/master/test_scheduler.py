@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.spec import JobSpec
-from parallelrun_master.planning import input_cuts
+from parallelrun_master.planning import input_cuts, table_cutting
 from parallelrun_master.planning.input_cuts import InputCuts
-from parallelrun_master.scheduling import InputUnreadable, Scheduler
+from parallelrun_master.scheduling import InputTrouble, InputUnreadable, Scheduler
 
 # A leader has a process of its own, which ends with it and so closes its files.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -37,7 +37,7 @@ def test_an_input_that_is_not_there_is_to_blame(tmp_path: Path) -> None:
     found.stop()
 
 
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOSPC])
 def test_what_is_short_here_is_not_blamed_on_an_input(
     tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,6 +47,30 @@ def test_what_is_short_here_is_not_blamed_on_an_input(
     monkeypatch.setattr(InputCuts, "__iter__", listed)
     found = scheduler(tmp_path, tmp_path)
     with pytest.raises(OSError, match=os.strerror(number)):
+        found.step(60)
+    found.stop()
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN])
+def test_an_input_that_cannot_be_read_just_now_is_named(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bad(*_: object, **__: object) -> object:
+        raise OSError(number, os.strerror(number))  # as a read that fails: it knows no name
+
+    inputs = tmp_path / "inputs"
+    inputs.mkdir()
+    (inputs / "a.csv").write_text("a\n1\n")
+    monkeypatch.setattr(table_cutting, "record_starts", bad)
+    spec = {
+        "entry_script": "e.py",
+        "inputs": {"a": {"path": str(inputs), "transformations": ["read_delimited"]}},
+        "mini_batch_size": "rows:1",
+    }
+    folder = tmp_path / "job"
+    folder.mkdir()
+    found = Scheduler(folder, JobSpec.parse(spec), 1)
+    with pytest.raises(InputTrouble, match=r"a\.csv"):
         found.step(60)
     found.stop()
 

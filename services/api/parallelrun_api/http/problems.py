@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +12,7 @@ from starlette.responses import Response
 
 from parallelrun_api.http.errors import HttpError
 from parallelrun_api.models import Problem, ProblemEntry
+from parallelrun_core.disk_trouble import may_pass
 from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ _REDIS_AWAY: Final = (
 _REDIS_UNABLE: Final = (
     "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY", "TRYAGAIN",
 )  # fmt: skip
-_STORAGE_UNABLE: Final = frozenset(
-    {errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EROFS, errno.ESTALE}
-)
 
 
 def install(app: FastAPI) -> None:
@@ -118,7 +115,7 @@ def _known(error: Exception) -> _Found | None:
             return _of_http(error)
         case redis.RedisError() if isinstance(error, _REDIS_AWAY) or str(error).startswith(_REDIS_UNABLE):
             return _own(Unavailable("Redis can't be used right now; nothing is lost. Try again soon."))
-        case OSError() if error.errno in _STORAGE_UNABLE:
+        case OSError() if may_pass(error):
             return _own(Unavailable(f"The storage can't be used right now: {error.strerror}."))
     return None
 

@@ -25,6 +25,10 @@ class Window:
         """Redis says that publishing has got as far as this: it may have forgotten the last moment."""
         self.next_id, self.outstanding = next_id, outstanding
 
+    def looked(self, outstanding: int, leased: int) -> None:
+        """What Redis has by its own count: what is decided twice, as after it was set back, is not `decided` here."""
+        self.outstanding, self.leased = outstanding, leased
+
     def decided(self, count: int) -> None:
         """So many of what was outstanding are decided."""
         self.outstanding = max(0, self.outstanding - count)

@@ -1,7 +1,8 @@
 -- Leadership of one job: at most one process holds it, and its term says whose turn it is.
 --
 -- KEYS  1 job  2 leader
--- ARGV  1 acquire | renew | resign  2 token  3 time to live, ms  4 acquire: highest term in the folder; else: own term
+-- ARGV  1 acquire | renew | resign  2 token  3 time to live, ms; of a resignation: for how long nobody is to lead
+--       4 acquire: highest term in the folder; else: own term
 -- Answer: acquire → the term, or 0 while another leads; renew, resign → 1, or 0 when it is lost.
 
 local action, token = ARGV[1], ARGV[2]
@@ -18,6 +19,8 @@ end
 if term ~= tonumber(ARGV[4]) or (leader and leader ~= token) then return 0 end
 if action == 'renew' then
   redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
+elseif tonumber(ARGV[3]) > 0 then
+  redis.call('SET', KEYS[2], '', 'PX', ARGV[3])
 elseif leader then
   redis.call('DEL', KEYS[2])
 end
