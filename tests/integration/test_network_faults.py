@@ -14,7 +14,7 @@ import pytest
 
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.states import JobState
-from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.keys import NODES_ALIVE, JobKeys
 from tests.chaos.oracle import ENTRY_SCRIPT, Finding, examine
 from tests.cluster import Cluster
 from tests.proxy import Mode, Proxy
@@ -250,9 +250,19 @@ def _first_start(cluster: Cluster, job: str, node: str) -> float:
 
 def jump(cluster: Cluster, job: str, seconds: float) -> None:
     """What Redis' clock looks like to its leases when it is set back (or forward, when negative) by so much."""
-    sessions: Any = cluster.redis.zrange(JobKeys(job).sessions, 0, -1, withscores=True)
-    for raw, score in sessions:
-        cluster.redis.zadd(JobKeys(job).sessions, {raw: score + 1000 * seconds}, xx=True)
+    for key in (JobKeys(job).sessions, NODES_ALIVE):
+        members: Any = cluster.redis.zrange(key, 0, -1, withscores=True)
+        for raw, score in members:
+            cluster.redis.zadd(key, {raw: score + 1000 * seconds}, xx=True)
+
+
+def leadership_jumps(cluster: Cluster, job: str, seconds: float) -> None:
+    """The same of the job's leader, who must be dead, or it would renew by the new clock."""
+    cluster.redis.set(JobKeys(job).leader, "somebody", px=round(1000 * seconds))
+
+
+def alive(cluster: Cluster) -> set[str]:
+    return {node.node for node, is_alive in cluster.known_nodes.all() if is_alive}
 
 
 def test_a_clock_of_redis_that_is_set_back_holds_up_nobody() -> None:
@@ -260,8 +270,15 @@ def test_a_clock_of_redis_that_is_set_back_holds_up_nobody() -> None:
         job = submit(cluster, 300)
         both_at_work(cluster, job)
         cluster.kill(CUT_OFF)
+        leaders = cluster.leaders()
+        cluster.kill("master")
+        for leader in leaders:
+            leader.kill()
         jump(cluster, job, 3600)
+        leadership_jumps(cluster, job, 3600)
+        cluster.start("master")
         cluster.until(lambda: cluster.logged("master", "sessions_lost") > 0, "what it held goes back", 10)
+        cluster.until(lambda: alive(cluster) == {HEALTHY}, "the other node isn't alive any more")
         check(cluster, job)
 
 

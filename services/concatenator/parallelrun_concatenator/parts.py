@@ -47,7 +47,10 @@ class Parts:
         fd, at, end, crc = self._part(segment).fd, segment.offset, segment.offset + segment.length, 0
         while at < end:
             room = sink.room(end - at)
-            count = os.preadv(fd, [room], at)
+            try:
+                count = os.preadv(fd, [room], at)
+            except OSError as error:
+                raise _named(error, self._folder / segment.part) from None
             if not count:
                 break
             crc = crc32(room[:count], crc)
@@ -80,7 +83,7 @@ class Parts:
     def _part(self, segment: Segment) -> _Part:
         part = self._open.get(segment.part)
         if part is None:
-            part = self._open[segment.part] = _Part(os.open(self._folder / segment.part, os.O_RDONLY | os.O_CLOEXEC))
+            part = self._open[segment.part] = _Part(self._folder / segment.part)
             if len(self._open) > _OPEN_PARTS:
                 os.close(self._open.popitem(last=False)[1].fd)
         else:
@@ -91,14 +94,21 @@ class Parts:
 class _Part:
     """An open file, and the last window that was read of it."""
 
-    __slots__ = ("_at", "_window", "fd")
+    __slots__ = ("_at", "_path", "_window", "fd")
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
+    def __init__(self, path: Path) -> None:
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._path = path
         self._at = 0
         self._window = b""
 
     def read(self, offset: int, length: int) -> bytes:
+        try:
+            return self._read(offset, length)
+        except OSError as error:
+            raise _named(error, self._path) from None
+
+    def _read(self, offset: int, length: int) -> bytes:
         if length > _SMALL_BYTES:
             return _read_all(self.fd, offset, length)
         begin = offset - self._at
@@ -118,6 +128,11 @@ def _read_all(fd: int, offset: int, length: int) -> bytes:
         offset += len(data)
         pieces.append(data := os.pread(fd, length, offset))
     return b"".join(pieces)
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    """An error of reading with the file that it is about, which the system doesn't say."""
+    return OSError(error.errno, error.strerror, str(path))
 
 
 def _not_committed(segment: Segment) -> CorruptLog:

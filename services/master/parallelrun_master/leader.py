@@ -111,7 +111,8 @@ class Leader:
 
     def _hung(self) -> None:
         """The thread that leads waits, for longer than its lease, for something that doesn't come: free its place."""
-        self._term.set_back(HANG, f"for {self._term.settings.leader_seconds:g} s no answer in {self._where()}")
+        seconds = self._term.settings.leader_seconds
+        self._term.set_back(HANG, f"a file system has not answered for {seconds:g} s, in {self._where()}")
         self._leave()
 
     def _where(self) -> str:

@@ -19,6 +19,7 @@ from parallelrun_core.process import StopSignal, die_with_parent_if_told
 from parallelrun_core.store.coarse import LEADER_QUEUE, ask_for_leader
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
+from parallelrun_core.store.leader_queue import longest_ms
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq_workers import RqWorkers
 from parallelrun_core.unreadable import UNREADABLE, LeftAlone
@@ -77,7 +78,7 @@ class Master:
     def _ask_for_leaders(self, redis: Redis, registry: Registry) -> None:
         """See to it that each job which can be read has a leader."""
         for job_id in registry.active_jobs():
-            if registry.has_leader(job_id):
+            if registry.has_leader(job_id, longest_ms=longest_ms(self._settings.leader_ms)):
                 continue
             with self._leaving_alone(job_id):
                 JobFolder(self._settings.root, job_id).record().job_spec()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from parallelrun_core.errors import Fenced
+from parallelrun_core.store.concatenating import is_concatenating
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.news import MAX_NEWS, News, read_news
 from parallelrun_core.store.scripts import script
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES = 1000
 """Messages in one publishing call: Lua can't unpack much more in one command."""
+
+LONGEST_PAUSE_MS = 30_000
+"""For so long nobody leads a job after a leader has resigned with a pause, at most."""
+
+
+def longest_ms(ttl_ms: int) -> int:
+    """How long leadership that is granted for so long can last. What lasts longer was granted by another clock."""
+    return 2 * ttl_ms + LONGEST_PAUSE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,9 @@ class LeaderQueue:
 
     def acquire(self, token: str, *, ttl_ms: int, folder_term: int) -> int:
         """Begin a turn as leader; returns its term, or 0 while another process leads."""
-        self.term = int(self._lead(keys=self._lead_keys, args=["acquire", token, ttl_ms, folder_term]))
+        self.term = int(
+            self._lead(keys=self._lead_keys, args=["acquire", token, ttl_ms, folder_term, longest_ms(ttl_ms)])
+        )
         return self.term
 
     def renew(self, token: str, *, ttl_ms: int) -> None:
@@ -180,7 +191,7 @@ class LeaderQueue:
 
     def is_concatenating(self) -> bool:
         """Whether a process that puts the output together is alive, or was a few seconds ago."""
-        return bool(self._redis.exists(self._keys.concatenating))
+        return is_concatenating(self._redis, self.job_id)
 
     def show(self, fields: dict[str, str | bytes | int], *, event: tuple[str, bytes] | None = None) -> None:
         """Write what others may read of the job, and tell those who watch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -162,8 +163,10 @@ class Registry:
             raise Conflict(f"Job {job_id} is {present.decode()}: only a job that has ended can be reopened.")
         self.add_job(job_id, submitted=submitted)
 
-    def has_leader(self, job_id: str) -> bool:
-        return bool(self._redis.exists(JobKeys(job_id).leader))
+    def has_leader(self, job_id: str, *, longest_ms: int = sys.maxsize) -> bool:
+        """Whether somebody leads the job; not, when leadership is to last for longer than it can."""
+        lasts_ms: Any = self._redis.pttl(JobKeys(job_id).leader)
+        return bool(0 <= lasts_ms <= longest_ms)
 
     def events(self, job_id: str, after: str, *, block_ms: int | None) -> list[tuple[str, str, str]]:
         """`(id, event, data)` of what happened after the event with this id; '0' is the beginning, '$' is now."""

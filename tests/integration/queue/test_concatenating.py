@@ -15,6 +15,7 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_concatenator import concatenate as concatenating
+from parallelrun_concatenator import parts
 from parallelrun_concatenator.concatenate import SETTINGS, Concatenation, concatenate
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.segments import SegmentTable
@@ -207,12 +208,13 @@ def test_it_is_seen_to_live_however_long_a_step_takes_and_no_other_begins(
 
 
 def test_trouble_with_a_disk_postpones_it_and_is_named(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreadable(_: Path) -> SegmentTable:
-        raise OSError(errno.EIO, "Input/output error", "/data/parts/a")
+    def unreadable(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(concatenating, "SegmentTable", unreadable)
-    job.concatenate()
-    problem = "The output can't be put together: [Errno 5] Input/output error: '/data/parts/a'"
+    with monkeypatch.context() as patch:
+        patch.setattr(parts._Part, "_read", unreadable)
+        job.concatenate()
+    problem = f"The output can't be put together: [Errno 5] Input/output error: '{job.folder.parts / 'part'}'"
     assert job.told() == [Concatenated("", 0, "", problem, is_postponed=True)]
 
 
@@ -227,6 +229,13 @@ def test_one_that_waits_for_a_disk_that_does_not_answer_leaves(job: Job, monkeyp
     monkeypatch.setattr(concatenating, "_BEAT_S", 0.01)
     monkeypatch.setattr(concatenating, "_IDLE_BEATS", 10)
     Concatenation(job.desk.redis, job.folder, leave=left.set).run()
+
+
+def test_a_dead_one_is_not_taken_for_alive_when_the_clock_of_redis_is_set_back(job: Job) -> None:
+    go_on_concatenating(job.desk.redis, job.desk.job_id, ttl_ms=3_600_000)
+    assert not job.desk.leader.is_concatenating()
+    job.concatenate()
+    assert job.output.read_bytes() == ROWS
 
 
 @pytest.mark.parametrize("state", [JobState.COMPLETED, JobState.FINALIZING], ids=["ended", "reopened"])

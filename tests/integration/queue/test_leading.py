@@ -446,7 +446,7 @@ def test_setbacks_are_counted_across_leaders_each_kind_anew_when_more_is_durable
 
 
 def test_after_a_resignation_with_a_pause_nobody_leads_for_so_long(desk: Desk) -> None:
-    desk.leader.resign("leader", pause_ms=600_000)
+    desk.leader.resign("leader", pause_ms=30_000)
     assert desk.registry.has_leader(desk.job_id)
     assert desk.leader.acquire("next", ttl_ms=1000, folder_term=0) == 0
     desk.redis.pexpire(desk.keys.leader, 1)
@@ -459,7 +459,7 @@ def test_after_a_resignation_with_a_pause_nobody_leads_for_so_long(desk: Desk) -
 def test_a_pause_of_one_who_was_replaced_is_of_no_account(desk: Desk) -> None:
     successor(desk)
     before = desk.redis.get(desk.keys.leader)
-    desk.leader.resign("leader", pause_ms=600_000)
+    desk.leader.resign("leader", pause_ms=30_000)
     assert desk.redis.get(desk.keys.leader) == before
 
 

@@ -3,13 +3,14 @@
 -- KEYS  1 job  2 leader
 -- ARGV  1 acquire | renew | resign  2 token  3 time to live, ms; of a resignation: for how long nobody is to lead
 --       4 acquire: highest term in the folder; else: own term
+--       5 acquire: how long leadership can last, ms: a clock that was set back would keep it for as long as it jumped
 -- Answer: acquire → the term, or 0 while another leads; renew, resign → 1, or 0 when it is lost.
 
 local action, token = ARGV[1], ARGV[2]
 local leader = redis.call('GET', KEYS[2])
 local term = tonumber(redis.call('HGET', KEYS[1], 'term') or 0)
 if action == 'acquire' then
-  if leader then return 0 end
+  if leader and redis.call('PTTL', KEYS[2]) <= tonumber(ARGV[5]) then return 0 end
   term = math.max(term, tonumber(ARGV[4])) + 1
   redis.call('HSET', KEYS[1], 'term', term)
   redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
