@@ -47,23 +47,24 @@ def renewing(
     Args:
         renew: may raise one of `CONNECTION_ERRORS`, after which it is called again; after `Fenced` it is not, and
             whoever leads hears of it at the next thing that they want.
-        hung: called, in that thread, when no CPU time was used for a whole lease; once, unless it raises one of
-            `CONNECTION_ERRORS`.
+        hung: called, in that thread, when no CPU time was used for a whole lease; again only if it raises one of
+            `CONNECTION_ERRORS`, or CPU time was used since.
     """
     ended = threading.Event()
 
     def look() -> None:
-        before, idle = used_cpu_s(), 0
+        before, idle, told = used_cpu_s(), 0, False
         while not ended.wait(every_s):
             now = used_cpu_s()
             idle = 0 if now > before else idle + 1
             before = now
             with suppress(*CONNECTION_ERRORS):
                 if not idle:
+                    told = False
                     renew()
-                elif idle >= LOOKS_PER_LEASE:
+                elif idle >= LOOKS_PER_LEASE and not told:
                     hung()
-                    return
+                    told = True
 
     def look_until_fenced() -> None:
         with suppress(Fenced):
