@@ -38,11 +38,12 @@ def main() -> int:
     from parallelrun_worker.runner import Runner
 
     helper.provide(config)
-    atexit.register(_flush_open_files)  # the first one, so the last that is called
+    atexit.register(_end_quietly)  # the first one, so the last that is called
     try:
         return Runner(control, results, part).main(config)
     finally:
         _let_nothing_hold_up_the_end(config["exit_s"], config["stderr"])
+        _flush_open_files()  # the agent may end what follows before it is through
 
 
 def _set_up_streams(config: dict[str, Any]) -> None:
@@ -107,6 +108,14 @@ def _let_nothing_hold_up_the_end(patience_s: float, stderr: int) -> None:
     signal.setitimer(signal.ITIMER_REAL, patience_s, patience_s)
 
 
+def _end_quietly() -> None:
+    """Of what comes now, the last words of objects, nothing can be broken off any more: a signal would end it all."""
+    import signal
+
+    _flush_open_files()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def _flush_open_files() -> None:
     """Write what the script has left unwritten: Python drops it when a thread that still runs knows the file."""
     import gc
@@ -118,7 +127,7 @@ def _flush_open_files() -> None:
                 found.flush()
             except ValueError:
                 pass  # it is closed
-            except OSError as error:
+            except Exception as error:  # what the script has put below its file may raise anything
                 print(f"[parallelrun] {found}: {error}", file=sys.stderr)
 
 

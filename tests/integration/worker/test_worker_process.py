@@ -101,7 +101,7 @@ def test_what_hangs_at_the_end_is_broken_off_and_the_rest_of_the_end_is_not(star
     assert (bench.working_folder / "own.csv").read_text() == "a row\n"
     assert (bench.working_folder / "handler").exists()
     told = bench.stderr.read_text()
-    assert told.count("TimeoutError: This holds up the end of the process") == 2
+    assert told.count("TimeoutError: This holds up the end of the process") >= 2
     assert "in wait_in_a_thread" in told
     assert "in wait_for_ever" in told
 
@@ -110,7 +110,7 @@ def test_without_the_last_flush_the_rows_that_a_hanging_thread_knows_are_lost(st
     twin = """
     import __main__
     def shutdown():
-        atexit.unregister(__main__._flush_open_files)
+        __main__._flush_open_files = lambda: None
     threading.Thread(target=wait_in_a_thread).start()
     """
     bench = start(OWN_FILE + twin, config={"exit_s": 3.0}).ready()

@@ -119,6 +119,8 @@ def read(made: Rendered) -> pa.Table:
         ([NOON, DATE], {"value": ["2024-01-01 12:00:00", "2024-01-01"]}),
         (pd.DataFrame({"d": pd.Series([DATE, NOON], dtype=object)}), {"d": ["2024-01-01", "2024-01-01 12:00:00"]}),
         ([DATE, None], {"value": [DATE, None]}),
+        ([DATE, pd.NaT], {"value": [DATE, None]}),
+        ([DATE, NOON, pd.NaT, pd.NA], {"value": ["2024-01-01", "2024-01-01 12:00:00", None, None]}),
         (["/no-utf-8-\udcff"], {"value": ["/no-utf-8-\\udcff"]}),
         ([{"\udcff": 1}], {"\\udcff": [1]}),
     ],

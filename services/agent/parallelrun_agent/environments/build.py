@@ -40,6 +40,10 @@ class Unmade(Exception):
     """A step failed; it has said why."""
 
 
+class TooLong(Unmade):
+    """A step has hung."""
+
+
 def main() -> int:
     """Make what stdin asks for."""
     request = json.load(sys.stdin)
@@ -75,7 +79,7 @@ def _make(folder: Path, request: Mapping[str, Any]) -> None:
     try:
         _uv("venv", "--no-project", "--python", python, str(folder))
     except Unmade as error:
-        if python == sys.executable:
+        if python == sys.executable or isinstance(error, TooLong):
             raise
         # An approximate environment runs most jobs; none at all runs no job. The submitter has been told.
         print(f"Python {python} can't be had here ({error}); the environment is made with {sys.executable}", flush=True)
@@ -106,7 +110,7 @@ def _uv(*arguments: str) -> None:
         told = file.read().decode(errors="replace")
     print(told, flush=True)
     if process.returncode == -signal.SIGKILL:
-        raise Unmade(f"uv {arguments[0]} was ended after {_LONGEST_S:g} s, or by somebody else")
+        raise TooLong(f"uv {arguments[0]} was ended after {_LONGEST_S:g} s, or by somebody else")
     if process.returncode:
         raise Unmade(_cause(told) or f"uv {arguments[0]} ended with code {process.returncode}")
 

@@ -130,8 +130,6 @@ class JobPython:
     def close(self) -> None:
         """Give up what is being made; what is whole stays."""
         if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
             self._bury(self._process)
         if self._use is not None:
             self._use.close()
@@ -170,6 +168,8 @@ class JobPython:
     def _bury(self, process: subprocess.Popen[bytes]) -> int:
         self._watch.remove(self._pidfd)
         os.close(self._pidfd)
+        with suppress(ProcessLookupError):  # also when it has ended: not what it has started
+            os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
         self._watch.orphans.worker_ended(process.pid)
         self._process = None

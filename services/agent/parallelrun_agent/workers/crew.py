@@ -62,6 +62,8 @@ class Crew:
         self._disk_failed = disk_failed
         self._processes: dict[str, WorkerProcess] = {}
         self._started: dict[str, float] = {}
+        self._from_init: dict[str, int] = {}
+        """How many ended children a worker had when it was through init(): whoever replaces it begins with as many."""
         self._oom = OomWatch()
         self._trim_at = 0.0
 
@@ -121,6 +123,7 @@ class Crew:
 
     def _bury(self, process: WorkerProcess) -> int:
         del self._processes[process.process]
+        self._from_init.pop(process.process, None)
         if process.is_heard:
             self._watch.remove(process.results)
         self._watch.remove(process.pidfd)
@@ -171,6 +174,8 @@ class Crew:
             worker.line.loaded(mini_batch, items, load_s, now)
         elif kind == frames.READY:
             machine.worker_ready(worker)
+            unwaited = self._watch.orphans.unwaited(now, at_once=True)
+            self._from_init[worker.process] = unwaited[self.process(worker).pid]
             (seconds,) = frames.SECONDS.unpack(payload)
             self._phase_ended(worker.process, "INIT", seconds, None)
             log.info("worker_ready", job_id=job_id, process=worker.process, init_s=round(now - worker.started, 3))
@@ -186,7 +191,8 @@ class Crew:
         """End who keeps too many process ids of children that have ended, as soon as it has done what it is at."""
         unwaited = self._watch.orphans.unwaited(now)
         for worker in self._machine.staff.able():
-            if (count := unwaited[self.process(worker).pid]) > _MOST_UNWAITED:
+            count = unwaited[self.process(worker).pid]
+            if count - self._from_init.get(worker.process, 0) > _MOST_UNWAITED:
                 log.warning("worker_replaced", job_id=self._plans.job_id, process=worker.process, ended_children=count)
                 self._machine.replace(worker)
         self._obey()

@@ -70,9 +70,9 @@ class Orphans:
         if ended:
             log.info("orphans_ended", count=len(ended))
 
-    def unwaited(self, now: float) -> Counter[int]:
+    def unwaited(self, now: float, *, at_once: bool = False) -> Counter[int]:
         """By process: for how many of its ended children nobody has waited. It may be a few seconds old."""
-        if self._adopting and now >= self._count_at:
+        if self._adopting and (at_once or now >= self._count_at):
             stats = map(stat_of, process_ids())
             self._unwaited = Counter(stat.parent for stat in stats if stat and stat.has_ended)
             self._count_at = now + _COUNT_EVERY_S

@@ -20,7 +20,7 @@ from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
-_HOLD_UPS = 3
+_HOLD_UPS = 2
 """How many things that hang after shutdown() a worker gets past before its time is over."""
 
 
@@ -44,7 +44,7 @@ class PlanMaker:
         self._spec = spec
         self._node = settings.node
         self._max_log_bytes = settings.max_log_bytes
-        self._exit_s = settings.shutdown_seconds / _HOLD_UPS
+        self._exit_s = settings.shutdown_seconds / (_HOLD_UPS + 1)
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)

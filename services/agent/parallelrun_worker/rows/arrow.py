@@ -61,14 +61,22 @@ def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
 def _array(pa: Any, column: Any) -> Any:
     try:
         made = pa.array(column, from_pandas=True)
-        if pa.types.is_date(made.type) and any(isinstance(value, datetime.datetime) for value in column):
+        if pa.types.is_date(made.type) and any(map(_has_time, column)):
             raise pa.ArrowTypeError("after a date, Arrow cuts off the time of day")
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
         # Values of more than one kind, or of one that Arrow doesn't know: their text.
-        made = pa.array([None if value is None else _text(value) for value in column], pa.string())
+        made = pa.array([None if _is_null(value) else _text(value) for value in column], pa.string())
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
     return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
+
+
+def _has_time(value: object) -> bool:
+    return isinstance(value, datetime.datetime) and not _is_null(value)
+
+
+def _is_null(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NaTType", "NAType")  # pandas may not be there
 
 
 def _text(value: Any) -> str:
