@@ -29,6 +29,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     jobs: list[str] = []
     workers: dict[str, int] = {}
     """How many of the busy slots each job has that has any."""
+    lease_ms: int = 0
+    """How long it counts as alive after a heartbeat."""
 
 
 class Nodes:
@@ -40,7 +42,8 @@ class Nodes:
 
     def beat(self, info: NodeInfo, *, lease_ms: int) -> None:
         """A node is alive."""
-        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[info.node, msgspec.json.encode(info), lease_ms])
+        described = msgspec.json.encode(msgspec.structs.replace(info, lease_ms=lease_ms))
+        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[info.node, described, lease_ms])
 
     def remove(self, node: str) -> None:
         """A node has gone in order."""

@@ -183,8 +183,20 @@ def test_a_node_is_alive_while_it_beats_and_known_until_it_leaves(desk: Desk) ->
     Nodes(desk.redis).beat(node("a", busy=2), lease_ms=60_000)
     assert [(info.busy, alive) for info, alive in Nodes(desk.redis).all()] == [(2, True), (1, True)]
     Nodes(desk.redis).remove("a")
-    assert [info for info, _ in Nodes(desk.redis).all()] == [node("b", busy=1)]
+    assert [(info.node, info.busy) for info, _ in Nodes(desk.redis).all()] == [("b", 1)]
     assert desk.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b"]
+
+
+def test_a_node_with_a_longer_lease_is_not_taken_for_one_from_before_the_clock_was_set_back(desk: Desk) -> None:
+    def alive_ms(name: str) -> float:
+        return float(desk.redis.zscore(keys.NODES_ALIVE, name) or 0) - desk.registry.now() * 1000
+
+    Nodes(desk.redis).beat(node("long"), lease_ms=600_000)
+    Nodes(desk.redis).beat(node("short"), lease_ms=1_000)
+    assert alive_ms("long") > 500_000
+    desk.redis.zincrby(keys.NODES_ALIVE, 3_600_000, "long")
+    Nodes(desk.redis).beat(node("short"), lease_ms=1_000)
+    assert 500_000 < alive_ms("long") <= 600_000
 
 
 def test_a_node_that_has_been_lost_for_a_day_is_forgotten(desk: Desk) -> None:

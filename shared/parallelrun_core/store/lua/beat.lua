@@ -15,9 +15,12 @@ for _, lost in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now - 8640000
   redis.call('HDEL', KEYS[1], lost)
   redis.call('ZREM', KEYS[2], lost)
 end
--- A clock that was set back would keep nodes alive for as long as it jumped.
-for _, far in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. (now + 2 * ARGV[3]), '+inf', 'LIMIT', 0, 1000)) do
-  redis.call('ZADD', KEYS[2], now + ARGV[3], far)
+-- A clock that was set back would keep nodes alive for as long as it jumped. Not every node has the same lease.
+local far = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. (now + 2 * ARGV[3]), '+inf', 'WITHSCORES', 'LIMIT', 0, 1000)
+for i = 1, #far, 2 do
+  local described = redis.call('HGET', KEYS[1], far[i])
+  local lease = described and cjson.decode(described).lease_ms
+  if lease and tonumber(far[i + 1]) > now + 2 * lease then redis.call('ZADD', KEYS[2], now + lease, far[i]) end
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1])
