@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -57,6 +58,28 @@ def test_pages_hold_every_file_once_by_path(wanted: set[tuple[str, ...]], size: 
 
     assert [path for each in found for path in each] == sorted(paths)
     assert all(len(each) == size for each in found[:-1])
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 6, 7])
+@pytest.mark.parametrize("folder", ["", "in/"])
+def test_a_page_is_one_look_at_each_folder_on_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, count: int
+) -> None:
+    size, looks, scan = 3, list[int](), os.scandir
+
+    def counted(path: int) -> Any:
+        looks.append(path)
+        return scan(path)
+
+    monkeypatch.setattr(files, "_HELD", size + files._HELD - files.MAX_FILES)
+    monkeypatch.setattr(files, "MAX_FILES", size)
+    make(tmp_path, *(f"{folder}{number}" for number in range(count)))
+    monkeypatch.setattr(os, "scandir", counted)
+
+    found = pages_of(all_of(tmp_path))
+
+    assert sum(map(len, found)) == count
+    assert len(looks) == len(found) * (2 if folder else 1)
 
 
 def test_what_comes_and_goes_meanwhile_changes_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

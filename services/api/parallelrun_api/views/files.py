@@ -27,8 +27,8 @@ MAX_FILES: Final = 10_000
 MAX_TAIL_LINES: Final = 100_000
 _MAX_TAIL_BYTES: Final = 16 << 20
 _MAX_DEPTH: Final = 32
-_HELD: Final = MAX_FILES
-"""Names of one folder in memory."""
+_HELD: Final = MAX_FILES + 2
+"""Names of one folder in memory: those of a page, the one before it and the one that tells of another page."""
 _LIST: Final = "files"
 _BLOCK: Final = 1 << 16
 
