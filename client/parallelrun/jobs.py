@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFailed, TimedOut
+from parallelrun.errors import JobCanceled, JobFailed, TimedOut
 from parallelrun.follow import follow_events
 from parallelrun.models import Event, Job, MiniBatch
-from parallelrun.patience import Patience
+from parallelrun.patience import patiently
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
 
@@ -194,12 +196,13 @@ class Jobs:
             raise_on_failure: if not, a job that failed or was canceled is returned like one that completed.
 
         Raises:
-            TimedOut: it hasn't ended in time. It goes on.
+            TimedOut: it hasn't ended in time, as far as is known. It goes on.
             JobFailed, JobCanceled: it ended without a result.
             ConnectionFailed: the server stayed away.
         """
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        job = self.get(job_id)
+        deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        ask = partial(self._transport.request, "GET", job_path(job_id), idempotent=True)
+        job = as_model(patiently(ask, deadline=deadline, sleep=self._sleep), Job)
         while True:
             if on_progress:
                 on_progress(job)
@@ -212,28 +215,24 @@ class Jobs:
             raise JobCanceled(job)
         return job
 
-    def _wait_for(self, job: Job, deadline: float | None, *, since: int) -> Job:
+    def _wait_for(self, job: Job, deadline: float, *, since: int) -> Job:
         """The job when its version is above `since`, when it has ended, or after a while."""
-        patience = Patience(sleep=self._sleep)
-        while True:
-            left_s = _LONG_POLL_S if deadline is None else deadline - time.monotonic()
+
+        def ask() -> Any:
+            left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise TimedOut(f"Job {job.id} is still {job.state}.")
             wait_s = min(left_s, _LONG_POLL_S)
-            try:
-                answer = self._transport.request(
-                    "GET",
-                    job_path(job.id),
-                    idempotent=True,
-                    params={"wait": f"{wait_s:.3f}", "since": str(since)},
-                    read_timeout_s=wait_s + 10,
-                )
-            except (ConnectionFailed, ApiError) as failure:
-                patience.check(failure)
-                patience.pause(most_s=left_s)
-                continue
-            patience.heard()
-            newer = as_model(answer, Job)
+            return self._transport.request(
+                "GET",
+                job_path(job.id),
+                idempotent=True,
+                params={"wait": f"{wait_s:.3f}", "since": str(since)},
+                read_timeout_s=wait_s + 10,
+            )
+
+        while True:
+            newer = as_model(patiently(ask, deadline=deadline, sleep=self._sleep), Job)
             if newer.version != since or newer.has_ended:
                 return newer
 

@@ -11,13 +11,15 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import httpx
 
 from parallelrun.errors import ApiError, ConnectionFailed
 from parallelrun.models import Job, RemoteFile
-from parallelrun.patience import PATIENCE_S, Patience
+from parallelrun.patience import PATIENCE_S, Patience, patiently
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
 
@@ -90,11 +92,14 @@ class Outputs:
     def download_all(self, job_id: str, folder: str | Path = ".") -> Iterator[Path]:
         """Fetch all files that the job has put out, as `download` does it; yields where they are as they arrive."""
         job = self._job(job_id)
-        for file in pages(self._transport, job_path(job_id, "outputs"), RemoteFile):
+        for file in pages(self._transport, job_path(job_id, "outputs"), RemoteFile, asked=self._asked):
             yield self._download(job, file.path, Path(folder), None)
 
     def _job(self, job_id: str) -> Job:
-        return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
+        return as_model(self._asked(partial(self._transport.request, "GET", job_path(job_id), idempotent=True)), Job)
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        return patiently(ask, limit_s=self._patience_s, sleep=self._sleep)
 
     def _download(self, job: Job, path: str, folder: Path, on_bytes: Callable[[int], None] | None) -> Path:
         from parallelrun_core.paths import relative_parts

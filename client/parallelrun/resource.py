@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -32,12 +33,17 @@ def as_model(answer: object, model: type[Model]) -> Model:
 
 
 def pages(
-    transport: Transport, path: str, model: type[Model], params: Mapping[str, str] | None = None
+    transport: Transport,
+    path: str,
+    model: type[Model],
+    params: Mapping[str, str] | None = None,
+    *,
+    asked: Callable[[Callable[[], Any]], Any] = lambda ask: ask(),
 ) -> Iterator[Model]:
-    """All items of a list, fetched page by page while they are used."""
+    """All items of a list, fetched page by page while they are used; `asked` does the asking for each page."""
     query = dict(params or {})
     while True:
-        page: Any = transport.request("GET", path, params=query, idempotent=True)
+        page = asked(partial(transport.request, "GET", path, params=query, idempotent=True))
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
             raise ConnectionFailed(f"The server's answer to {path} is no list.")
         yield from (as_model(item, model) for item in page["items"])

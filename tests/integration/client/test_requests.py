@@ -314,6 +314,39 @@ def test_waiting_outlasts_a_server_that_stays_away_for_a_while(
     assert waiting.wait("job_1").state == "completed"
 
 
+def test_waiting_may_begin_while_the_server_is_away(api: FakeApi, patient: tuple[Jobs, Callable[[], float]]) -> None:
+    waiting, clock = patient
+    api.on("GET", "/v1/jobs/job_1", BUSY, lambda _: HANG_UP if clock() < 100 else Answer.of(COMPLETED))
+
+    assert waiting.wait("job_1").state == "completed"
+    assert clock() >= 100
+
+
+def test_waiting_that_begins_while_the_server_is_away_has_its_limits_too(
+    api: FakeApi, patient: tuple[Jobs, Callable[[], float]]
+) -> None:
+    waiting, clock = patient
+    api.on("GET", "/v1/jobs/job_1", HANG_UP)
+
+    with pytest.raises(TimedOut, match="No answer from"):
+        waiting.wait("job_1", timeout_s=30)
+    assert 30 <= clock() < 31
+    with pytest.raises(ConnectionFailed, match="Gave up after 120 s"):
+        waiting.wait("job_1")
+    assert 150 < clock() < 171
+
+    asked, began = len(api.requests), clock()
+    with pytest.raises(NotFound):
+        waiting.wait("job_2")
+    assert (len(api.requests), clock()) == (asked + 1, began)
+
+
+def test_waiting_without_time_still_asks_once(api: FakeApi, client: Client) -> None:
+    api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
+
+    assert client.jobs.wait("job_1", timeout_s=0).state == "completed"
+
+
 def test_waiting_gives_up_a_server_that_stays_away(api: FakeApi, patient: tuple[Jobs, Callable[[], float]]) -> None:
     waiting, clock = patient
     api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), BUSY)
