@@ -187,7 +187,7 @@ def test_a_node_is_alive_while_it_beats_and_known_until_it_leaves(desk: Desk) ->
     assert desk.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b"]
 
 
-def test_a_node_with_a_longer_lease_is_not_taken_for_one_from_before_the_clock_was_set_back(desk: Desk) -> None:
+def test_a_node_lives_by_its_own_lease_also_when_the_clock_is_set_back(desk: Desk) -> None:
     def alive_ms(name: str) -> float:
         return float(desk.redis.zscore(keys.NODES_ALIVE, name) or 0) - desk.registry.now() * 1000
 
