@@ -7,7 +7,6 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
@@ -201,8 +200,7 @@ class Jobs:
             ConnectionFailed: the server stayed away.
         """
         deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
-        ask = partial(self._transport.request, "GET", job_path(job_id), idempotent=True)
-        job = as_model(patiently(ask, deadline=deadline, sleep=self._sleep), Job)
+        job = self.get(job_id)  # without patience: who has mistyped the server's address should hear of it soon
         while True:
             if on_progress:
                 on_progress(job)

@@ -11,7 +11,6 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -96,7 +95,8 @@ class Outputs:
             yield self._download(job, file.path, Path(folder), None)
 
     def _job(self, job_id: str) -> Job:
-        return as_model(self._asked(partial(self._transport.request, "GET", job_path(job_id), idempotent=True)), Job)
+        # Without patience: who has mistyped the server's address should hear of it soon.
+        return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
         return patiently(ask, limit_s=self._patience_s, sleep=self._sleep)
