@@ -102,7 +102,7 @@ _TRUST: Final = Step("parallelrun_agent.policy.trust:Trust.holds", always(True))
 MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The token of a commit, the end of a lost session, and the rule that the first decision wins.
     "commit.fence": (
-        Line("turn", "held == token", "true"),
+        Line("turn", "held[i] == token", "true"),
         Line("turn", "mode ~= 'join' and not", "mode == 'leave' and not"),
         _TRUST,
         Step("parallelrun_core.decisions:Decided._is_late", always(False)),

@@ -18,7 +18,7 @@ SERVICE = """
 from parallelrun_core.decisions import Decided
 from parallelrun_core.store.scripts import source
 def main():
-    print("held == token" in source("turn"), Decided()._is_late(None, Decided._DONE, None))
+    print("held[i] == token" in source("turn"), Decided()._is_late(None, Decided._DONE, None))
 """
 
 
@@ -39,7 +39,7 @@ def test_every_part_of_a_mechanism_is_where_sabotage_looks_for_it(mechanism: str
 def test_what_was_broken_is_whole_again_afterwards() -> None:
     turn, is_late = scripts.source("turn"), Decided._is_late
     with without("commit.fence"):
-        assert "held == token" not in scripts.source("turn")
+        assert "held[i] == token" not in scripts.source("turn")
         assert Decided._is_late is not is_late
     assert scripts.source("turn") == turn
     assert Decided._is_late is is_late

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from parallelrun_core.outcome import encode_lines
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
@@ -63,16 +64,26 @@ class Reports(msgspec.Struct):
 
     def words(self) -> list[Any]:
         """As arguments of `turn.lua`."""
-        words: list[Any] = [len(self.decided), len(self.retries), len(self.returns)]
-        for reports in (self.decided, self.retries, self.returns):
-            for report in reports:
-                words += report
-        return words
+        by_kind: dict[str, Sequence[tuple[Any, ...]]]
+        by_kind = {"decided": self.decided, "retries": self.retries, "returns": self.returns}
+        said = {kind: _ids_and_tokens(reports) for kind, reports in by_kind.items() if reports}
+        records = [encode_lines([record for *_, record in reports]) for reports in (self.decided, self.retries)]
+        return [msgspec.json.encode(said), *records]
 
     def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
         """What fits in one turn, and the rest."""
+        if not self:
+            return _NOTHING, _NOTHING
         now = Reports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
         return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
+
+
+_NOTHING: Final = Reports()
+
+
+def _ids_and_tokens(reports: Sequence[tuple[Any, ...]]) -> tuple[list[str], tuple[str, ...]]:
+    ids, tokens, *_ = zip(*reports, strict=True)
+    return [str(each) for each in ids], tokens
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -104,8 +115,7 @@ class AgentQueue:
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.nodes,
             keys.outcomes, keys.twins,
         ]  # fmt: skip
-        self._turn = QuickScript(redis, script(redis, "turn"), turn_keys, [session, node, generation])
-        self._lease_ms = lease_ms
+        self._turn = QuickScript(redis, script(redis, "turn"), turn_keys, [session, node, generation, lease_ms])
         self._renew_every_s = lease_ms / 1000 * RENEW_AFTER
         self._renew_at = 0.0
         self._reassert = script(redis, "reassert")
@@ -117,8 +127,9 @@ class AgentQueue:
         Running it twice with the same reports, as after a lost answer, does no harm: the second time they are refused.
         """
         now, renew_at = time.monotonic(), self._renew_at
-        renews = mode == "join" or now >= renew_at
-        args: list[Any] = [mode, min(want, MAX_LEASES), f"{next(self._nonces):x}", self._lease_ms if renews else 0]
+        renews = mode == "join" or (mode == "stay" and now >= renew_at)
+        stem = f"{self._session}/{next(self._nonces):x}."
+        args: list[Any] = ["renew" if renews and mode == "stay" else mode, min(want, MAX_LEASES), stem]
         if reports:
             args += reports.words()
         self._renew_at = 0.0  # if no answer comes, Redis may have forgotten the renewal before this one, too
@@ -129,8 +140,8 @@ class AgentQueue:
         if answer[0] == b"lost":
             return Turn(_STATES[answer[1]], lost=True)
         deliveries = [
-            Delivery(answer[i], answer[i + 1].decode(), answer[i + 2], answer[i + 3], answer[i + 4])
-            for i in range(3, len(answer), 5)
+            Delivery(mini_batch, token.decode(), tries, lost, message)
+            for mini_batch, token, tries, lost, message in answer[3:]
         ]
         return Turn(_STATES[answer[0]], False, answer[1], answer[2], tuple(deliveries))
 

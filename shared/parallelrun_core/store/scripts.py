@@ -47,7 +47,7 @@ class QuickScript:
         if connection is None:
             return self._script(keys=self._keys, args=self._args + args)
         words, packed = _pack(args)
-        command = b"*%d\r\n%b%b" % (self._words + words, self._packed, packed)
+        command = b"*%d\r\n" % (self._words + words) + self._packed + packed
         connection.send_packed_command((command,), check_health=False)
         try:
             return connection.read_response()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 import pytest
 from redis.exceptions import ResponseError
 
+from parallelrun_core.outcome import Status, encode
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Mode, Reports
 from tests.integration.queue.desk import Desk, Session, decided, message, retried, returned
+from tests.unit.core.making import failed
 
 pytestmark = pytest.mark.integration
 
@@ -129,6 +132,25 @@ def test_a_late_answer_of_the_first_try_cannot_commit_as_the_second_on_the_same_
     assert agent.queue.turn("stay", decided(first), 0).refused == 1
     assert agent.queue.turn("stay", decided(second), 0).refused == 0
     assert [each.token for each in desk.outcomes() if each.status == "done"] == [second[0].token]
+
+
+@pytest.mark.parametrize("status", ["failed", "retry"])
+@pytest.mark.parametrize("late", [(), (0,), (1,), (2,), (0, 2), (0, 1, 2)])
+def test_what_is_not_refused_is_told_byte_by_byte(desk: Desk, status: Status, late: tuple[int, ...]) -> None:
+    """Records go together, and have to be taken apart when some came too late; whatever is in them."""
+    desk.publish(3)
+    agent = desk.agent()
+    held = agent.lease(3)
+    reports = [
+        (each.mini_batch, each.token, encode(failed(message='\n,["a\\n,["], \r\n[1]\n', status=status)))
+        for each in held
+    ]
+    agent.queue.turn("stay", returned(held[place] for place in late), 0)
+    both = Reports(decided=reports) if status == "failed" else Reports(retries=reports)
+    assert agent.queue.turn("stay", both, 0).refused == len(late)
+    told: Any = desk.redis.xrange(desk.keys.outcomes)
+    lines = [line for _, fields in told for line in fields[b"r"][1:-1].split(b"\n,")]
+    assert b",".join(lines) == b",".join(record for mini_batch, _, record in reports if mini_batch not in late)
 
 
 def test_somebody_elses_token_is_refused_for_another_mini_batch(desk: Desk) -> None:

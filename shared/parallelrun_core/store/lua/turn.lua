@@ -1,144 +1,142 @@
 -- One turn of an agent for one job: report what ended, renew the session, lease what comes next.
 --
 -- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins
--- ARGV  1 session  2 node  3 generation  4 mode: join | stay | leave  5 how many to lease  6 nonce
---       7 lease, ms from now; 0: it was renewed a moment ago, and is not renewed (a join always does)
---       and if there is something to report, 8 number of decided  9 number of retries  10 number of returns, then
---         decided: id, token, record      the mini-batch is done or has failed for good
---         retries: id, token, record      the try failed, another shall follow: charged
---         returns: id, token              never started: goes back uncharged
--- Answer {state, ready left, refused reports, [id, token, tries, lost, message]...}, or {'lost', state} when the session
+-- ARGV  1 session  2 node  3 generation  4 lease, ms
+--       5 mode: join | stay | renew | leave; to stay is for a session whose lease was renewed a moment ago
+--       6 how many to lease  7 what the tokens of these begin with: session, '/', and what no other call has
+--       and if there is something to report, 8 a JSON object that has, where there are any, [ids, tokens] of the
+--         decided     done, or failed for good
+--         retries     the try failed, another shall follow: charged
+--         returns     never started: goes back uncharged
+--       9 records of the decided  10 records of the retries: JSON lists in the same order, each record on its own line
+-- Answer {state, ready left, refused reports, {id, token, tries, lost, message}...}, or {'lost', state} when the session
 -- has been given up: its mini-batches belong to others now, and nothing of this turn was done. {'gone'} when there is no
 -- such job, or the agent takes it for one of another generation: what it would commit could not be decided.
 
-local session, node, mode = ARGV[1], ARGV[2], ARGV[4]
+local session, node, mode = ARGV[1], ARGV[2], ARGV[5]
 local job = redis.call('HMGET', KEYS[1], 'state', 'generation')
 local state = job[1]
 if not state or (job[2] and job[2] ~= ARGV[3]) then return {'gone'} end
 
 if mode ~= 'join' and not redis.call('ZRANK', KEYS[7], session) then return {'lost', state} end
-if ARGV[7] ~= '0' then
+if mode == 'join' or mode == 'renew' then
   local time = redis.call('TIME')
-  redis.call('ZADD', KEYS[7], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[7], session)
+  redis.call('ZADD', KEYS[7], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[4], session)
 end
-
-local at = 11
-local refused = 0
 
 -- Most jobs have none of these. A mini-batch may have been given out a second time (speculate.lua): its first delivery is
 -- then in `twins`. Or a try or a delivery before may have gone wrong. Or only some nodes may work for the job.
 local unusual = redis.call('EXISTS', KEYS[10], KEYS[5], KEYS[6], KEYS[8]) > 0
-local have_twins = unusual and redis.call('EXISTS', KEYS[10]) == 1
-local function twin(id) return have_twins and redis.call('HGET', KEYS[10], id) end
+local charged = unusual
+local refused = 0
 
--- Ends one delivery that decided nothing; true when the mini-batch is with nobody else and must be given out anew.
-local function release(id, token)
-  local first = twin(id)
-  if first == token then
-    redis.call('HDEL', KEYS[10], id)
-    return false
-  elseif first then
-    redis.call('HSET', KEYS[4], id, first)
-    redis.call('HDEL', KEYS[10], id)
-    return false
-  end
-  redis.call('HDEL', KEYS[4], id)
-  return true
-end
+-- Most turns only lease, and to make these functions would take as long as that.
+if ARGV[8] or mode == 'leave' then
+  local have_twins = unusual and redis.call('EXISTS', KEYS[10]) == 1
+  local function twin(id) return have_twins and redis.call('HGET', KEYS[10], id) end
 
--- Takes `count` reports of `width` arguments; answers those whose lease is still theirs, with their tokens. Both deliveries
--- of a mini-batch may be reported in one turn: one of them `decides`, but each has a lease to be released.
-local function take(count, width, decides)
-  local ids, reports = {}, {}
-  if count == 0 then return ids, reports, {} end
-  for i = 0, count - 1 do ids[#ids + 1] = ARGV[at + i * width] end
-  local tokens = redis.call('HMGET', KEYS[4], unpack(ids))
-  local mine, seen, held_by = {}, {}, {}
-  for i, held in ipairs(tokens) do
-    local base = at + (i - 1) * width
-    local token = ARGV[base + 1]
-    local counts_once = decides and ARGV[base] or token
-    if state == 'processing' and (held == token or twin(ARGV[base]) == token) and not seen[counts_once] then
-      seen[counts_once] = true
-      mine[#mine + 1] = ARGV[base]
-      held_by[#mine] = token
-      reports[#reports + 1] = ARGV[base + 2]
+  -- Ends one delivery that decided nothing; unless the mini-batch is with somebody else, too, it is given out anew.
+  local function release(id, token)
+    local first = twin(id)
+    if first then
+      if first ~= token then redis.call('HSET', KEYS[4], id, first) end
+      redis.call('HDEL', KEYS[10], id)
     else
-      refused = refused + 1
+      redis.call('HDEL', KEYS[4], id)
+      redis.call('LPUSH', KEYS[2], id)
     end
   end
-  at = at + count * width
-  return mine, reports, held_by
-end
 
-local function report(records)
-  if #records > 0 then
-    redis.call('XADD', KEYS[9], '*', 'r', '[' .. table.concat(records, ',') .. ']')
+  -- The records at these places.
+  local function pick(records, places)
+    local picked, place = {}, 0
+    for record in records:sub(2, -2):gmatch(',?([^\n]+)') do
+      place = place + 1
+      if places[place] then picked[#picked + 1] = record end
+    end
+    return '[' .. table.concat(picked, ',') .. ']'
   end
-end
 
-local decided, records = take(tonumber(ARGV[8] or 0), 3, true)
-if #decided > 0 then
-  redis.call('HDEL', KEYS[4], unpack(decided))
-  redis.call('HDEL', KEYS[3], unpack(decided))
-  if have_twins then redis.call('HDEL', KEYS[10], unpack(decided)) end
-  if unusual then
-    redis.call('HDEL', KEYS[5], unpack(decided))
-    redis.call('HDEL', KEYS[6], unpack(decided))
+  -- Takes reports; answers ids and tokens of those whose lease is still theirs, and tells the leader of them. Both
+  -- deliveries of a mini-batch may be reported in one turn: one of them decides, but each has a lease to be released.
+  local function take(reports, records, decides)
+    local ids, tokens = {}, {}
+    if not reports then return ids, tokens end
+    local all, places, seen = reports[1], {}, {}
+    local held = redis.call('HMGET', KEYS[4], unpack(all))
+    for i, id in ipairs(all) do
+      local token = reports[2][i]
+      local counts_once = decides and id or token
+      if state == 'processing' and (held[i] == token or twin(id) == token) and not seen[counts_once] then
+        seen[counts_once] = true
+        ids[#ids + 1] = id
+        tokens[#ids] = token
+        places[i] = true
+      end
+    end
+    refused = refused + #all - #ids
+    if records and #ids > 0 then
+      redis.call('XADD', KEYS[9], '*', 'r', #ids == #all and records or pick(records, places))
+    end
+    return ids, tokens
   end
-  report(records)
-end
 
-local retries, tokens
-retries, records, tokens = take(tonumber(ARGV[9] or 0), 3)
-for i, id in ipairs(retries) do
-  redis.call('HINCRBY', KEYS[5], id, 1)
-  if release(id, tokens[i]) then redis.call('LPUSH', KEYS[2], id) end
-end
-report(records)
+  local said = ARGV[8] and cjson.decode(ARGV[8]) or {}
 
-local returns
-returns, records, tokens = take(tonumber(ARGV[10] or 0), 2)
-for i = #returns, 1, -1 do
-  if release(returns[i], tokens[i]) then redis.call('LPUSH', KEYS[2], returns[i]) end
+  local decided = take(said.decided, ARGV[9], true)
+  if #decided > 0 then
+    redis.call('HDEL', KEYS[4], unpack(decided))
+    redis.call('HDEL', KEYS[3], unpack(decided))
+    if have_twins then redis.call('HDEL', KEYS[10], unpack(decided)) end
+    if unusual then
+      redis.call('HDEL', KEYS[5], unpack(decided))
+      redis.call('HDEL', KEYS[6], unpack(decided))
+    end
+  end
+
+  local retries, tokens = take(said.retries, ARGV[10])
+  for i, id in ipairs(retries) do
+    redis.call('HINCRBY', KEYS[5], id, 1)
+    release(id, tokens[i])
+    charged = true
+  end
+
+  local returns
+  returns, tokens = take(said.returns)
+  for i = #returns, 1, -1 do release(returns[i], tokens[i]) end
+
+  if mode == 'leave' then
+    local prefix = session .. '/'
+    local twins = have_twins and redis.call('HGETALL', KEYS[10]) or {}
+    for i = 1, #twins, 2 do -- what it still held and didn't report: first deliveries, whose second one goes on alone
+      if twins[i + 1]:sub(1, #prefix) == prefix then redis.call('HDEL', KEYS[10], twins[i]) end
+    end
+    local leases = redis.call('HGETALL', KEYS[4])
+    for i = 1, #leases, 2 do
+      if leases[i + 1]:sub(1, #prefix) == prefix then release(leases[i], leases[i + 1]) end
+    end
+    redis.call('ZREM', KEYS[7], session)
+    if state == 'finalizing' then redis.call('XADD', KEYS[9], '*', 'left', session) end -- the leader waits for it
+    return {state, 0, refused}
+  end
 end
 
 local answer = {state, 0, refused}
-if mode == 'leave' then
-  local prefix = session .. '/'
-  local twins = have_twins and redis.call('HGETALL', KEYS[10]) or {}
-  for i = 1, #twins, 2 do -- what it still held and didn't report: first deliveries, whose second one goes on alone
-    if twins[i + 1]:sub(1, #prefix) == prefix then redis.call('HDEL', KEYS[10], twins[i]) end
-  end
-  local leases = redis.call('HGETALL', KEYS[4])
-  for i = 1, #leases, 2 do
-    if leases[i + 1]:sub(1, #prefix) == prefix and release(leases[i], leases[i + 1]) then
-      redis.call('LPUSH', KEYS[2], leases[i])
-    end
-  end
-  redis.call('ZREM', KEYS[7], session)
-  if state == 'finalizing' then redis.call('XADD', KEYS[9], '*', 'left', session) end -- the leader waits for it
-  return answer
-end
-
-local assigned = unusual and redis.call('EXISTS', KEYS[8]) == 1
-local welcome = not assigned or redis.call('SISMEMBER', KEYS[8], node) == 1
+local welcome = not unusual or redis.call('EXISTS', KEYS[8]) == 0 or redis.call('SISMEMBER', KEYS[8], node) == 1
 if state == 'processing' and welcome then
-  local ids = ARGV[5] ~= '0' and redis.call('LPOP', KEYS[2], ARGV[5]) or nil
+  local ids = ARGV[6] ~= '0' and redis.call('LPOP', KEYS[2], ARGV[6])
   if ids then
     local messages = redis.call('HMGET', KEYS[3], unpack(ids))
-    local charged = unusual or #retries > 0
     local leases = {}
     for i, id in ipairs(ids) do
       if messages[i] then
-        local token = session .. '/' .. ARGV[6] .. '.' .. id
+        local token, tries, lost = ARGV[7] .. id, 0, 0
+        if charged then
+          tries, lost = tonumber(redis.call('HGET', KEYS[5], id) or 0), tonumber(redis.call('HGET', KEYS[6], id) or 0)
+        end
         leases[#leases + 1] = id
         leases[#leases + 1] = token
-        answer[#answer + 1] = tonumber(id)
-        answer[#answer + 1] = token
-        answer[#answer + 1] = charged and tonumber(redis.call('HGET', KEYS[5], id) or 0) or 0
-        answer[#answer + 1] = charged and tonumber(redis.call('HGET', KEYS[6], id) or 0) or 0
-        answer[#answer + 1] = messages[i]
+        answer[#answer + 1] = {tonumber(id), token, tries, lost, messages[i]}
       end
     end
     if #leases > 0 then redis.call('HSET', KEYS[4], unpack(leases)) end
