@@ -21,7 +21,7 @@ from tests.proxy import Mode, Proxy
 
 pytestmark = pytest.mark.integration
 
-LEASE_S = 3.0
+LEASE_S = 5.0  # from here on, the margin by which workers end before it is one second
 CUT_OFF, HEALTHY = "node000", "node001"
 SLOW_SCRIPT = ENTRY_SCRIPT.replace("0.001, 0.010", "0.020, 0.040")
 
