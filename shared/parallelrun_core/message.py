@@ -37,6 +37,7 @@ FILES_ZSTD: Final = 1
 REFERENCE: Final = 2
 DESCRIBED: Final = 3
 DESCRIBED_ZSTD: Final = 4
+_DESCRIBED_KINDS: Final = (DESCRIBED, DESCRIBED_ZSTD)
 
 # Below this, the time that Zstandard takes to begin costs more than the bytes that it saves.
 _COMPRESS_FROM_BYTES: Final = 1024
@@ -140,7 +141,7 @@ def reference_of(message: Message) -> Reference:
 
 def is_described(message: Message) -> bool:
     """Whether it is more than a list of files."""
-    return message.kind in (DESCRIBED, DESCRIBED_ZSTD)
+    return message.kind in _DESCRIBED_KINDS
 
 
 def described_of(message: Message) -> Described:
@@ -186,7 +187,8 @@ def paths_of(message: Message) -> bytes:
     Raises:
         CorruptLog: the message holds no files, or its payload can't be read.
     """
-    return b"\0".join(map(_paths_of_group, _groups(message)))
+    groups = _groups(message)
+    return _paths_of_group(groups[0]) if len(groups) == 1 else b"\0".join(map(_paths_of_group, groups))
 
 
 def groups_of(message: Message) -> list[tuple[bytes, list[bytes]]]:

@@ -29,7 +29,7 @@ OUTCOME = Recorder.outcome
 def test_a_charge_of_the_whole_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def charge_all(node: JobMachine, worker: Worker, end: Exit, now: float) -> None:
         for entry in list(worker.line._waiting)[1:]:
-            node._conclude(entry, worker, Answer(failure=FAILURE), 0.0)
+            node._conclude(entry, worker, Answer(entry.delivery.mini_batch, failure=FAILURE), 0.0)
         EXITED(node, worker, end, now)
 
     monkeypatch.setattr(JobMachine, "exited", charge_all)
@@ -88,7 +88,7 @@ def test_time_without_end_for_init_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_charge_for_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def charge(node: JobMachine, worker: Worker, mini_batch: int, now: float) -> None:
-        node.answered(worker, mini_batch, Answer(failure=FAILURE), now)
+        node.answered(worker, Answer(mini_batch, failure=FAILURE), now)
 
     monkeypatch.setattr(JobMachine, "rows_not_taken", charge)
     with damage():

@@ -51,17 +51,15 @@ class Committer:
         self._closing: deque[int] = deque()
         self._stopped = False
         self._is_wanted = False
-        self._lock = threading.Lock()
-        self._news = threading.Condition(self._lock)
+        self._news = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="committer", daemon=True)
         self._thread.start()
 
     def add(self, outcome: Outcome, part_fd: int) -> None:
-        """Make this outcome durable soon."""
-        candidate = Candidate(outcome, encode(outcome), part_fd)
-        with self._lock:
-            self._waiting.append(candidate)
-            if len(self._waiting) == 1:  # otherwise the thread knows already
+        """Make this outcome durable soon. For one thread only."""
+        self._waiting.append(Candidate(outcome, encode(outcome), part_fd))
+        if len(self._waiting) == 1:  # otherwise the committer's thread knows already, or is just taking them
+            with self._news:
                 self._news.notify()
 
     def hurry(self) -> None:
@@ -92,7 +90,7 @@ class Committer:
                 # Nobody waits for this group yet, and the next results share its syncs.
                 self._news.wait_for(lambda: self._is_wanted or self._stopped, _GATHER_S)
                 self._is_wanted = False
-                group, self._waiting = list(self._waiting), deque()
+                group = [self._waiting.popleft() for _ in range(len(self._waiting))]
                 closing, self._closing = list(self._closing), deque()
             if group:
                 try:

@@ -31,7 +31,7 @@ from parallelrun_core.ids import new_session
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import resolve
 from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.outcome import Failure
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.news import (
     InitFailure,
@@ -181,7 +181,8 @@ class NodeJob:
                 case Deliver():
                     self._deliver(command.worker, command.entry)
                 case Commit():
-                    self._commit(command.outcome, self._crew.part_fd(command.worker))
+                    self._errors.add_try(command.outcome)
+                    self._committer.add(command.outcome, self._crew.part_fd(command.worker))
                 case TakeBack():
                     taken = self._crew.process(command.worker).take_back()
                     self.machine.taken_back(command.worker, taken, time.monotonic())
@@ -226,10 +227,6 @@ class NodeJob:
         else:
             log.error("worker_out_of_reach", job_id=self.job_id, process=worker.process, error=str(error))
             self.machine.out_of_reach(worker)
-
-    def _commit(self, outcome: Outcome, part_fd: int) -> None:
-        self._errors.add_try(outcome)
-        self._committer.add(outcome, part_fd)
 
     # What came of it
 

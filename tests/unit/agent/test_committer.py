@@ -32,7 +32,7 @@ def test_a_part_file_is_closed_also_when_its_worker_is_buried_during_the_last_sy
     committer.hurry()
     assert syncing.wait(20)
     committer.close_part(part)
-    with committer._lock:
+    with committer._news:
         committer._stopped = True  # as stop() does, which waits for the thread
     buried.set()
     committer.stop()

@@ -58,7 +58,7 @@ def test_what_a_hanging_worker_begins_after_it_has_answered_at_last_is_not_charg
     node, worker = at_work(1, 2)
     node.check_time(100.0 + RUN_S + 0.1)
     assert take(node, TellStacks)
-    node.answered(worker, 1, Answer(run_s=RUN_S + 0.15), 100.0 + RUN_S + 0.15)
+    node.answered(worker, Answer(1, run_s=RUN_S + 0.15), 100.0 + RUN_S + 0.15)
     node.exited(worker, Exit(-9), 100.0 + RUN_S + 0.3)
     assert [command.outcome.status for command in take(node, Commit)] == ["done"]
     assert node.desk.reports.returns == [(2, "s/2")]
@@ -74,7 +74,7 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
     worker.line.loaded(1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
     node.staff.check_time(100.0 + 10 * RUN_S - 0.1)
     assert not take(node, TellStacks)
-    node.answered(worker, 1, Answer(items=20, rows=20), 100.0 + 10 * RUN_S)
+    node.answered(worker, Answer(1, items=20, rows=20), 100.0 + 10 * RUN_S)
     assert [command.outcome.items for command in take(node, Commit)] == [20]
     node.staff.check_time(100.0 + 20 * RUN_S + 0.1)  # the second one is still being read
     assert take(node, TellStacks)
@@ -108,25 +108,25 @@ def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> No
 
 def test_an_answer_has_taken_until_it_was_heard_or_as_long_as_its_worker_says() -> None:
     node, worker = at_work(1, 2)
-    node.answered(worker, 1, Answer(run_s=0.25), 100.5)  # the worker may have been at the next one for a while
-    node.answered(worker, 2, Answer(run_s=0.25), 101.0)
+    node.answered(worker, Answer(1, run_s=0.25), 100.5)  # the worker may have been at the next one for a while
+    node.answered(worker, Answer(2, run_s=0.25), 101.0)
     assert [command.outcome.elapsed_s for command in take(node, Commit)] == [0.25, 0.5]
 
 
 def test_no_answer_has_taken_less_time_than_its_worker_says() -> None:
     node, worker = at_work(1)
-    node.answered(worker, 1, Answer(run_s=0.25), 100.0)
+    node.answered(worker, Answer(1, run_s=0.25), 100.0)
     assert [command.outcome.elapsed_s for command in take(node, Commit)] == [0.25]
 
 
 def test_a_node_naps_only_while_every_worker_has_enough_to_do() -> None:
     node, worker = at_work(1, 2, 3)
     assert node.nap_s == pytest.approx(0.001)  # half of the time that what waits may take
-    node.answered(worker, 1, Answer(run_s=0.02), 100.02)
+    node.answered(worker, Answer(1, run_s=0.02), 100.02)
     assert node.nap_s == pytest.approx(0.0006, rel=0.2)  # what waits may be as quick as any before
-    node.answered(worker, 2, Answer(run_s=0.02), 100.04)
+    node.answered(worker, Answer(2, run_s=0.02), 100.04)
     assert node.nap_s == 0.0
-    node.answered(worker, 3, Answer(run_s=0.02), 100.06)
+    node.answered(worker, Answer(3, run_s=0.02), 100.06)
     assert node.nap_s <= 0.0
 
 
@@ -147,10 +147,10 @@ def two_at_work(run_s: float, *, look_ahead: bool) -> tuple[JobMachine, Worker, 
 
 def test_one_turn_is_for_all_whose_answers_come_sooner_than_it_would() -> None:
     node, first, second = two_at_work(0.00001, look_ahead=False)
-    node.answered(first, 0, Answer(run_s=0.00001), 100.0001)
+    node.answered(first, Answer(0, run_s=0.00001), 100.0001)
     assert node.next_turn(100.0001) is None
     assert node.gather_until == pytest.approx(100.0 + TURN_S)
-    node.answered(second, 1, Answer(run_s=0.00001), 100.0002)
+    node.answered(second, Answer(1, run_s=0.00001), 100.0002)
     turn = node.next_turn(100.0002)
     assert turn is not None
     assert turn.want == 2
@@ -158,7 +158,7 @@ def test_one_turn_is_for_all_whose_answers_come_sooner_than_it_would() -> None:
 
 def test_who_has_room_does_not_wait_for_an_answer_that_is_late() -> None:
     node, first, _ = two_at_work(0.00001, look_ahead=False)
-    node.answered(first, 0, Answer(run_s=0.00001), 100.0001)
+    node.answered(first, Answer(0, run_s=0.00001), 100.0001)
     assert node.next_turn(100.0001) is None
     turn = node.next_turn(100.0 + TURN_S + 0.00001)
     assert turn is not None
@@ -168,7 +168,7 @@ def test_who_has_room_does_not_wait_for_an_answer_that_is_late() -> None:
 
 def test_who_has_room_does_not_wait_for_others_where_runs_take_longer_than_a_turn() -> None:
     node, first, _ = two_at_work(0.001, look_ahead=False)
-    node.answered(first, 0, Answer(run_s=0.001), 100.0001)
+    node.answered(first, Answer(0, run_s=0.001), 100.0001)
     turn = node.next_turn(100.0001)
     assert turn is not None
     assert turn.want == 1
@@ -235,7 +235,7 @@ def test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun() -> None:
     for command in take(node, TakeBack):
         node.taken_back(command.worker, [2, 3], 100.01)
     assert node.desk.reports.returns == [(2, "s/2"), (3, "s/3")]
-    node.answered(worker, 1, Answer(), 100.02)
+    node.answered(worker, Answer(1), 100.02)
     node.heard(worker, 100.02)
     assert [command.worker for command in take(node, End)] == [worker]
 
@@ -300,7 +300,7 @@ def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanw
     assert node.desk.reports.returns == [(2, "s/2")]
     lease(node, 100.3, ready=1)
     assert node.next_turn(100.31) is None
-    node.answered(worker, 1, Answer(run_s=0.3), 100.32)
+    node.answered(worker, Answer(1, run_s=0.3), 100.32)
     node.heard(worker, 100.32)
     lease(node, 100.33, msgspec.structs.replace(retry, token="s/3"))
     assert begun(node) == [2]
@@ -312,10 +312,10 @@ def test_a_retry_is_begun_soon_however_much_else_is_there() -> None:
     lease(node, 100.001, Delivery(3, "s/3", 1, 0, b""), *(Delivery(n, f"s/{n}", 0, 0, b"") for n in (4, 5)), ready=1000)
     for number in (1, 2):
         assert begun(node) == []
-        node.answered(worker, number, Answer(run_s=0.001), 100.001 + 0.001 * number)
+        node.answered(worker, Answer(number, run_s=0.001), 100.001 + 0.001 * number)
         node.heard(worker, 100.001 + 0.001 * number)
     assert begun(node) == [3]
-    node.answered(worker, 3, Answer(run_s=0.001), 100.004)
+    node.answered(worker, Answer(3, run_s=0.001), 100.004)
     node.heard(worker, 100.004)
     assert begun(node) == [4, 5]
 
@@ -376,7 +376,7 @@ def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
     node.taken_back(worker, [2], 100.1)
     assert not node.commands, "it runs"
     assert node.desk.reports.returns == [(2, "s/2")], "nobody else is here to take it"
-    node.answered(worker, 1, Answer(run_s=0.1), 100.2)
+    node.answered(worker, Answer(1, run_s=0.1), 100.2)
     node.heard(worker, 100.2)
     assert take(node, End) == [End(worker)]
     node.exited(worker, Exit(0), 100.3)

@@ -328,8 +328,8 @@ class NodeHistory(RuleBasedStateMachine):
             self.begin_run(process)
             if process.runs is not None:
                 mini_batch, process.runs = process.runs, None
-                answer = Answer(run_s=0.0005, length=10 * rows, failure=FAILURE if fails else None)
-                self.machine.answered(process.worker, mini_batch, answer, self.now)
+                answer = Answer(mini_batch, run_s=0.0005, length=10 * rows, failure=FAILURE if fails else None)
+                self.machine.answered(process.worker, answer, self.now)
                 self.note_head(process.worker)
         self.machine.heard(process.worker, self.now)
         self.obey()

@@ -34,13 +34,13 @@ def failed_frame(**said: object) -> bytes:
 
 
 def answered(failed: bytes) -> Answer:
-    return parse_answer(frames.FAILED, failed)[1]
+    return parse_answer(frames.FAILED, failed)
 
 
 def test_a_done_frame_becomes_a_decision() -> None:
-    mini_batch, answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 0.25, 0.125))
+    answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 0.25, 0.125))
     done = record(answer)
-    assert mini_batch == 7
+    assert answer.mini_batch == 7
     assert (done.mini_batch, done.status, done.tries, done.token) == (7, "done", 1, "s/1")
     assert (done.part, done.offset, done.length, done.crc) == ("s.process000", 10, 20, 30)
     assert (done.rows, done.items, done.run_s, done.process_s, done.elapsed_s) == (4, 5, 0.25, 0.125, 0.5)
@@ -49,12 +49,12 @@ def test_a_done_frame_becomes_a_decision() -> None:
 
 def test_a_delivery_that_was_lost_with_its_node_is_no_try() -> None:
     entry = InHand(Delivery(7, "s/1", 0, 2, b""), 5, 1.0)
-    made = Recorder("node", 0, run_max_try=3).outcome(entry, WORKER, Answer(failure=Failure("SIGNAL", "m")), 0.5)
+    made = Recorder("node", 0, run_max_try=3).outcome(entry, WORKER, Answer(7, failure=Failure("SIGNAL", "m")), 0.5)
     assert (made.status, made.tries) == ("retry", 1)
 
 
 def test_no_bytes_need_no_part() -> None:
-    assert record(Answer()).part == ""
+    assert record(Answer(7)).part == ""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from parallelrun_agent.policy.commands import Deliver
 from parallelrun_agent.policy.line import InHand
 from parallelrun_agent.policy.worker import NEVER, Worker
 from parallelrun_core.outcome import Outcome
@@ -45,7 +46,7 @@ class Desk:
             self.held[delivery.token] = delivery
             self.backlog.append(InHand(delivery))
 
-    def hand_out(self, able: list[Worker], depth: int, now: float) -> Iterator[tuple[Worker, InHand]]:
+    def hand_out(self, able: list[Worker], depth: int, now: float) -> Iterator[Deliver]:
         """Put the backlog into the shortest lines, `depth` long at most; what has no room stays.
 
         For what needs a line of its own the shortest one gets nothing more until it is empty.
@@ -64,12 +65,13 @@ class Desk:
                     continue
                 room = -1  # nothing may stand behind it
             worker.line.push(entry, now)
-            yield worker, entry
+            yield Deliver(worker, entry)
             if room < -1:
                 heapq.heapreplace(rooms, (room + 1, place))
             else:
                 heapq.heappop(rooms)
-        self.backlog.extendleft(reversed(waiting))
+        if waiting:
+            self.backlog.extendleft(reversed(waiting))
 
     def take_again(self, entries: list[InHand]) -> None:
         """These were not begun by whoever had them: they are next."""
@@ -112,4 +114,5 @@ class Desk:
             self.reports_since = NEVER
 
     def _note(self, now: float) -> None:
-        self.reports_since = min(self.reports_since, now)
+        if self.reports_since == NEVER:
+            self.reports_since = now

@@ -42,6 +42,9 @@ class LookAhead:
         else:
             weight = _RISE if run_s > self._run_s else _FALL
             self._run_s += weight * (run_s - self._run_s)
-            self.shortest_s = min(run_s, self.shortest_s + _FORGET * (run_s - self.shortest_s))
+            if run_s < self.shortest_s:
+                self.shortest_s = run_s
+            else:
+                self.shortest_s += _FORGET * (run_s - self.shortest_s)
         if self._enabled:
             self.depth = max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))

@@ -10,7 +10,7 @@ from collections import deque
 
 import msgspec
 
-from parallelrun_agent.policy.commands import Abandon, Command, Commit, Deliver
+from parallelrun_agent.policy.commands import Abandon, Command, Commit
 from parallelrun_agent.policy.desk import Desk
 from parallelrun_agent.policy.line import InHand
 from parallelrun_agent.policy.look_ahead import TURN_S, LookAhead
@@ -150,11 +150,13 @@ class JobMachine:
         most = wanted = 0
         latest = now - TURN_S
         for worker in self.staff.able():
-            room = worker.line.room(depth, now)
+            line = worker.line
+            room = line.room(depth, now)
             wanted += room
-            most = max(most, room)
-            if not room:
-                latest = max(latest, worker.line.head_since)
+            if room > most:
+                most = room
+            elif not room and line.head_since > latest:
+                latest = line.head_since
         waiting = len(self.desk.backlog)
         if most - waiting < (depth + 1) // 2:
             return 0
@@ -195,18 +197,18 @@ class JobMachine:
             self.staff.ends_in_init(worker, now)
         self.staff.init_failed(process, failure, now)
 
-    def answered(self, worker: Worker, mini_batch: int, answer: Answer, now: float) -> None:
+    def answered(self, worker: Worker, answer: Answer, now: float) -> None:
         """It has run the head of its line.
 
         Raises:
             LookupError: this was not the head, so it can't be trusted any more.
         """
         since_s = now - worker.line.head_since
-        entry = worker.line.answered(mini_batch, now)
+        entry = worker.line.answered(answer.mini_batch, now)
         elapsed_s = answer.run_s + entry.load_s
-        if not worker.line:  # otherwise it may have been at the next one for a while before it was heard
-            elapsed_s = max(since_s, elapsed_s)
-        self._look_ahead.observe(answer.run_s + entry.load_s)
+        self._look_ahead.observe(elapsed_s)
+        if since_s > elapsed_s and not worker.line:  # otherwise it may have been at the next one before it was heard
+            elapsed_s = since_s
         self._conclude(entry, worker, answer, elapsed_s)
 
     def rows_not_taken(self, worker: Worker, mini_batch: int, now: float) -> None:
@@ -249,7 +251,7 @@ class JobMachine:
     def unreadable(self, worker: Worker, entry: InHand, failure: Failure) -> None:
         """Its message can't be read, and won't be by anybody."""
         for each in worker.line.take_back([entry.delivery.mini_batch]):
-            self._conclude(each, worker, Answer(failure=failure), 0.0)
+            self._conclude(each, worker, Answer(each.delivery.mini_batch, failure=failure), 0.0)
 
     def exited(self, worker: Worker, end: Exit, now: float) -> None:
         """It is dead, and all that it had said was told before."""
@@ -272,7 +274,8 @@ class JobMachine:
         if head is not None:
             elapsed_s = now - worker.line.head_since
             failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
-            self._conclude(head, worker, Answer(run_s=elapsed_s, failure=failure), elapsed_s)
+            answer = Answer(head.delivery.mini_batch, run_s=elapsed_s, failure=failure)
+            self._conclude(head, worker, answer, elapsed_s)
         self._hand_out(now)
 
     def _hand_out(self, now: float) -> None:
@@ -283,8 +286,7 @@ class JobMachine:
         if not able or self.disk_is_full:
             self.desk.give_back_backlog(now)
             return
-        for worker, entry in self.desk.hand_out(able, self._look_ahead.depth, now):
-            self.commands.append(Deliver(worker, entry))
+        self.commands += self.desk.hand_out(able, self._look_ahead.depth, now)
 
     def _conclude(self, entry: InHand, worker: Worker, answer: Answer, elapsed_s: float) -> None:
         self.commands.append(Commit(self._recorder.outcome(entry, worker, answer, elapsed_s), worker))

@@ -27,6 +27,7 @@ from parallelrun_worker import frames
 
 log = logger()
 
+_ANSWERS = (frames.DONE, frames.FAILED)
 _TRIM_EVERY_S = 0.25
 _MOST_UNWAITED = 200
 """How many ended children a worker may gather. In a container, all of a node may have some thousand processes."""
@@ -151,7 +152,10 @@ class Crew:
         process, now = self._processes[worker.process], time.monotonic()
         try:
             for kind, payload in process.hear():
-                self._on_frame(worker, kind, payload, now)
+                if kind in _ANSWERS:
+                    self._machine.answered(worker, parse_answer(kind, payload), now)
+                else:
+                    self._on_news(worker, kind, payload, now)
         except (NotAFrame, CorruptLog, LookupError, ValueError, struct.error) as error:
             log.error("worker_confused", job_id=self._plans.job_id, process=worker.process, error=str(error))
             process.is_trusted = False
@@ -162,11 +166,10 @@ class Crew:
         self._machine.heard(worker, now)
         self._obey()
 
-    def _on_frame(self, worker: Worker, kind: int, payload: bytes, now: float) -> None:
+    def _on_news(self, worker: Worker, kind: int, payload: bytes, now: float) -> None:
+        """What isn't the answer for a mini-batch."""
         job_id, machine = self._plans.job_id, self._machine
-        if kind in (frames.DONE, frames.FAILED):
-            machine.answered(worker, *parse_answer(kind, payload), now)
-        elif kind == frames.NOT_KEPT:
+        if kind == frames.NOT_KEPT:
             machine.rows_not_taken(worker, int.from_bytes(payload[: frames.MINI_BATCH.size], "little"), now)
             self._disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"))
         elif kind == frames.LOADED:

@@ -27,6 +27,9 @@ from parallelrun_core.files import sync_folder
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16
+_HEAD_BYTES = frames.HEAD.size
+_MOST_BYTES = frames.MAX_PACKET - frames.DELIVERY.size
+"""A longer payload goes by way of a file."""
 _AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # an operation on enums takes longer than the check for room
 
 
@@ -114,7 +117,7 @@ class WorkerProcess:
         Raises:
             OSError: it is a long one, and the file that it goes by can't be written.
         """
-        if len(payload) > frames.MAX_PACKET - frames.DELIVERY.size:
+        if len(payload) > _MOST_BYTES:
             self._waiting_files.mkdir(parents=True, exist_ok=True)
             file = self._waiting_files / f"mini-batch-{mini_batch}"
             file.write_bytes(payload)
@@ -165,12 +168,12 @@ class WorkerProcess:
         while self.is_trusted:
             try:
                 chunk = os.read(self.results, _READ_BYTES)
-                self.said_all = not chunk
             except BlockingIOError:
-                chunk = b""
+                return
+            self.said_all = not chunk
             heard = self._heard + chunk
             at, size = 0, len(heard)
-            while (begin := at + frames.HEAD.size) <= size:
+            while (begin := at + _HEAD_BYTES) <= size:
                 kind, length = frames.HEAD.unpack_from(heard, at)
                 if not frames.READY <= kind <= frames.LOADED or length > frames.MAX_PAYLOAD:
                     raise NotAFrame(f"kind {kind}, {length} bytes")
