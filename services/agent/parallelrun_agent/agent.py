@@ -63,6 +63,7 @@ class Agent:
         self._join_at: dict[str, float] = {}
         """When to try again to join jobs of which something could not be read or made."""
         self._id = new_session(settings.node)
+        self._version = version("parallelrun")
         self._started = time.time()
         self._draining = False
         self._failures = 0
@@ -130,11 +131,15 @@ class Agent:
 
     def _nap(self) -> None:
         """Let answers gather while all workers have enough to do: each waking costs as much as several answers."""
-        nap_s = float("inf")
+        if not self._jobs or self._draining:
+            return
+        nap_s = self._check_s
         for job in self._jobs.values():
-            nap_s = min(nap_s, job.machine.nap_s)
-        if self._jobs and nap_s > _LEAST_NAP_S and not self._draining:
-            time.sleep(max(0.0, min(nap_s, self._check_at - time.monotonic())))
+            job_s = job.machine.nap_s
+            if job_s <= _LEAST_NAP_S:
+                return
+            nap_s = min(nap_s, job_s)
+        time.sleep(max(0.0, min(nap_s, self._check_at - time.monotonic())))
 
     def _pause(self) -> float:
         """How long to wait for an event, at most."""
@@ -143,28 +148,31 @@ class Agent:
         elif self._jobs or self._draining:
             until = self._check_at
             for job in self._jobs.values():
-                until = min(until, job.machine.report_by, job.machine.gather_until)
+                if (due_at := job.machine.due_at()) < until:
+                    until = due_at
         else:
             until = min(self._look_at, self._beat_at)
-        return max(0.0, until - time.monotonic())
+        left_s = until - time.monotonic()
+        return left_s if left_s > 0 else 0.0
 
     def _talk(self, now: float) -> None:
         try:
             if self._failures:
-                self._limit_wait()
+                self._limit_wait(time.monotonic())
                 self._come_back()
             if now >= self._beat_at:
-                self._limit_wait()
+                self._limit_wait(time.monotonic())
                 self._beat()
                 self._beat_at = now + self._settings.lease_seconds / 4
             for job in list(self._jobs.values()):
-                self._limit_wait()
-                job.turn(time.monotonic())  # the calls before this one may have taken their time
+                at = time.monotonic()  # the calls before this one may have taken their time
+                self._limit_wait(at)
+                job.turn(at)
                 if job.is_over:
                     self._forget(job)
             if now >= self._look_at and not self._draining:
                 if now >= self._look_by or self._has_room():
-                    self._limit_wait()
+                    self._limit_wait(time.monotonic())
                     self._look_for_work(now)
                     self._look_by = now + _LOOK_ANYWAY_S
                 self._look_at = now + self._look_every_s(now)
@@ -186,9 +194,8 @@ class Agent:
         drowsy = now - self._had_work > _DROWSY_AFTER_S
         return max(self._settings.poll_seconds, _DROWSY_LOOK_S) if drowsy else self._settings.poll_seconds
 
-    def _limit_wait(self) -> None:
+    def _limit_wait(self, now: float) -> None:
         """No call may outlast the trust in a lease: while it waits, nobody ends the workers whose time is up."""
-        now = time.monotonic()
         if now < self._patient_until:
             return
         trusted_s = min([job.machine.trusted_s(now) for job in self._jobs.values() if job.workers], default=_ANSWER_S)
@@ -223,7 +230,7 @@ class Agent:
                 slots=settings.slots,
                 busy=sum(len(job.workers) for job in self._jobs.values()),
                 state=state,
-                version=version("parallelrun"),
+                version=self._version,
                 started=self._started,
                 jobs=sorted(self._jobs),
                 workers={job_id: len(job.workers) for job_id, job in self._jobs.items() if job.workers},

@@ -13,7 +13,17 @@ from parallelrun_agent.committer import Committer
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.node.disk import DiskWatch
 from parallelrun_agent.node.monitor import ResourceMonitor
-from parallelrun_agent.policy.commands import Abandon, Commit, Deliver, End, Kill, TakeBack, TellInitFailure, TellStacks
+from parallelrun_agent.policy.commands import (
+    Abandon,
+    Command,
+    Commit,
+    Deliver,
+    End,
+    Kill,
+    TakeBack,
+    TellInitFailure,
+    TellStacks,
+)
 from parallelrun_agent.policy.line import InHand
 from parallelrun_agent.policy.machine import JobMachine
 from parallelrun_agent.policy.outcomes import Recorder
@@ -142,8 +152,6 @@ class NodeJob:
 
     def turn(self, now: float) -> None:
         """Report what ended, renew the lease, lease what comes next and hand it to the workers: what of it is due."""
-        if self.machine.is_at_rest:
-            self._committer.hurry()
         while self._init_failures:
             report_init_failure(self._redis, self.job_id, self._init_failures[0])
             self._init_failures.pop(0)
@@ -154,6 +162,8 @@ class NodeJob:
             report_preparing(self._redis, self.job_id, self._settings.node)
             self._python.told(now)
         turn = self.machine.next_turn(now)
+        if (turn is None or not turn.want) and self.machine.is_at_rest:
+            self._committer.hurry()
         if turn is None:
             return
         failpoints.reach("turn.before")
@@ -177,29 +187,34 @@ class NodeJob:
         commands = self.machine.commands
         while commands:
             command = commands.popleft()
-            match command:
-                case Deliver():
-                    self._deliver(command.worker, command.entry)
-                case Commit():
-                    self._errors.add_try(command.outcome)
-                    self._committer.add(command.outcome, self._crew.part_fd(command.worker))
-                case TakeBack():
-                    taken = self._crew.process(command.worker).take_back()
-                    self.machine.taken_back(command.worker, taken, time.monotonic())
-                case End():
-                    self._crew.process(command.worker).end()
-                case TellStacks():
-                    log.warning(command.worker.kill_reason, job_id=self.job_id, process=command.worker.process)
-                    self._crew.process(command.worker).tell_stacks(command.why)
-                case Kill():
-                    self._crew.process(command.worker).kill()
-                case TellInitFailure():
-                    self._init_failed(command.process, command.failure)
-                    self._errors.add_init(command.process, command.failure)
-                case Abandon():
-                    log.warning(command.why, job_id=self.job_id, session=self.session, held=command.held)
-                    self._close_session()
-                    self._open_session()
+            # Each mini-batch brings one of these two; `match` would take several times as long to see which.
+            if type(command) is Deliver:
+                self._deliver(command.worker, command.entry)
+            elif type(command) is Commit:
+                self._errors.add_try(command.outcome)
+                self._committer.add(command.outcome, self._crew.part_fd(command.worker))
+            else:
+                self._do(command)
+
+    def _do(self, command: Command) -> None:
+        match command:
+            case TakeBack():
+                taken = self._crew.process(command.worker).take_back()
+                self.machine.taken_back(command.worker, taken, time.monotonic())
+            case End():
+                self._crew.process(command.worker).end()
+            case TellStacks():
+                log.warning(command.worker.kill_reason, job_id=self.job_id, process=command.worker.process)
+                self._crew.process(command.worker).tell_stacks(command.why)
+            case Kill():
+                self._crew.process(command.worker).kill()
+            case TellInitFailure():
+                self._init_failed(command.process, command.failure)
+                self._errors.add_init(command.process, command.failure)
+            case Abandon():
+                log.warning(command.why, job_id=self.job_id, session=self.session, held=command.held)
+                self._close_session()
+                self._open_session()
 
     def _deliver(self, worker: Worker, entry: InHand) -> None:
         try:
@@ -214,7 +229,9 @@ class NodeJob:
                 failure = Failure("INPUT_UNREADABLE", f"The mini-batch message can't be read: {error}")
                 self.machine.unreadable(worker, entry, failure)
             return
-        entry.items, entry.handed_over, entry.loads = found.items, time.time(), kind == frames.DESCRIBED
+        entry.items = found.items
+        entry.handed_over = time.time()
+        entry.loads = kind == frames.DESCRIBED
         try:
             self._crew.process(worker).deliver(entry.delivery.mini_batch, payload, kind)
         except OSError as error:  # a long one goes by way of a file
@@ -236,10 +253,11 @@ class NodeJob:
         except BlockingIOError:
             return
         now, committer = time.monotonic(), self._committer
+        if committer.durable:
+            self._disk.kept()
         while committer.durable:
             candidate = committer.durable.popleft()
             self.machine.kept(candidate.outcome, candidate.encoded, now)
-            self._disk.kept()
         while committer.rowless:
             self.machine.rowless(committer.rowless.popleft().outcome)
         while committer.failed:

@@ -99,9 +99,13 @@ class Desk:
         self._note(now)
         self.reports.returns.append((outcome.mini_batch, outcome.token))
 
+    def to_say(self) -> tuple[Reports, Reports]:
+        """What the next turn says, and what is left for later ones."""
+        return (Reports(), Reports()) if self.reports_since == NEVER else self.reports.split()
+
     def said(self, reports: Reports) -> None:
         """The queue has heard these: they were the first ones."""
-        if not reports:
+        if self.reports_since == NEVER:
             return
         for token in reports.tokens():
             self.held.pop(token, None)

@@ -77,9 +77,12 @@ class JobMachine:
 
     # Turns: what is said to the queue, and what it answers
 
-    @property
-    def report_by(self) -> float:
-        """When there must be a turn for what there is to report; NEVER: there is nothing."""
+    def due_at(self) -> float:
+        """When there must be a turn, to report or because answers were waited for long enough; NEVER: for neither."""
+        report_by = self._report_by()
+        return report_by if report_by < self.gather_until else self.gather_until
+
+    def _report_by(self) -> float:
         since = self.desk.reports_since
         return since if since == NEVER else self.desk.report_by(busy=self.staff.is_busy)
 
@@ -103,7 +106,7 @@ class JobMachine:
     def next_turn(self, now: float) -> NextTurn | None:
         """The next turn; None while nothing is to be said, asked for or renewed, and when there is nothing to leave."""
         is_done, want = self._is_done(), self._wants(now)
-        if not (want or is_done or now >= self._turn_by or now >= self.report_by):
+        if not (want or is_done or now >= self._turn_by or now >= self._report_by()):
             return None
         mode: Mode = "stay" if self.joined else "join"
         if is_done:
@@ -111,7 +114,7 @@ class JobMachine:
             if not self.joined:
                 self.left = True
                 return None
-        sending, rest = self.desk.reports.split()
+        sending, rest = self.desk.to_say()
         if mode == "leave" and rest and self.state is JobState.PROCESSING:
             mode = "stay"  # what doesn't fit in one turn must be said before the last one
         return NextTurn(mode, sending, 0 if mode == "leave" else want)
@@ -160,7 +163,7 @@ class JobMachine:
         waiting = len(self.desk.backlog)
         if most - waiting < (depth + 1) // 2:
             return 0
-        if self._look_ahead.is_brief and latest + TURN_S > now:
+        if latest + TURN_S > now and self._look_ahead.is_brief:
             self.gather_until = latest + TURN_S
             return 0
         return wanted - waiting
