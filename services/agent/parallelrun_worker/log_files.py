@@ -14,14 +14,17 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    _Entry = tuple[float, str, str, tuple[object, ...]]
-    """Of a line that is not in the file yet: when, level, message, and what is to be put into it."""
+    from collections.abc import Callable
+
+    _Entry = tuple[float, str, tuple[object, ...]]
+    """Of a line that is not in the file yet: when, its form, and what is to be put into it."""
 
 DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 """Errors that may pass by themselves, and are nobody's fault who writes there."""
 MAX_BYTES = 64 << 20
 _SETTLE_EVERY_S = 1.0
-_FLUSH_BYTES = 1 << 14
+_GATHERED = 250
+"""Lines that wait at most."""
 
 
 class _LogFile(io.FileIO):
@@ -62,44 +65,49 @@ class LineFile:
         self._left_out = "INFO" if level == "WARNING" else ""
         self._left = max_bytes
         self._entries: list[_Entry] = []
-        self._size = 0
         self._settled_at = float("-inf")
         self._second = 0
         self._stamp = ""
         self._tail = f"|{os.getpid()}|{threading.get_ident()}|"
 
-    def write(self, level: str, message: str, *args: object, at_once: bool = False) -> None:
-        """Add a line; with `at_once` it is in the file when this returns.
-
-        The message is put together with its `args`, if there are any, as `message % args` when it goes to the file:
-        between two short mini-batches that takes longer than it does then.
-        """
-        if self._left <= 0 or level == self._left_out:
+    def write(self, level: str, message: str, *, at_once: bool = False) -> None:
+        """Add a line; with `at_once` it is in the file when this returns."""
+        if level == self._left_out:
             return
-        entry = (time.time(), level, message, args)
+        entry = (time.time(), self._form("%s", "%s"), (level, message.replace("\n", "\n    ")))
         if level == "ERROR" and self._errors is not None:
-            self._errors._take(entry)
+            self._errors._entries.append(entry)
+            self._errors.flush()
         self._entries.append(entry)
-        self._size += len(message)
-        if at_once or self._size > _FLUSH_BYTES:
+        if at_once:
             self.flush()
 
-    def _take(self, entry: _Entry) -> None:
-        """Write this now, as it is."""
-        if self._left > 0:
-            self._entries.append(entry)
-            self.flush()
+    def often(self, level: str, message: str) -> Callable[..., None]:
+        """What adds the line `message % numbers`, when it is called with the numbers.
+
+        They are put together when the line goes to the file: between two short mini-batches, that takes longer.
+        """
+        if level == self._left_out:
+            return lambda *_: None
+        form = self._form(level, message)
+
+        def add(*numbers: float) -> None:
+            self._entries.append((time.time(), form, numbers))
+            if len(self._entries) > _GATHERED:
+                self.flush()
+
+        return add
+
+    def _form(self, level: str, message: str) -> str:
+        return f"%s,%03d|{level}{self._tail}{message}\n"
 
     def _line(self, entry: _Entry) -> str:
-        now, level, message, args = entry
+        now, form, words = entry
         second = int(now)
         if second != self._second:
             self._second = second
             self._stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(second))
-        text = message % args if args else message
-        if "\n" in text:
-            text = text.replace("\n", "\n    ")
-        return f"{self._stamp},{int((now - second) * 1000):03d}|{level}{self._tail}{text}\n"
+        return form % (self._stamp, (now - second) * 1000, *words)
 
     @property
     def is_due(self) -> bool:
@@ -113,10 +121,10 @@ class LineFile:
 
     def flush(self) -> None:
         """Write what was gathered; never raises for the disk's sake."""
-        data = "".join(map(self._line, self._entries)).encode("utf-8", "backslashreplace")
-        self._entries, self._size = [], 0
-        if not data:
+        entries, self._entries = self._entries, []
+        if not entries or self._left <= 0:
             return
+        data = "".join(map(self._line, entries)).encode("utf-8", "backslashreplace")
         self._left -= len(data)
         if self._left <= 0:
             data += b"This log is full: nothing more is written to it.\n"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAX_TRACEBACK = 16_000
-_DONE = "Mini-batch %d: run() took %.3f s, %d rows of %d items, done."
 
 
 class NoRoom(Exception):
@@ -61,6 +60,8 @@ class Runner:
         self._code = config["code"]
         copies = os.path.join(config["logs"], "sys", "error", "node", config["node"], os.path.basename(config["log"]))
         self._log = LineFile(config["log"], level=config["logging_level"], errors=copies)
+        self._log_loaded = self._log.often("INFO", "Mini-batch %d: loaded %d items.")
+        self._log_done = self._log.often("INFO", "Mini-batch %d: run() took %.3f s, %d rows of %d items, done.")
         if config["profiling_module"]:
             self._profiler = Profiler(config["profiling_module"], os.path.splitext(config["log"])[0] + ".profile")
         began = time.perf_counter()
@@ -104,12 +105,12 @@ class Runner:
         began, cpu_began = time.perf_counter(), time.process_time()
         found, items = None, 0
         if self._log.is_due:  # whoever looks at a long one while it runs should see it
-            self._log.write("INFO", "Mini-batch %d is picked.", mini_batch)
+            self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
             self._log.settle()
         try:
             if kind in frames.IN_FILE:
                 payload = _read_and_remove(payload)
-            if kind in (frames.PATHS, frames.PATHS_IN_FILE):
+            if kind in frames.OF_PATHS:
                 found = of_paths(payload)
             else:
                 found = self._load(mini_batch, payload, began)
@@ -149,7 +150,7 @@ class Runner:
         self._send(
             frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, breaks, run_s, cpu_s)
         )
-        self._log.write("INFO", _DONE, mini_batch, run_s, rows, items)
+        self._log_done(mini_batch, run_s, rows, items)
 
     def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
         """Read or copy what the delivery describes; its time is not that of run()."""
@@ -160,7 +161,7 @@ class Runner:
                 raise NoRoom(error) from error
             raise Unreadable(error) from error
         self._send(frames.LOADED, frames.LOAD.pack(mini_batch, found.items, time.perf_counter() - began))
-        self._log.write("INFO", "Mini-batch %d: loaded %d items.", mini_batch, found.items)
+        self._log_loaded(mini_batch, found.items)
         if self._log.is_due:
             self._log.settle()
         return found

@@ -46,11 +46,12 @@ class Lines:
         return _encode(text.getvalue())
 
     def _lines(self, rows: Any) -> tuple[bytes, int]:
-        if not len(rows):
-            return b"", 0
-        lines = map(str, rows)
-        text = "\n".join(map(_on_one_line, lines) if self._safe else lines)
-        return _encode(text + "\n"), text.count("\n") + 1 - len(rows)
+        lines = [str(row) for row in rows]
+        together = "".join(lines)  # to look into all at once is much quicker
+        line_breaks = together.count("\n") if "\n" in together else 0
+        if self._safe and (line_breaks or "\r" in together):
+            lines, line_breaks = [_on_one_line(line) for line in lines], 0
+        return _encode("\n".join([*lines, ""])), line_breaks
 
 
 def _on_one_line(value: Any) -> Any:
