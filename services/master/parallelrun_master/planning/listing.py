@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from itertools import islice
@@ -81,13 +82,8 @@ class Listing:
             self.is_sorted = False
             folders: list[bytes] = []
             while first:
-                names = []
-                for entry in first:
-                    mark = _mark(entry)
-                    if mark:
-                        folders.append(entry.name)
-                    elif mark is not None and (pattern is None or pattern.accepts(states, entry.name)):
-                        names.append(entry.name)
+                names, more = _parted(first, pattern, states)
+                folders += more
                 if names:
                     yield folder, names
                 first = list(islice(scan, _CHUNK))
@@ -102,20 +98,18 @@ class Listing:
         states: frozenset[int],
         below: frozenset[tuple[int, int]],
     ) -> Iterator[Chunk]:
+        names, folders = _parted(entries, pattern, states)
+        names.sort()
+        at = 0
         # With '/' behind the folders' names, the order is that of whole paths.
-        marked = sorted([entry.name + mark for entry in entries if (mark := _mark(entry)) is not None])
-        names: list[bytes] = []
-        for name in marked:
-            if not name.endswith(b"/"):
-                if pattern is None or pattern.accepts(states, name):
-                    names.append(name)
-                continue
-            if names:
-                yield folder, names
-                names = []
+        for name in sorted([name + b"/" for name in folders]):
+            end = bisect_left(names, name, at)
+            if at < end:
+                yield folder, names[at:end]
+                at = end
             yield from self._enter(folder, name[:-1], pattern, states, below)
-        if names:
-            yield folder, names
+        if at < len(names):
+            yield folder, names[at:]
 
     def _enter(
         self,
@@ -132,19 +126,28 @@ class Listing:
         yield from self._walk(os.path.join(folder, name), pattern, states, below)
 
 
-def _mark(entry: os.DirEntry[bytes]) -> bytes | None:
-    """What to put behind its name: nothing behind a file's, '/' behind a folder's; None for what holds no data.
+def _parted(
+    entries: list[os.DirEntry[bytes]], pattern: _Pattern | None, states: frozenset[int]
+) -> tuple[list[bytes], list[bytes]]:
+    """The names of the files that are accepted, and those of all folders; what holds no data is neither.
 
     Whoever opens a pipe to read waits for somebody who writes, perhaps for ever.
     """
-    try:
-        if entry.is_file(follow_symlinks=False):
-            return b""
-        if entry.is_dir():
-            return b"/"
-        return b"" if entry.is_symlink() else None
-    except OSError:  # a link that leads to itself: the script may say what it thinks of it
-        return b""
+    files: list[bytes] = []
+    folders: list[bytes] = []
+    for entry in entries:
+        try:
+            if entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+            elif entry.is_dir():
+                folders.append(entry.name)
+            elif entry.is_symlink():
+                files.append(entry.name)
+        except OSError:  # a link that leads to itself: the script may say what it thinks of it
+            files.append(entry.name)
+    if pattern is not None:
+        files = [name for name in files if pattern.accepts(states, name)]
+    return files, folders
 
 
 class _Pattern:
