@@ -95,6 +95,7 @@ class FakeApi:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def _serve(self) -> None:
                 parts = urlsplit(self.path)

@@ -334,7 +334,7 @@ def test_waiting_has_its_limits_while_the_server_is_away(
     began = clock()
     with pytest.raises(TimedOut, match="still processing"):
         waiting.wait("job_1", timeout_s=30)
-    assert 30 <= clock() - began < 31
+    assert 29.9 < clock() - began < 31
 
 
 def test_waiting_without_time_still_asks_once(api: FakeApi, client: Client) -> None:
@@ -355,7 +355,7 @@ def test_waiting_gives_up_a_server_that_stays_away(api: FakeApi, patient: tuple[
     began = clock()
     with pytest.raises(TimedOut):
         waiting.wait("job_2", timeout_s=30)
-    assert 30 <= clock() - began < 31
+    assert 29.9 < clock() - began < 31
 
 
 def test_waiting_has_a_limit(api: FakeApi, client: Client) -> None:
