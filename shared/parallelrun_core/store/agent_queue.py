@@ -72,13 +72,8 @@ class Reports(msgspec.Struct):
 
     def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
         """What fits in one turn, and the rest."""
-        if not self:
-            return _NOTHING, _NOTHING
         now = Reports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
         return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
-
-
-_NOTHING: Final = Reports()
 
 
 def _ids_and_tokens(reports: Sequence[tuple[Any, ...]]) -> tuple[list[str], tuple[str, ...]]:
