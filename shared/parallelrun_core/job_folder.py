@@ -32,6 +32,7 @@ from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.files import sync_folder, write_once
 from parallelrun_core.ids import checked_job_id
+from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
 from parallelrun_core.schema import SCHEMA, decode
 from parallelrun_core.spec import JobSpec
@@ -144,6 +145,13 @@ class JobFolder:
         path = Path(self.output_paths(spec)[spec.append_row_to])
         is_file = spec.outputs[spec.append_row_to].type == "uri_file"
         return path if is_file else path / spec.append_row_file_name
+
+    def named_output(self, spec: JobSpec) -> Path | None:
+        """The same with its folder's links resolved, if the spec names that place: another job may name it, too."""
+        target = self.output_file(spec)
+        if not spec.writes_rows or within(target, [self.root / "jobs"]):
+            return None
+        return target.parent.resolve() / target.name
 
     def outputs_of(self, spec: JobSpec) -> Path:
         """The folder that the job's outputs are in, but for those with a path of their own."""

@@ -7,7 +7,9 @@ import time
 
 import pytest
 
+from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_core.decisions import read_decisions
+from parallelrun_core.errors import Conflict
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
 
@@ -128,10 +130,14 @@ def test_a_summary_only_job_needs_no_rows() -> None:
 def test_an_empty_input_fails_the_job_with_its_path() -> None:
     with Cluster() as cluster:
         folder = cluster.files(0)
-        result = cluster.result(cluster.submit("def run(mini_batch):\n    return []\n", inputs=folder))
+        job = cluster.submit("def run(mini_batch):\n    return []\n", inputs=folder)
+        result = cluster.result(job)
         assert result.state is JobState.FAILED
         assert result.failure is not None
         assert str(folder) in result.failure.summary
+        (folder / "late.txt").touch()
+        with pytest.raises(Conflict, match=r"would fail again at once: .* submit it again"):
+            Reopenings(cluster.root, cluster.registry, lambda *_: None).resume(job, accept_changed_inputs=False)
 
 
 def test_cancel_ends_running_work_at_once_and_publishes_nothing() -> None:

@@ -72,7 +72,9 @@ class Master:
             folder = JobFolder(self._settings.root, path.parent.name)
             with self._leaving_alone(folder.job_id):
                 if folder.result() is None and registry.state(folder.job_id) is None:
-                    registry.add_job(folder.job_id, submitted=folder.record().submitted)
+                    record = folder.record()
+                    output = folder.named_output(record.job_spec())
+                    registry.add_job(folder.job_id, submitted=record.submitted, output=output)
                     self._log.warning("job_adopted", job_id=folder.job_id)
 
     def _ask_for_leaders(self, redis: Redis, registry: Registry) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from redis import Redis
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
@@ -50,16 +53,35 @@ class Registry:
         self._retire = script(redis, "retire")
         self._expect([])
 
-    def add_job(self, job_id: str, *, submitted: float) -> None:
-        """Make a job known that has its folder already. Doing it twice changes nothing."""
+    def add_job(self, job_id: str, *, submitted: float, output: Path | None = None) -> None:
+        """Make a job known that has its folder already. Doing it twice changes nothing.
+
+        Args:
+            output: the file that it will publish, when other jobs may name the same.
+        """
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
+            if output is not None:
+                pipe.hset(JobKeys(job_id).job, "output", os.fsencode(output))
             pipe.zadd(keys.ACTIVE_JOBS, {job_id: submitted})
             pipe.execute()
 
     def active_jobs(self) -> list[str]:
         """Jobs that may need a leader or agents, oldest first."""
         return [raw.decode() for raw in self._redis.zrange(keys.ACTIVE_JOBS, 0, -1)]  # type: ignore[union-attr]
+
+    def writer_of(self, output: Path, *, other_than: str) -> str | None:
+        """The job that will publish this file, if one that has not ended will, and it isn't `other_than`."""
+        active = self.active_jobs()
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in active:
+                pipe.hmget(JobKeys(job_id).job, "output", "state")
+            found = zip(active, pipe.execute(), strict=True)
+        for job_id, (written, state) in found:
+            is_same = written == os.fsencode(output) and job_id != other_than
+            if is_same and state is not None and not JobState(state.decode()).is_terminal:
+                return job_id
+        return None
 
     def has_forgotten(self) -> bool:
         """Whether Redis is empty, or new, since somebody last asked: a server may lose all it has and live on."""
@@ -151,8 +173,11 @@ class Registry:
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: it can't become {to}.")
 
-    def reopen(self, job_id: str, *, submitted: float) -> None:
+    def reopen(self, job_id: str, *, submitted: float, output: Path | None = None) -> None:
         """Queue a job again that has ended, or of which Redis knows nothing any more. Whoever led it does so no more.
+
+        Args:
+            output: as for `add_job`.
 
         Raises:
             Conflict: it has not ended.
@@ -161,7 +186,7 @@ class Registry:
         done, present = self._reopen(keys=[job.job, job.events, job.leader, job.setbacks])
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: only a job that has ended can be reopened.")
-        self.add_job(job_id, submitted=submitted)
+        self.add_job(job_id, submitted=submitted, output=output)
 
     def has_leader(self, job_id: str, *, longest_ms: int = sys.maxsize) -> bool:
         """Whether somebody leads the job; not, when leadership is to last for longer than it can."""

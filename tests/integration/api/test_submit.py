@@ -17,12 +17,13 @@ import yaml
 
 from parallelrun import Client
 from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.states import JobState
 from parallelrun_core.store import keys
 from parallelrun_core.store.coarse import LEADER_QUEUE, queue
 from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
-from tests.integration.api.server import ApiServer
+from tests.integration.api.server import ApiServer, Master
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -254,6 +255,29 @@ class TestRefused:
 
         assert answer.status_code == 409
         assert "another folder" in answer.json()["errors"][0]["hint"]
+
+    def test_an_output_that_another_job_will_write(self, api: httpx.Client, site: Site, master: Master) -> None:
+        out, also_out = site.folder / "out", site.folder / "also-out"
+        out.mkdir()
+        also_out.symlink_to(out)
+        first = api.post("/v1/jobs", json=site.spec(output=str(out))).json()["id"]
+
+        answer = api.post("/v1/jobs", json=site.spec(output=str(also_out)))
+
+        assert answer.status_code == 409
+        (problem,) = answer.json()["errors"]
+        assert problem["pointer"] == "/output"
+        assert f"job {first} will write 'parallel_run_step.txt'" in problem["message"]
+        other_name = site.spec(output=str(out), append_row_file_name="other.txt")
+        for spec in (other_name, site.spec(output=str(site.folder / "elsewhere")), site.spec(), site.spec()):
+            assert api.post("/v1/jobs", json=spec).status_code == 202
+        master.begin(first)
+        master.end(first, JobState.FAILED)
+        second = api.post("/v1/jobs", json=site.spec(output=str(out)))
+        assert second.status_code == 202, "the first one doesn't write it any more"
+        again = api.post(f"/v1/jobs/{first}:resume")
+        assert again.status_code == 409
+        assert f"job {second.json()['id']} will write" in again.text
 
     @pytest.mark.parametrize("inner", ["jobs", "code", "jobs/job_x/outputs"])
     def test_an_output_among_the_files_of_the_services(

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.errors import Conflict, Problem, Problems
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.errors import Problem, Problems
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.paths import within
 from parallelrun_core.spec import Input, JobSpec
@@ -36,23 +35,10 @@ class PathChecks:
 
         Raises:
             InvalidInput: with one problem for each path that won't do.
-            Conflict: the output file is there already.
         """
         problems = [*self._code(spec.code, has_zip), *self._inputs(spec), *self._outputs(spec)]
         Problems(problems).check()
         self._check_tables(spec)
-        # A job's own folder is new: what is there already can only be in a folder that the job names.
-        target = JobFolder(self.root, "").output_file(spec)
-        if spec.writes_rows and not within(target, [self.root / "jobs"]) and os.path.lexists(target):
-            raise Conflict(
-                problems=(
-                    Problem(
-                        pointer=f"/outputs/{spec.append_row_to}/path" if spec.append_row_to else "/output",
-                        message=f"{target.name!r} is already there, and nothing is ever overwritten",
-                        hint="name another folder or another append_row_file_name, or move that file away",
-                    ),
-                )
-            )
 
     def _code(self, code: str, has_zip: bool) -> Iterator[Problem]:
         if has_zip and code:

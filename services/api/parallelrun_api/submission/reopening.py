@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_core import telemetry
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
@@ -22,8 +23,8 @@ log = telemetry.logger()
 
 _RETIRE_S: Final = 15.0
 """A node that was lost at the very end takes a lease of 8 s."""
-_FOR_GOOD: Final = ("THRESHOLD_CROSSED", "NO_ROWS")
-"""Failures by what was decided: doing the rest doesn't undo them."""
+_FOR_GOOD: Final = ("THRESHOLD_CROSSED", "NO_ROWS", "EMPTY_INPUT")
+"""Failures by what was planned or decided: doing the rest doesn't undo them."""
 
 
 class Reopenings:
@@ -76,6 +77,8 @@ class Reopenings:
         state = self._registry.state(folder.job_id)
         if state is not None and not state.is_terminal:
             raise Conflict(f"Job {folder.job_id} is {state}: only a job that has ended can be reopened.")
+        spec = record.job_spec()
+        check_nobody_else_writes(folder, spec, self._registry)
         self._wait_until_retired(folder.job_id)
         if folder.result() is not None:
             folder.reopen(
@@ -87,7 +90,7 @@ class Reopenings:
                     accept_changed_inputs=accept_changed_inputs,
                 )
             )
-        self._registry.reopen(folder.job_id, submitted=record.submitted)
+        self._registry.reopen(folder.job_id, submitted=record.submitted, output=folder.named_output(spec))
         # Not under the name of the first call, whose leader RQ may still be clearing away.
         self._call_leader(folder.job_id, f"again-{folder.generation()}")
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
@@ -108,6 +111,8 @@ class Reopenings:
 
 
 def _advice(result: JobResult) -> str:
+    if result.progress.scheduled == result.progress.empty:
+        return "Its inputs were listed once and are not listed again: submit it again when they hold something."
     new_job = f"submit a new job with resume_from: {result.job_id}, with fixed code or another threshold"
     if not result.progress.failed:
         return f"No mini-batch has failed that could be retried: {new_job}."

@@ -28,6 +28,7 @@ import redis
 
 from parallelrun_api.http.errors import KeyReused
 from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.output_claims import check_output_is_free
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core import failpoints, telemetry
@@ -103,7 +104,9 @@ class Submissions:
         """
         folder = JobFolder(self._root, job_id)
         if folder.result() is None and self._registry.state(job_id) in (None, JobState.QUEUED):
-            self._registry.add_job(job_id, submitted=folder.record().submitted)
+            record = folder.record()
+            output = folder.named_output(record.job_spec())
+            self._registry.add_job(job_id, submitted=record.submitted, output=output)
             self._call_leader(job_id)
 
     def _is_accepted(self, job_id: str) -> bool:
@@ -115,11 +118,12 @@ class Submissions:
 
     def _create(self, job_id: str, upload: Upload) -> None:
         spec = upload.spec
+        folder = JobFolder(self._root, job_id)
         with upload.reading.told_of_the_document():
             self._checks.check(spec, has_zip=upload.code is not None)
+            check_output_is_free(folder, spec, self._registry)
             earlier = earlier_job(self._root, spec) if spec.resume_from else None
             code = self._snapshot(upload)
-        folder = JobFolder(self._root, job_id)
         record = JobRecord(
             job_id=job_id,
             submitted=time.time(),
