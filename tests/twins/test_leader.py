@@ -27,7 +27,7 @@ from parallelrun_master.ledger import Ledger
 from parallelrun_master.planning.input_cuts import Known, known_in
 from parallelrun_master.planning.shuffling import Shuffle
 from parallelrun_master.planning.table_cutting import TableCutter
-from parallelrun_master.policy import course as course_module
+from parallelrun_master.policy import completion as completion_module
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog
 from tests.golden.opened import opened
@@ -43,7 +43,7 @@ from tests.unit.core import test_adoption as take_over
 from tests.unit.core import test_decisions as log
 from tests.unit.core import test_golden as golden
 from tests.unit.core import test_paths as paths
-from tests.unit.master import test_course as course
+from tests.unit.master import test_completion as completion
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
 from tests.unit.master import test_reports as reports
@@ -113,9 +113,9 @@ def test_books_that_are_synced_only_when_redis_has_something_to_forget_are_found
 
 
 def test_a_job_that_is_finalized_whatever_failed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(course_module, "over_threshold", always(None))
+    monkeypatch.setattr(completion_module, "over_threshold", always(None))
     with damage():
-        course.test_a_job_of_which_too_much_failed_is_never_finalized()
+        completion.test_a_job_of_which_too_much_failed_is_never_finalized()
 
 
 def test_without_the_rule_that_the_first_decision_wins_a_success_is_lost() -> None:

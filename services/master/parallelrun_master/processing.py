@@ -17,7 +17,7 @@ from parallelrun_core.store.nodes import Nodes
 from parallelrun_master.nodes import NodeWatch
 from parallelrun_master.planning.inputs import changed_inputs
 from parallelrun_master.planning.shuffling import ShuffleFailed
-from parallelrun_master.policy.course import Course, End
+from parallelrun_master.policy.completion import Completion, End
 from parallelrun_master.policy.errors import Signature
 from parallelrun_master.policy.pace import Pace
 from parallelrun_master.policy.speculation import Speculation
@@ -29,7 +29,7 @@ _SLICE_S = 0.005
 
 
 class Processing:
-    """Everything that a leader does while its job is `processing`; how that ends, its course decides."""
+    """Everything that a leader does while its job is `processing`; `Completion` decides how that ends."""
 
     def __init__(self, term: Term) -> None:
         self._term = term
@@ -42,7 +42,7 @@ class Processing:
         self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided)
         self._nodes = NodeWatch(Nodes(term.redis), term.queue, term.spec, term.settings)
         self._waits_for_room = False
-        self._course = Course(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
+        self._completion = Completion(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
         self._pace = Pace(term.ledger.progress, time.monotonic())
         self._speculation = Speculation() if term.spec.speculative_execution else None
 
@@ -59,8 +59,8 @@ class Processing:
             self._scheduler.stop()
 
     def _run(self) -> None:
-        self._course.fail(self._changed_inputs())
-        self._course.moved(time.monotonic())  # to look at all of them may take long
+        self._completion.fail(self._changed_inputs())
+        self._completion.moved(time.monotonic())  # to look at all of them may take long
         if self._scheduler.closing is None:
             self._scheduling_log.start()
         was_away = False
@@ -69,7 +69,7 @@ class Processing:
                 if was_away and not self._go_on():
                     return
                 was_away = False
-                if (end := self._course.end()) is not None:
+                if (end := self._completion.end()) is not None:
                     self._end(end)
                     return
                 if self._round():
@@ -78,13 +78,13 @@ class Processing:
                 self._term.wait_for_redis(error)
                 was_away = True
             except InvalidInput as error:
-                self._course.fail(JobFailure(code="INVALID_INPUT", summary=f"The input is not valid: {error}"))
+                self._completion.fail(JobFailure(code="INVALID_INPUT", summary=f"The input is not valid: {error}"))
             except ShuffleFailed as error:
                 hint = "the job can be resumed when that is fixed"
-                self._course.fail(JobFailure(code="SHUFFLE_FAILED", summary=f"No groups: {error}.", hint=hint))
+                self._completion.fail(JobFailure(code="SHUFFLE_FAILED", summary=f"No groups: {error}.", hint=hint))
             except InputUnreadable as error:
                 summary = f"The input can't be read: {error}"
-                self._course.fail(JobFailure(code="INPUT_UNREADABLE", summary=summary))
+                self._completion.fail(JobFailure(code="INPUT_UNREADABLE", summary=summary))
 
     def _go_on(self) -> bool:
         """Redis is back: find out what it has forgotten; whether the job is still to be processed.
@@ -95,7 +95,7 @@ class Processing:
         if self._term.state() is JobState.QUEUED:
             self._term.move(JobState.PROCESSING)
         self._publisher.rewind()
-        self._course.moved(time.monotonic())  # nobody could make progress
+        self._completion.moved(time.monotonic())  # nobody could make progress
         return self._term.state() is JobState.PROCESSING
 
     def _round(self) -> bool:
@@ -112,9 +112,9 @@ class Processing:
         self._enter(news, now)
         self._ledger.settle(now, at_once=not news)
         if busy:
-            self._course.moved(now)
+            self._completion.moved(now)
         if published:
-            self._course.published(self._publisher.window.next_id, now)
+            self._completion.published(self._publisher.window.next_id, now)
         if self._term.tick(now):
             self._look_around(now)
         woken = any(not entry.outcomes for entry in news)
@@ -133,7 +133,7 @@ class Processing:
                     f"in {time.monotonic() - self._term.began:.2f} s."
                 )
         all_of_them = scheduler.closing is not None
-        self._course.scheduled(scheduler.mini_batches, scheduler.items, all_of_them=all_of_them)
+        self._completion.scheduled(scheduler.mini_batches, scheduler.items, all_of_them=all_of_them)
         return more
 
     def _shuffled(self, done: int, total: int) -> None:
@@ -146,7 +146,7 @@ class Processing:
         if outcomes:
             accepted, signatures = self._ledger.enter(outcomes)
             self._publisher.window.decided(len(accepted))
-            self._course.entered(accepted, now)
+            self._completion.entered(accepted, now)
             if self._speculation is not None:
                 for outcome in accepted:
                     self._speculation.observe(outcome.run_s)
@@ -154,16 +154,16 @@ class Processing:
                 self._announce(signature)
         for entry in news:
             if entry.preparing:
-                self._course.moved(now)
+                self._completion.moved(now)
                 self._nodes.prepares(entry.preparing, now)
             for phase in entry.phases:
                 self._nodes.has_prepared(phase.node)
                 if phase.name == "INIT":
-                    self._course.got_through_init()
+                    self._completion.got_through_init()
             if entry.init_failure is not None:
                 self._nodes.has_prepared(entry.init_failure.node)
                 self._term.log.warning("init_failed", node=entry.init_failure.node, process=entry.init_failure.process)
-                self._course.init_failed(entry.init_failure, self._nodes.slots, now)
+                self._completion.init_failed(entry.init_failure, self._nodes.slots, now)
 
     def _announce(self, signature: Signature) -> None:
         self._term.log.info("mini_batch_failed", category=signature.category, message=signature.message)
@@ -181,9 +181,9 @@ class Processing:
             which = "are full; the job waits" if self._waits_for_room else "are not full any more"
             self._term.reports.say(f"The disks of all nodes {which}.")
         if self._nodes.are_taken or self._nodes.are_full:
-            self._course.moved(now)  # it waits for its turn behind other jobs, or for somebody who makes room
+            self._completion.moved(now)  # it waits for its turn behind other jobs, or for somebody who makes room
         # Look-ahead: agents hold more than their workers run.
-        self._course.looked(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
+        self._completion.looked(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
         progress.preparing = self._nodes.preparing(now)
         progress.published = self._publisher.window.next_id
         if self._speculation is not None and progress.listing_done and progress.published == progress.scheduled:
@@ -214,7 +214,7 @@ class Processing:
         )
 
     def _end(self, end: End) -> None:
-        if self._course.is_decided:
+        if self._completion.is_decided:
             progress = self._ledger.progress
             progress.published, progress.running, progress.preparing = progress.scheduled, 0, 0
             self._ledger.settle(time.monotonic(), at_once=True)

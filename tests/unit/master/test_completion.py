@@ -1,4 +1,4 @@
-"""A job's course through lists, deaths of leaders and forgetful Redis: decided once, published once, ended once."""
+"""Histories of a job through listings, deaths of leaders and a forgetful Redis: decided, published and ended once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.news import InitFailure, News
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.policy.course import Course
+from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.errors import Errors
 from parallelrun_master.policy.window import MAX_OUTSTANDING, MAX_OUTSTANDING_BYTES, Window
 from tests.unit.core.making import failed, outcome
@@ -96,8 +96,8 @@ class JobHistory(RuleBasedStateMachine):
         self.term += 1
         self.ledger = ledger(self.folder, self.redis, self.term)
         self.truth = {each.mini_batch: each.status for each in read_decisions(self.folder)}
-        self.course = Course(self.spec, self.ledger.progress, self.ledger.errors, self.now)
-        self.course.scheduled(self.listed, self.listed * ITEMS, all_of_them=self.listing_done)
+        self.completion = Completion(self.spec, self.ledger.progress, self.ledger.errors, self.now)
+        self.completion.scheduled(self.listed, self.listed * ITEMS, all_of_them=self.listing_done)
         self.window = Window()
         self.window.rewind(self.redis.checkpoint, len(self.redis.ready))
 
@@ -113,7 +113,7 @@ class JobHistory(RuleBasedStateMachine):
         if not self.listing_done:
             self.listed = min(self.total, self.listed + count)
             self.listing_done = closes and self.listed == self.total
-        self.course.scheduled(self.listed, self.listed * ITEMS, all_of_them=self.listing_done)
+        self.completion.scheduled(self.listed, self.listed * ITEMS, all_of_them=self.listing_done)
 
     @rule(answer_is_lost=st.booleans())
     def publish(self, answer_is_lost: bool) -> None:
@@ -135,7 +135,7 @@ class JobHistory(RuleBasedStateMachine):
         elif self.window.published(
             [b"m"] * count, next_id=self.redis.checkpoint, outstanding=len(self.redis.ready)
         ):  # fmt: skip
-            self.course.published(self.window.next_id, self.now)
+            self.completion.published(self.window.next_id, self.now)
         else:
             self.window.rewind(self.redis.checkpoint, len(self.redis.ready))
 
@@ -170,14 +170,14 @@ class JobHistory(RuleBasedStateMachine):
             self.truth[each.mini_batch] = each.status
         self.window.decided(len(accepted))
         if found:
-            self.course.entered(accepted, self.now)
+            self.completion.entered(accepted, self.now)
         self.ledger.settle(self.now, at_once=at_once)
 
     @precondition(lambda self: not self.ends)
     @rule()
     def look(self) -> None:
-        self.course.looked(self.now, nodes=1, running=0, lost=0)
-        end = self.course.end()
+        self.completion.looked(self.now, nodes=1, running=0, lost=0)
+        end = self.completion.end()
         if end is None:
             return
         self.ledger.settle(self.now, at_once=True)
@@ -239,8 +239,8 @@ TestJob.settings = settings(max_examples=30, stateful_step_count=40, deadline=No
 # Single steps
 
 
-def course(progress: Progress, **fields: Any) -> Course:
-    return Course(spec(**fields), progress, Errors(), 0.0)
+def completion(progress: Progress, **fields: Any) -> Completion:
+    return Completion(spec(**fields), progress, Errors(), 0.0)
 
 
 @pytest.mark.parametrize("progress, has_run", [
@@ -251,20 +251,20 @@ def course(progress: Progress, **fields: Any) -> Course:
 def test_a_worker_that_hangs_in_init_fails_no_job_of_which_an_earlier_leader_saw_some_run(
     progress: Progress, has_run: bool
 ) -> None:
-    found = course(progress)
+    found = completion(progress)
     found.init_failed(InitFailure("n", "process000", Failure("INIT_TIMEOUT", "too long")), 2, 1.0)
     assert (found.end() is None) is has_run
 
 
 def test_a_worker_that_hangs_in_init_fails_no_job_that_another_one_has_begun_to_work_for() -> None:
-    found = course(Progress())
+    found = completion(Progress())
     found.got_through_init()
     found.init_failed(InitFailure("n", "process001", Failure("INIT_TIMEOUT", "too long")), 2, 1.0)
     assert found.end() is None
 
 
 def test_the_first_reason_to_fail_stays() -> None:
-    found = course(Progress())
+    found = completion(Progress())
     assert found.end() is None
     first = JobFailure(code="INPUTS_CHANGED", summary="first")
     found.fail(None)
@@ -275,7 +275,7 @@ def test_the_first_reason_to_fail_stays() -> None:
 
 
 def test_a_job_whose_workers_never_get_ready_fails_with_what_they_said() -> None:
-    found = course(Progress())
+    found = completion(Progress())
     while found.end() is None:
         found.init_failed(InitFailure("node", "process000", Failure("INIT_EXCEPTION", "no model")), slots=2, now=1.0)
     end = found.end()
@@ -288,12 +288,12 @@ def test_a_job_whose_workers_never_get_ready_fails_with_what_they_said() -> None
 def test_no_more_runs_than_is_left() -> None:
     """Agents tell what they hold a moment later than what they have done."""
     progress = Progress(scheduled=8, listing_done=True, done=3)
-    course(progress).looked(1.0, nodes=1, running=9, lost=0)
+    completion(progress).looked(1.0, nodes=1, running=9, lost=0)
     assert progress.running == 5
 
 
 def test_time_that_redis_was_away_is_no_stall() -> None:
-    found = course(Progress(), first_task_creation_timeout=10)
+    found = completion(Progress(), first_task_creation_timeout=10)
     found.moved(9.0)
     found.looked(18.0, nodes=1, running=0, lost=2)
     assert found.end() is None
@@ -328,20 +328,20 @@ def test_a_window_that_redis_sees_elsewhere_is_to_be_rewound() -> None:
 
 @pytest.mark.parametrize("scheduled, empty, code", [(0, 0, "EMPTY_INPUT"), (3, 3, "EMPTY_INPUT"), (3, 2, "NO_ROWS")])
 def test_a_job_without_a_row_fails(scheduled: int, empty: int, code: str) -> None:
-    found = course(Progress(done=scheduled, empty=empty))
+    found = completion(Progress(done=scheduled, empty=empty))
     found.scheduled(scheduled, scheduled, all_of_them=True)
     end = found.end()
     assert end is not None
     assert end.failure is not None
     assert end.failure.code == code
     assert code != "EMPTY_INPUT" or end.failure.summary == "There is nothing to process in /in: no file, or no row."
-    none_wanted = course(Progress(done=3), output_action="summary_only")
+    none_wanted = completion(Progress(done=3), output_action="summary_only")
     none_wanted.scheduled(3, 3, all_of_them=True)
     assert none_wanted.end() == (JobState.FINALIZING, None)
 
 
 def test_a_job_of_which_too_much_failed_is_never_finalized() -> None:
-    found = course(Progress(done=1, failed=2, rows=1, items_failed=2), error_threshold=1)
+    found = completion(Progress(done=1, failed=2, rows=1, items_failed=2), error_threshold=1)
     found.scheduled(3, 3, all_of_them=True)
     end = found.end()
     assert end is not None

@@ -24,7 +24,7 @@ class End(NamedTuple):
     failure: JobFailure | None = None
 
 
-class Course:
+class Completion:
     """One leader's view of its job.
 
     Args:
