@@ -18,7 +18,7 @@ from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.news import News, Phase
-from parallelrun_master.policy.errors import Errors, Signature
+from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
 
@@ -41,7 +41,7 @@ class Ledger:
     """
 
     def __init__(
-        self, folder: Path, queue: LeaderQueue, term: int, tries: TryReport, errors: Errors, *, generation: int = 0
+        self, folder: Path, queue: LeaderQueue, term: int, tries: TryReport, errors: ErrorGroups, *, generation: int = 0
     ) -> None:
         self.progress = Progress()
         self.errors = errors
@@ -114,9 +114,9 @@ class Ledger:
         self._last_seen = self._forgotten = _BEGINNING
         self._tries.start_over()
 
-    def enter(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[Signature]]:
+    def enter(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[ErrorGroup]]:
         """Record decisions and count tries; returns the decisions that are new, and errors not seen before."""
-        signatures = []
+        new_groups = []
         decisions = [outcome for outcome in outcomes if outcome.status != "retry"]
         failed_tries = [outcome for outcome in outcomes if outcome.status == "retry"]
         retries = [outcome for outcome in failed_tries if self._tell(outcome)]
@@ -128,7 +128,7 @@ class Ledger:
                 continue
             found = self.errors.add(outcome)
             if found is not None:
-                signatures.append(found)
+                new_groups.append(found)
             if outcome.status == "retry":
                 noted.append(shortened(outcome) if found is None else outcome)
         self._retries.add(noted)
@@ -138,7 +138,7 @@ class Ledger:
             self._tries.add(outcome, picked_before=self._picked_before.get(outcome.mini_batch, 0))
         self.progress.retried += len(retries)
         self._show_decided()
-        return accepted, signatures
+        return accepted, new_groups
 
     def adopt(self, outcomes: Iterable[Outcome]) -> int:
         """Record as decisions what Redis has forgotten, durably; returns how many of them became one."""

@@ -18,7 +18,7 @@ from parallelrun_master.nodes import NodeWatch
 from parallelrun_master.planning.inputs import changed_inputs
 from parallelrun_master.planning.shuffling import ShuffleFailed
 from parallelrun_master.policy.completion import Completion, End
-from parallelrun_master.policy.errors import Signature
+from parallelrun_master.policy.error_groups import ErrorGroup
 from parallelrun_master.policy.pace import Pace
 from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.reports.scheduling_log import SchedulingLog
@@ -144,14 +144,14 @@ class Processing:
     def _enter(self, news: list[News], now: float) -> None:
         outcomes = [outcome for entry in news for outcome in entry.outcomes]
         if outcomes:
-            accepted, signatures = self._ledger.enter(outcomes)
+            accepted, new_groups = self._ledger.enter(outcomes)
             self._publisher.window.decided(len(accepted))
             self._completion.entered(accepted, now)
             if self._speculation is not None:
                 for outcome in accepted:
                     self._speculation.observe(outcome.run_s)
-            for signature in signatures:
-                self._announce(signature)
+            for group in new_groups:
+                self._announce(group)
         for entry in news:
             if entry.preparing:
                 self._completion.moved(now)
@@ -165,10 +165,10 @@ class Processing:
                 self._term.log.warning("init_failed", node=entry.init_failure.node, process=entry.init_failure.process)
                 self._completion.init_failed(entry.init_failure, self._nodes.slots, now)
 
-    def _announce(self, signature: Signature) -> None:
-        self._term.log.info("mini_batch_failed", category=signature.category, message=signature.message)
-        fields = {"category": signature.category, "message": signature.message, "traceback": signature.traceback}
-        event = msgspec.json.encode({**fields, "count": signature.count})
+    def _announce(self, group: ErrorGroup) -> None:
+        self._term.log.info("mini_batch_failed", category=group.category, message=group.message)
+        fields = {"category": group.category, "message": group.message, "traceback": group.traceback}
+        event = msgspec.json.encode({**fields, "count": group.count})
         self._term.queue.show({"errors": "1"}, event=("error", event))
 
     def _look_around(self, now: float) -> None:

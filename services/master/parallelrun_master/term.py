@@ -25,7 +25,7 @@ from parallelrun_core.term_log import terms
 from parallelrun_master.journals import finished
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy import setbacks
-from parallelrun_master.policy.errors import Errors, with_cause
+from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
 from parallelrun_master.policy.setbacks import Setback
 from parallelrun_master.renewal import LOOKS_PER_LEASE, own_cpu_clock, renewing
 from parallelrun_master.reports import Reports
@@ -93,7 +93,7 @@ class Term:
         reopenings = self.folder.reopenings()
         self.reopening = reopenings[-1] if reopenings else None
         generation = self.reopening.generation if self.reopening is not None else 0
-        errors = Errors(self.reports.mask)
+        errors = ErrorGroups(self.reports.mask)
         self.ledger = Ledger(
             self.folder.path, self.queue, self.queue.term, self.reports.tries, errors, generation=generation
         )

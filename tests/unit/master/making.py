@@ -7,7 +7,7 @@ from typing import Any
 
 from parallelrun_core.masking import Mask
 from parallelrun_master.ledger import Ledger
-from parallelrun_master.policy.errors import Errors
+from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
 
@@ -15,4 +15,4 @@ from parallelrun_master.reports.tries import TryReport
 def ledger(folder: Path, queue: Any, term: int, *, generation: int = 0) -> Ledger:
     """The books of a term that begins."""
     logs, mask = folder / "logs", Mask({})
-    return Ledger(folder, queue, term, TryReport(logs, mask, Summaries(logs)), Errors(mask), generation=generation)
+    return Ledger(folder, queue, term, TryReport(logs, mask, Summaries(logs)), ErrorGroups(mask), generation=generation)

@@ -21,7 +21,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.news import InitFailure, News
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.completion import Completion
-from parallelrun_master.policy.errors import Errors
+from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.window import MAX_OUTSTANDING, MAX_OUTSTANDING_BYTES, Window
 from tests.unit.core.making import failed, outcome
 from tests.unit.master.making import ledger
@@ -240,7 +240,7 @@ TestJob.settings = settings(max_examples=30, stateful_step_count=40, deadline=No
 
 
 def completion(progress: Progress, **fields: Any) -> Completion:
-    return Completion(spec(**fields), progress, Errors(), 0.0)
+    return Completion(spec(**fields), progress, ErrorGroups(), 0.0)
 
 
 @pytest.mark.parametrize("progress, has_run", [

@@ -82,8 +82,8 @@ def test_the_same_errors_are_counted_once_also_after_redis_came_back(tmp_path: P
     books.start_over()
     enter_all(books)
     books.close()
-    (signature,) = books.errors.most_common(1)
-    assert signature.count == 2
+    (group,) = books.errors.most_common(1)
+    assert group.count == 2
     assert books.progress.retried == 1
 
 
@@ -189,9 +189,9 @@ def test_retries_are_counted_and_not_decided(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     books = ledger(stream)
     stream.add(failed(0, status="retry"))
-    accepted, signatures = books.enter(list(stream.entries[0].outcomes))
+    accepted, new_groups = books.enter(list(stream.entries[0].outcomes))
     assert accepted == []
-    assert len(signatures) == 1
+    assert len(new_groups) == 1
     assert 0 not in books.decided
     assert books.progress.retried == 1
     books.close()

@@ -20,7 +20,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.news import Phase
-from parallelrun_master.policy.errors import Errors
+from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports import tries
 from parallelrun_master.reports.overview import Overview
 from parallelrun_master.reports.result import write_job_result, write_user_errors
@@ -259,7 +259,7 @@ def test_the_time_that_is_left_is_told_at_the_speed_of_this_turn(tmp_path: Path)
 
 
 def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: Path) -> None:
-    errors = Errors()
+    errors = ErrorGroups()
     for number in range(2):
         errors.add_phase(Phase("n", f"process00{number}", "INIT", 1e9, 3.0, Failure("INIT_EXCEPTION", "no\nmodel")))
     errors.add_phase(Phase("n", "process002", "INIT", 1e9, 3.0))
@@ -277,7 +277,7 @@ def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: 
 
 
 def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) -> None:
-    errors = Errors(Mask({"environment_variables": {"K": "hidden-value"}}))
+    errors = ErrorGroups(Mask({"environment_variables": {"K": "hidden-value"}}))
     for number in range(3):
         errors.add(failed(number, message="ValueError: hidden-value is bad"))
     errors.add(failed(7, message="KeyError: 'x'"))
@@ -314,17 +314,17 @@ def test_items_that_failed_without_an_error_are_explained(tmp_path: Path) -> Non
     ended = JobResult(
         job_id="job_1", state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress(items_failed=3)
     )
-    write_job_result(tmp_path, ended, Errors(), spec)
+    write_job_result(tmp_path, ended, ErrorGroups(), spec)
     assert "Warning: run() returned fewer rows than it was given items" in (tmp_path / "job_result.txt").read_text()
     write_job_result(
-        tmp_path, msgspec.structs.replace(ended, state=JobState.CANCELED, progress=Progress()), Errors(), spec
+        tmp_path, msgspec.structs.replace(ended, state=JobState.CANCELED, progress=Progress()), ErrorGroups(), spec
     )
     assert (tmp_path / "job_result.txt").read_text().startswith("Job job_1 was canceled.\n")
     assert "Warning" not in (tmp_path / "job_result.txt").read_text()
 
 
 def test_the_result_says_which_files_a_mini_batch_has_and_what_to_do(tmp_path: Path) -> None:
-    errors = Errors()
+    errors = ErrorGroups()
     detail = '{"id": 4, "items": 10, "files": ["/a", "/b", "/c"]}'
     errors.add(failed(4, items=10, detail=detail))
     progress = Progress(scheduled=9, done=8, failed=1, items_failed=10, rows=80)

@@ -8,7 +8,7 @@ import pytest
 
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_master.policy.errors import Errors, with_cause
+from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
 from parallelrun_master.policy.thresholds import nothing_returned, over_threshold
 from tests.unit.core.making import failed
 
@@ -25,7 +25,7 @@ def progress(**fields: Any) -> Progress:
     (-1, 10**9, False), (0, 0, False), (0, 1, True), (5, 5, False), (5, 6, True),
 ])  # fmt: skip
 def test_more_items_than_the_threshold_fail_the_job(threshold: int, items_failed: int, fails: bool) -> None:
-    failure = over_threshold(spec(error_threshold=threshold), progress(items_failed=items_failed), Errors())
+    failure = over_threshold(spec(error_threshold=threshold), progress(items_failed=items_failed), ErrorGroups())
     assert (failure is not None) == fails
     if failure is not None:
         assert failure.code == "THRESHOLD_CROSSED"
@@ -40,7 +40,7 @@ def test_more_mini_batches_than_the_threshold_fail_the_job(
     threshold: int, count: int, fails: bool, listing_done: bool
 ) -> None:
     settings_ = spec(mini_batch_error_threshold=threshold)
-    failure = over_threshold(settings_, progress(failed=count, listing_done=listing_done), Errors())
+    failure = over_threshold(settings_, progress(failed=count, listing_done=listing_done), ErrorGroups())
     assert (failure is not None) == fails
 
 
@@ -52,16 +52,16 @@ def test_a_greater_percentage_than_allowed_fails_the_job_once_all_is_scheduled(
     percent: float, count: int, fails: bool
 ) -> None:
     settings_ = spec(allowed_failed_percent=percent)
-    assert (over_threshold(settings_, progress(failed=count), Errors()) is not None) == fails
-    assert over_threshold(settings_, progress(failed=count, listing_done=False), Errors()) is None
+    assert (over_threshold(settings_, progress(failed=count), ErrorGroups()) is not None) == fails
+    assert over_threshold(settings_, progress(failed=count, listing_done=False), ErrorGroups()) is None
 
 
 def test_an_empty_job_is_not_over_any_percentage() -> None:
-    assert over_threshold(spec(allowed_failed_percent=0), progress(scheduled=0), Errors()) is None
+    assert over_threshold(spec(allowed_failed_percent=0), progress(scheduled=0), ErrorGroups()) is None
 
 
 def test_the_verdict_names_the_first_cause() -> None:
-    errors = Errors()
+    errors = ErrorGroups()
     errors.add(failed(7, message="ValueError: bad file"))
     errors.add(failed(8, message="KeyError: 'x'"))
     failure = over_threshold(spec(mini_batch_error_threshold=0), progress(failed=2), errors)
@@ -70,13 +70,13 @@ def test_the_verdict_names_the_first_cause() -> None:
     assert failure.sample_mini_batches == [7]
     assert failure.traceback == "Traceback"
     assert nothing_returned(spec(), progress(failed=2), errors).first_cause == failure.first_cause
-    assert with_cause(failure, Errors()) == failure
+    assert with_cause(failure, ErrorGroups()) == failure
 
 
 def test_a_job_without_a_row_is_told_whether_run_failed_or_returned_nothing() -> None:
-    silent = nothing_returned(spec(), progress(scheduled=3, failed=0), Errors())
+    silent = nothing_returned(spec(), progress(scheduled=3, failed=0), ErrorGroups())
     assert (silent.code, "returned no row" in silent.summary, bool(silent.hint)) == ("NO_ROWS", True, True)
-    broken = nothing_returned(spec(), progress(scheduled=3, failed=3), Errors())
+    broken = nothing_returned(spec(), progress(scheduled=3, failed=3), ErrorGroups())
     assert (broken.code, broken.hint) == ("NO_ROWS", "")
     assert "all mini-batches failed (3)" in broken.summary
 
@@ -90,7 +90,7 @@ def test_a_job_without_a_row_is_told_whether_run_failed_or_returned_nothing() ->
     ],
 )
 def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: int, says: str) -> None:
-    errors, counts = Errors(), progress(scheduled=3, failed=3, items_failed=items_failed)
+    errors, counts = ErrorGroups(), progress(scheduled=3, failed=3, items_failed=items_failed)
     errors.add(failed(0, message=message))
     crossed = over_threshold(spec(mini_batch_error_threshold=0), counts, errors)
     assert crossed is not None
@@ -100,23 +100,23 @@ def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: i
 
 
 def test_items_that_are_missing_without_an_error_are_explained() -> None:
-    failure = over_threshold(spec(error_threshold=2), progress(items_failed=3), Errors())
+    failure = over_threshold(spec(error_threshold=2), progress(items_failed=3), ErrorGroups())
     assert failure is not None
     assert "returned fewer rows" in failure.hint
 
 
 def test_ranges_without_a_record_are_no_part_of_the_percentage() -> None:
     job = spec(allowed_failed_percent=10)
-    assert over_threshold(job, progress(done=99, failed=1, empty=80), Errors()) is None
-    assert over_threshold(job, progress(done=97, failed=3, empty=80), Errors()) is not None
+    assert over_threshold(job, progress(done=99, failed=1, empty=80), ErrorGroups()) is None
+    assert over_threshold(job, progress(done=97, failed=3, empty=80), ErrorGroups()) is not None
 
 
 def test_ranges_without_a_record_are_not_what_run_is_blamed_for() -> None:
-    failure = nothing_returned(spec(), progress(scheduled=3, done=3, empty=3), Errors())
+    failure = nothing_returned(spec(), progress(scheduled=3, done=3, empty=3), ErrorGroups())
     assert (failure.code, failure.summary) == (
         "EMPTY_INPUT", "There is nothing to process in /x: no file, or no row.",
     )  # fmt: skip
-    failure = nothing_returned(spec(), progress(scheduled=10, done=3, empty=3, failed=7), Errors())
+    failure = nothing_returned(spec(), progress(scheduled=10, done=3, empty=3, failed=7), ErrorGroups())
     assert "all mini-batches failed (7)" in failure.summary
-    failure = nothing_returned(spec(), progress(scheduled=10, done=4, empty=3, failed=6), Errors())
+    failure = nothing_returned(spec(), progress(scheduled=10, done=4, empty=3, failed=6), ErrorGroups())
     assert "returned no row" in failure.summary

@@ -11,7 +11,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.news import InitFailure
-from parallelrun_master.policy.errors import Errors
+from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.init_watch import InitWatch
 from parallelrun_master.policy.stall_watch import StallWatch
 from parallelrun_master.policy.thresholds import empty_input, nothing_returned, over_threshold
@@ -31,7 +31,7 @@ class Completion:
         progress, errors: what the books say; kept up to date by the ledger, read here.
     """
 
-    def __init__(self, spec: JobSpec, progress: Progress, errors: Errors, now: float) -> None:
+    def __init__(self, spec: JobSpec, progress: Progress, errors: ErrorGroups, now: float) -> None:
         self._spec = spec
         self._progress = progress
         self._errors = errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parallelrun_core.progress import Progress
-from parallelrun_master.policy.errors import Signature
+from parallelrun_master.policy.error_groups import ErrorGroup
 
 SHORT_RETURNS = (
     "run() returned fewer rows than it was given items: compare Total and Succeeded in "
@@ -19,7 +19,7 @@ NOT_INSTALLED = (
 )
 
 
-def what_to_do(progress: Progress, first: Signature) -> str:
+def what_to_do(progress: Progress, first: ErrorGroup) -> str:
     """What a user can do when run() raises."""
     if first.category != "RUN_EXCEPTION":
         return ""

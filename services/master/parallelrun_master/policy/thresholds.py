@@ -5,11 +5,11 @@ from __future__ import annotations
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_master.policy.errors import Errors, with_cause
+from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
 from parallelrun_master.policy.hints import SHORT_RETURNS, what_to_do
 
 
-def over_threshold(spec: JobSpec, progress: Progress, errors: Errors) -> JobFailure | None:
+def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> JobFailure | None:
     """The failure of a job of which too much has failed: *more than* a threshold, -1 meaning never (reference §1.1)."""
     summary = ""
     decided_all = progress.listing_done and progress.scheduled > 0
@@ -34,7 +34,7 @@ def empty_input(spec: JobSpec) -> JobFailure:
     return JobFailure(code="EMPTY_INPUT", summary=f"There is nothing to process in {where}: no file, or no row.")
 
 
-def nothing_returned(spec: JobSpec, progress: Progress, errors: Errors) -> JobFailure:
+def nothing_returned(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> JobFailure:
     """An append_row job without one row fails, whatever the thresholds say (reference §3.5)."""
     with_items = progress.scheduled - progress.empty
     if not with_items:

@@ -7,7 +7,7 @@ from parallelrun_core.job_folder import JobFolder, JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_master.policy.errors import Errors
+from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import EVERY_S, Overview
 from parallelrun_master.reports.readme import README
@@ -41,7 +41,7 @@ class Reports:
         self.overview.say(text)
         self.log.info(text)
 
-    def look(self, progress: Progress, errors: Errors, elapsed_s: float, now: float) -> None:
+    def look(self, progress: Progress, errors: ErrorGroups, elapsed_s: float, now: float) -> None:
         """What is written now and then while mini-batches are processed."""
         self._summaries.step()
         if now >= self._due:
@@ -55,14 +55,14 @@ class Reports:
             self._due = now + EVERY_S
             self.overview.concatenation(progress)
 
-    def _bring_up_to_date(self, errors: Errors) -> None:
+    def _bring_up_to_date(self, errors: ErrorGroups) -> None:
         self.tries.flush()
         self._summaries.write()
         if errors.count != self._errors_told:
             self._errors_told = errors.count
             write_user_errors(self._folder.logs, errors)
 
-    def conclude(self, result: JobResult, errors: Errors) -> None:
+    def conclude(self, result: JobResult, errors: ErrorGroups) -> None:
         """The job has ended, though a worker may yet tell of its shutdown()."""
         while self._summaries.step():
             pass

@@ -9,7 +9,7 @@ from parallelrun_core.job_folder import JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_master.policy.errors import Errors, Signature
+from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.policy.hints import SHORT_RETURNS, what_to_do
 from parallelrun_master.reports.files import replace_text
 
@@ -21,7 +21,7 @@ ENDED: dict[JobState, str] = {
 """What has become of a job, in words."""
 
 
-def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpec) -> None:
+def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: JobSpec) -> None:
     """logs/job_result.txt, the file to open first; and logs/job_error.txt, when there is an error."""
     progress = result.progress
     lines = [
@@ -55,7 +55,7 @@ def write_job_result(logs: Path, result: JobResult, errors: Errors, spec: JobSpe
             lines.append(f"Hint: {hint}")
     common = errors.most_common(_COMMONEST)
     if common:
-        lines += ["", "The commonest errors:", *(line for signature in common for line in _told(signature))]
+        lines += ["", "The commonest errors:", *(line for group in common for line in _told(group))]
     lines += ["", "readme.txt says what is in the other files."]
     replace_text(logs / "job_result.txt", "\n".join(lines) + "\n")
 
@@ -85,23 +85,23 @@ def _why(failure: JobFailure) -> list[str]:
     return lines
 
 
-def _told(signature: Signature) -> list[str]:
-    samples, message = signature.mini_batches, signature.message.partition("\n")[0]
+def _told(group: ErrorGroup) -> list[str]:
+    samples, message = group.mini_batches, group.message.partition("\n")[0]
     where = f" (mini-batch{'es' if len(samples) > 1 else ''} {', '.join(map(str, samples))})" if samples else ""
-    lines = [f"{signature.count:8,} x {signature.category}: {message}{where}"]
-    if signature.files:  # whichever of them did it
-        lines.append(f"{'':11}mini-batch {samples[0]} has the files {', '.join(signature.files)}")
-    lines += [f"{'':11}in full: {signature.log}"] if signature.log else []
+    lines = [f"{group.count:8,} x {group.category}: {message}{where}"]
+    if group.files:  # whichever of them did it
+        lines.append(f"{'':11}mini-batch {samples[0]} has the files {', '.join(group.files)}")
+    lines += [f"{'':11}in full: {group.log}"] if group.log else []
     return lines
 
 
-def write_user_errors(logs: Path, errors: Errors) -> None:
+def write_user_errors(logs: Path, errors: ErrorGroups) -> None:
     """logs/user/error.txt: what went wrong in the entry script, by kind, the commonest first."""
     common = errors.most_common(_MOST_KINDS)
     if not common:
         return
     many = f"{errors.count:,} errors, of which these are the commonest" if errors.count > 1 else "1 error"
     lines = [f"{many}. Each is told in full in its own file.", ""]
-    for signature in common:
-        lines += [*_told(signature), *(f"    {line}" for line in signature.traceback.rstrip().splitlines()), ""]
+    for group in common:
+        lines += [*_told(group), *(f"    {line}" for line in group.traceback.rstrip().splitlines()), ""]
     replace_text(logs / "user" / "error.txt", "\n".join(lines))

@@ -1,4 +1,4 @@
-"""The failures of a job by what they look like, and the one that a user should look at first."""
+"""A job's failures, grouped by category and message, and the one that a user should look at first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.store.news import Phase
 
 _MAX_SAMPLES = 3
-_MAX_SIGNATURES = 1000
+_MAX_GROUPS = 1000
 _COMMONEST = 5
 
 
@@ -22,35 +22,35 @@ class _Detail(msgspec.Struct):
 
 
 @dataclass
-class Signature:
+class ErrorGroup:
     """Failures that look alike."""
 
     category: str
     message: str
     traceback: str
     log: str
-    """Where the first of them is told in full, below logs/."""
+    """The file below logs/ that has the first of them in full."""
     count: int = 0
     mini_batches: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    """The first mini-batch's: the first of them, and an ellipsis when there may be more."""
+    """Of the first mini-batch: its first files, and an ellipsis when there may be more."""
 
 
-class Errors:
-    """The failures of a job by what they look like, and the first one.
+class ErrorGroups:
+    """A job's failures by category and first line of the message, and the group of the first one.
 
     Args:
-        mask: for what they say.
+        mask: hides secrets in messages and tracebacks.
     """
 
     def __init__(self, mask: Mask | None = None) -> None:
         self.count = 0
         self._mask = mask or Mask({})
-        self._by_text: dict[tuple[str, str], Signature] = {}
-        self.first: Signature | None = None
+        self._by_text: dict[tuple[str, str], ErrorGroup] = {}
+        self.first: ErrorGroup | None = None
 
-    def add(self, outcome: Outcome) -> Signature | None:
-        """Count one failed try; returns its signature when it is new."""
+    def add(self, outcome: Outcome) -> ErrorGroup | None:
+        """Count one failed try; returns its group when that is new."""
         if outcome.failure is None:
             return None
         found, is_new = self._counted(outcome.failure, outcome.node, outcome.process)
@@ -62,21 +62,21 @@ class Errors:
         return found if is_new else None
 
     def add_phase(self, phase: Phase) -> None:
-        """Count an init() or shutdown() that failed: it is no try, and never the cause of one."""
+        """Count an init() or shutdown() that failed. It is not a try, and never the `first` error."""
         failure = phase.failure
         if failure is not None:
             if phase.name == "SHUTDOWN":
                 failure = msgspec.structs.replace(failure, message=f"shutdown(): {failure.message}")
             self._counted(failure, phase.node, phase.process)
 
-    def _counted(self, failure: Failure, node: str, process: str) -> tuple[Signature, bool]:
-        """The signature of a failure, which has one more now, and whether it is new."""
+    def _counted(self, failure: Failure, node: str, process: str) -> tuple[ErrorGroup, bool]:
+        """The group of a failure, with this one counted, and whether it is new."""
         key = (failure.category, failure.message.partition("\n")[0][:200])
         found = self._by_text.get(key)
-        is_new = found is None and len(self._by_text) < _MAX_SIGNATURES
+        is_new = found is None and len(self._by_text) < _MAX_GROUPS
         if found is None:
             text = self._mask.text
-            found = Signature(
+            found = ErrorGroup(
                 failure.category, text(failure.message), text(failure.traceback), error_log(node, process)
             )
             if is_new:
@@ -85,12 +85,12 @@ class Errors:
         self.count += 1
         return found, is_new
 
-    def most_common(self, count: int) -> list[Signature]:
-        return sorted(self._by_text.values(), key=lambda signature: -signature.count)[:count]
+    def most_common(self, count: int) -> list[ErrorGroup]:
+        return sorted(self._by_text.values(), key=lambda group: -group.count)[:count]
 
 
 def files_of(detail: str) -> list[str]:
-    """The first files of a mini-batch, of which a failed try tells in its `detail`."""
+    """The first files of a mini-batch, from the `detail` of a failed try."""
     try:
         found = msgspec.json.decode(detail or "{}", type=_Detail)
     except msgspec.DecodeError:
@@ -99,12 +99,12 @@ def files_of(detail: str) -> list[str]:
 
 
 def error_log(node: str, process: str) -> str:
-    """The file in which an agent keeps the errors of a worker, below logs/; empty when no worker is to blame."""
+    """The file below logs/ in which an agent keeps a worker's errors; empty when no worker is to blame."""
     return f"user/error/{node}/{process}.txt" if process else ""
 
 
-def with_cause(failure: JobFailure, errors: Errors) -> JobFailure:
-    """The same failure with the first error that a user should look at."""
+def with_cause(failure: JobFailure, errors: ErrorGroups) -> JobFailure:
+    """The same failure with the first error as its cause, and with the commonest ones."""
     first = errors.first
     if first is None:
         return failure

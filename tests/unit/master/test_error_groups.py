@@ -5,32 +5,32 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from parallelrun_master.policy.errors import Errors, files_of
+from parallelrun_master.policy.error_groups import ErrorGroups, files_of
 from tests.unit.core.making import failed, outcome
 
 
-def test_errors_that_look_alike_are_one_signature_told_once() -> None:
-    errors = Errors()
+def test_errors_that_look_alike_are_one_group_reported_once() -> None:
+    errors = ErrorGroups()
     told = [errors.add(failed(number, message=f"ValueError: bad\nline {number}")) for number in range(5)]
     assert [found is not None for found in told] == [True, False, False, False, False]
-    (signature,) = errors.most_common(5)
-    assert (signature.count, signature.mini_batches) == (5, [0, 1, 2])
-    assert errors.first is signature
+    (group,) = errors.most_common(5)
+    assert (group.count, group.mini_batches) == (5, [0, 1, 2])
+    assert errors.first is group
 
 
 def test_the_commonest_come_first_and_the_first_stays_the_first() -> None:
-    errors = Errors()
+    errors = ErrorGroups()
     for message, count in (("a", 1), ("b", 3), ("c", 2)):
         for number in range(count):
             errors.add(failed(number, message=message))
-    assert [signature.message for signature in errors.most_common(2)] == ["b", "c"]
+    assert [group.message for group in errors.most_common(2)] == ["b", "c"]
     assert errors.first is not None
     assert errors.first.message == "a"
     assert errors.add(outcome(1)) is None
 
 
-def test_a_million_different_errors_need_no_memory_and_are_not_all_told() -> None:
-    errors = Errors()
+def test_a_million_different_errors_need_no_memory_and_are_not_all_reported() -> None:
+    errors = ErrorGroups()
     told = sum(errors.add(failed(number, message=f"E{number}")) is not None for number in range(3000))
     assert told == 1000
     assert len(errors.most_common(10_000)) == 1000
