@@ -19,7 +19,7 @@ from parallelrun_master.planning.inputs import changed_inputs
 from parallelrun_master.planning.shuffling import ShuffleFailed
 from parallelrun_master.policy.completion import Completion, End
 from parallelrun_master.policy.error_groups import ErrorGroup
-from parallelrun_master.policy.pace import Pace
+from parallelrun_master.policy.gathering import Gathering
 from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import InputUnreadable, Publisher, Scheduler
@@ -43,7 +43,7 @@ class Processing:
         self._nodes = NodeWatch(Nodes(term.redis), term.queue, term.spec, term.settings)
         self._waits_for_room = False
         self._completion = Completion(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
-        self._pace = Pace(term.ledger.progress, time.monotonic())
+        self._gathering = Gathering(term.ledger.progress, time.monotonic())
         self._speculation = Speculation() if term.spec.speculative_execution else None
 
     def run(self) -> None:
@@ -107,7 +107,7 @@ class Processing:
         news = self._ledger.read(block_ms=self._term.ms_to_tick(now) if waits else None)
         if waits and 0 < len(news) < MAX_NEWS:
             # Whatever comes in this while shares one reading, one sync, one round trip.
-            time.sleep(self._pace.gather_s(sum(len(entry.outcomes) for entry in news), now))
+            time.sleep(self._gathering.wait_s(sum(len(entry.outcomes) for entry in news), now))
         now = time.monotonic()
         self._enter(news, now)
         self._ledger.settle(now, at_once=not news)

@@ -1,7 +1,7 @@
 """How long to let news gather before they are entered. Pure arithmetic, no I/O.
 
 Each look at the news costs a round trip, a sync and another round trip, whether it brings one outcome or a thousand.
-While much is left to do nobody waits for a single outcome; when little is, the end of the job does.
+While much is left to do, nobody waits for a single outcome. Near the end, the end of the job waits for it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from parallelrun_core.progress import Progress
 _LEAST_S = 0.01
 _MOST_S = 0.1
 _SHARE = 0.05
-"""Of the time that the rest of the job seems to take."""
+"""Of the time that the rest of the job is expected to take."""
 
 
-class Pace:
-    """How fast mini-batches are decided.
+class Gathering:
+    """How long to wait for more news, at the speed at which mini-batches have been decided so far.
 
     Args:
         progress: of the job; kept up to date by others.
@@ -25,7 +25,7 @@ class Pace:
         self._progress = progress
         self._began = now
 
-    def gather_s(self, arrived: int, now: float) -> float:
+    def wait_s(self, arrived: int, now: float) -> float:
         """How long to wait for more, when so many outcomes have come in that are not entered yet."""
         decided = self._progress.decided + arrived
         left = self._progress.scheduled - decided
