@@ -93,7 +93,7 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
     monkeypatch.setattr(leader, "PATIENCE_S", 0.3)
     with damage():
         leader.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), "books", monkeypatch
+            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
         )
 
 

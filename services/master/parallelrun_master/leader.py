@@ -64,7 +64,7 @@ class Leader:
         failpoints.reach("lead.acquired")
         try:
             with term.renewed(self._hung):
-                term.read_books()
+                term.recover()
                 self._lead()
             term.end()
         except Fenced as error:

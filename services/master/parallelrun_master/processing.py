@@ -14,8 +14,8 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.news import MAX_NEWS, News
 from parallelrun_core.store.nodes import Nodes
-from parallelrun_master.nodes import NodeWatch
-from parallelrun_master.planning.inputs import changed_inputs
+from parallelrun_master.node_watch import NodeWatch
+from parallelrun_master.planning.changed_inputs import changed_inputs
 from parallelrun_master.planning.shuffling import ShuffleFailed
 from parallelrun_master.policy.completion import Completion, End
 from parallelrun_master.policy.error_groups import ErrorGroup

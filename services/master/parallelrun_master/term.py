@@ -81,7 +81,7 @@ class Term:
         """While this lasts, leadership is renewed as long as the calling thread does something; see `renewing`."""
         return renewing(self.renew, self.settings.leader_seconds / LOOKS_PER_LEASE, own_cpu_clock(), hung)
 
-    def read_books(self) -> None:
+    def recover(self) -> None:
         """Find out what earlier terms have decided, and go on from there.
 
         Raises:

@@ -148,7 +148,7 @@ def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> 
 
 
 SLOW: dict[str, tuple[Any, str]] = {
-    "books": (Term, "read_books"),
+    "recovery": (Term, "recover"),
     "manifest": (scheduling, "known_in"),
     "listing": (scheduling.Scheduler, "step"),
     "inputs": (Processing, "_changed_inputs"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from parallelrun_core.message import decode, groups_of, paths_of
 from parallelrun_master.planning.cutting import cut, without_known
 from parallelrun_master.planning.listing import Chunk
-from parallelrun_master.planning.name_bag import NameBag
+from parallelrun_master.planning.seen_files import SeenFiles
 
 names = st.binary(min_size=1, max_size=4).map(lambda name: name.replace(b"\0", b"0").replace(b"/", b"1"))
 chunks = st.lists(
@@ -38,7 +38,7 @@ def test_each_file_comes_once_in_order_and_all_but_the_last_are_full(given_chunk
 @given(before=chunks, after=chunks, size=st.integers(1, 5))
 @settings(deadline=None, max_examples=100)
 def test_what_the_manifest_has_already_is_left_out(before: list[Chunk], after: list[Chunk], size: int) -> None:
-    known = NameBag()
+    known = SeenFiles()
     for each in filter(None, cut(before, size)):
         for folder, some in groups_of(decode(each.raw)):
             known.add(folder, some)

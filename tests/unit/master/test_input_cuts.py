@@ -17,8 +17,8 @@ from parallelrun_core.manifest import ManifestWriter, read_manifest
 from parallelrun_core.message import Described, decode, described_of, files_of, is_described
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec
+from parallelrun_master.planning.changed_inputs import changed_inputs
 from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
-from parallelrun_master.planning.inputs import changed_inputs
 
 
 class Job:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from parallelrun_core.message import encode_files
 from parallelrun_master.planning.listing import Chunk
-from parallelrun_master.planning.name_bag import NameBag
+from parallelrun_master.planning.seen_files import SeenFiles
 
 
 class KeyedFiles(NamedTuple):
@@ -49,7 +49,7 @@ def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> It
         yield Cut(encode(groups, items), items)
 
 
-def without_known(chunks: Iterable[Chunk], known: NameBag) -> Iterator[Chunk]:
+def without_known(chunks: Iterable[Chunk], known: SeenFiles) -> Iterator[Chunk]:
     """Leave the files out that the manifest has already: for a leader that goes on with another's listing.
 
     A chunk of which nothing is left is yielded all the same, so that others get their turn however many there are.

@@ -29,10 +29,10 @@ from parallelrun_core.mltable.partition_format import match_partition
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
-from parallelrun_master.planning.columns import check_columns
+from parallelrun_master.planning.column_check import check_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.planning.listing import Chunk
-from parallelrun_master.planning.name_bag import NameBag
+from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, Shuffle, Told, read_groups, rows_of
 from parallelrun_master.planning.sources import Sources, paths_in
 
@@ -43,7 +43,7 @@ _SAMPLE_FILES = 32
 class Known:
     """What the manifest of earlier leaders holds, as often as it does."""
 
-    files: NameBag = field(default_factory=NameBag)
+    files: SeenFiles = field(default_factory=SeenFiles)
     pieces: Counter[tuple[int, bytes, int]] = field(default_factory=Counter)
     """By input, path and start: two inputs may be the same table, and be read differently."""
     keys: set[tuple[int, tuple[str | None, ...]]] = field(default_factory=set)

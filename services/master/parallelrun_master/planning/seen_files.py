@@ -1,9 +1,9 @@
-"""The files of a listing that was broken off, in a few bytes each, for the leader that goes on with it.
+"""The files of a listing that was broken off, in a few bytes each, for the leader that continues it.
 
-Twenty million names as Python objects are gigabytes. A digest of each is enough to know it again: of its twelve bytes
-two say in which bucket the other ten lie. That any two of twenty million
-files have the same one is as likely as 2 in 10^15. (To compare only the last name of each folder would be less still,
-but then a folder would have to be listed in the same order twice, which no file system promises.)
+Twenty million names as Python objects are gigabytes. A digest of each is enough to recognize it: two of its twelve
+bytes say in which bucket the other ten are. The chance that any two of twenty million files have the same digest is
+2 in 10^15. (Comparing only the last name of each folder would take even less, but then a folder would have to be listed
+in the same order twice, which no file system promises.)
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _BUCKETS = 1 << 16
 _KEPT = 10
 
 
-class NameBag:
-    """Files by folder and name, each as often as it was put in.
+class SeenFiles:
+    """Files by folder and name, each as often as it was added.
 
     Args:
-        buckets: how many parts to search in; a few hundred files in each are searched in a microsecond.
+        buckets: into how many parts to divide them; a few hundred files in each are searched in a microsecond.
     """
 
     def __init__(self, buckets: int = _BUCKETS) -> None:
@@ -30,14 +30,14 @@ class NameBag:
         return bool(self._buckets)
 
     def add(self, folder: bytes, names: Iterable[bytes]) -> None:
-        """Put these in."""
+        """Add these."""
         start = self._start(folder)
         for name in names:
             number, kept = self._digest(start, name)
             self._buckets.setdefault(number, bytearray()).extend(kept)
 
     def take(self, folder: bytes, names: list[bytes]) -> list[bytes]:
-        """Take these out; returns those that are not in it."""
+        """Remove these, each once; returns those that were not there."""
         start = self._start(folder)
         return [name for name in names if not self._take(*self._digest(start, name))]
 

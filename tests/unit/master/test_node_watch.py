@@ -10,7 +10,7 @@ import pytest
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import NodeInfo
-from parallelrun_master.nodes import NodeWatch
+from parallelrun_master.node_watch import NodeWatch
 
 
 def info(node: str, slots: int, state: NodeState = NodeState.READY, **workers: int) -> NodeInfo:
