@@ -20,7 +20,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
-from parallelrun_master.planning.shuffling import Told
+from parallelrun_master.planning.shuffling import OnProgress
 from parallelrun_master.policy.window import Window
 
 _CALL_BYTES = 4 << 20
@@ -38,7 +38,7 @@ class Scheduler:
     """Lists the inputs and writes the manifest, a slice of time at a time.
 
     Args:
-        begins, told: see `InputCuts`.
+        begins, on_progress: see `InputCuts`.
 
     Raises:
         FileExistsError: this term has a manifest already.
@@ -50,7 +50,7 @@ class Scheduler:
         spec: JobSpec,
         term: int,
         begins: Callable[[int, bool], object] = lambda *_: None,
-        told: Told = lambda *_: None,
+        on_progress: OnProgress = lambda *_: None,
     ) -> None:
         self._folder = folder
         self.closing: Closing | None = read_closing(folder)
@@ -60,7 +60,7 @@ class Scheduler:
             self.closing = read_closing(folder)  # the leader before us may have got so far a moment ago
         if self.closing is None and self._writer is not None:
             known = known_in(folder) if self._writer.mini_batches else Known()
-            self._inputs = InputCuts(folder, spec, known, begins, term=term, told=told)
+            self._inputs = InputCuts(folder, spec, known, begins, term=term, on_progress=on_progress)
             self._cuts = self._cuts_of(self._inputs)
 
     @property

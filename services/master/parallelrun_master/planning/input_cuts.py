@@ -33,7 +33,7 @@ from parallelrun_master.planning.column_check import check_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.planning.listing import Chunk
 from parallelrun_master.planning.seen_files import SeenFiles
-from parallelrun_master.planning.shuffling import PIECE_BYTES, Shuffle, Told, read_groups, rows_of
+from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
 from parallelrun_master.planning.sources import Sources, paths_in
 
 _SAMPLE_FILES = 32
@@ -72,9 +72,9 @@ class InputCuts:
     """Iterates over all mini-batches that the manifest does not hold yet; None now and then while a file is read.
 
     Args:
-        begins: told of each input whose turn it is: its number, and whether it is a table.
+        begins: called for each input when its turn comes, with its number and whether it is a table.
         term: of the leader.
-        told: told how far the grouping of rows by keys is.
+        on_progress: called while rows are grouped by keys.
 
     Raises:
         OSError: an input can't be read.
@@ -90,11 +90,11 @@ class InputCuts:
         begins: Callable[[int, bool], object] = lambda *_: None,
         *,
         term: int = 0,
-        told: Told = lambda *_: None,
+        on_progress: OnProgress = lambda *_: None,
     ) -> None:
         self._folder = folder
         self._term = term
-        self._told = told
+        self._on_progress = on_progress
         self._begins = begins
         self._spec = spec
         self._known = known
@@ -165,7 +165,7 @@ class InputCuts:
         # What can't be counted before it is read is taken and skipped by whoever reads.
         counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
         pieces = TableCutter(counted, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
-        shuffle = Shuffle(self._folder, number, plan, self._term, self._told)
+        shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress)
         yield from shuffle.run(pieces, lambda: paths_in(Sources(plan)))
         path = rows_of(number).encode()
         for start, end, keys in read_groups(self._folder, number):
@@ -197,8 +197,8 @@ def _encoder(number: int) -> Encode:
     return encode
 
 
-def _told(value: str) -> str:
-    """A part of a path as it can be told: messages are UTF-8, and a path may be anything."""
+def _printable(value: str) -> str:
+    """A part of a path as UTF-8, which messages are; a path may hold any bytes."""
     return os.fsencode(value).decode(errors="backslashreplace")
 
 
@@ -212,6 +212,6 @@ def values_of(plan: InputPlan) -> Callable[[bytes], tuple[str | None, ...]]:
 
     def find(path: bytes) -> tuple[str | None, ...]:
         found = match_partition(pattern, partition.starts_above, path, root)
-        return tuple(_told(found[at]) for at in wanted) if found is not None else (None,) * len(wanted)
+        return tuple(_printable(found[at]) for at in wanted) if found is not None else (None,) * len(wanted)
 
     return find

@@ -35,8 +35,8 @@ _PARQUET_FACTOR: Final = 4.0
 _WAIT_S: Final = 0.05
 _TAIL_BYTES: Final = 2000
 
-Told = Callable[[int, int], object]
-"""Hears how many bytes of how many have been grouped."""
+OnProgress = Callable[[int, int], object]
+"""Called with how many bytes have been grouped, and of how many."""
 
 
 class ShuffleFailed(Exception):
@@ -72,13 +72,13 @@ class Shuffle:
         term: of the leader, who writes in a folder of its own.
     """
 
-    def __init__(self, folder: Path, number: int, plan: InputPlan, term: int, told: Told) -> None:
+    def __init__(self, folder: Path, number: int, plan: InputPlan, term: int, on_progress: OnProgress) -> None:
         self._folder = folder
         self._number = number
         self._plan = plan
         self._target = (folder / rows_of(number)).parent
         self._own = folder / f"shuffling.{number}.{term}"
-        self._told = told
+        self._on_progress = on_progress
 
     def run(self, pieces: Iterable[Piece | None], paths: Callable[[], Iterable[bytes]]) -> Iterator[None]:
         """Do it, unless an earlier leader has; yields while there is nothing to do but wait.
@@ -182,9 +182,9 @@ class Shuffle:
         if "failed" in word:
             raise InvalidInput(word["message"])
         if "read" in word:
-            self._told(total * word["read"] // (2 * max(pieces, 1)), total)
+            self._on_progress(total * word["read"] // (2 * max(pieces, 1)), total)
         elif "written" in word:
-            self._told(int(total * (1 + word["written"]) / 2), total)
+            self._on_progress(int(total * (1 + word["written"]) / 2), total)
 
     def _publish(self) -> None:
         """What is whole and durable is from now on what this job's groups are."""
