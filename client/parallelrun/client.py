@@ -74,7 +74,7 @@ def _which_server(url: str, token: str) -> tuple[str, str]:
     url = url or os.environ.get("PARALLELRUN_URL", "")
     if url:
         return url, token or os.environ.get("PARALLELRUN_TOKEN", "")
-    from parallelrun.embedded.detached import running
+    from parallelrun.embedded.background import running
 
     found = running()
     if found is None:

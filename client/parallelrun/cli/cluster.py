@@ -20,7 +20,7 @@ def up(
 ) -> None:
     """Start a cluster in the background on this machine, and print the URL of its API."""
     from parallelrun.cli.output import say
-    from parallelrun.embedded.detached import running, start, state_folder
+    from parallelrun.embedded.background import running, start, state_folder
 
     found = running()
     if found:
@@ -37,6 +37,6 @@ def up(
 def down() -> None:
     """Stop the cluster that `up` has started. Its data stays, and its jobs continue when it is started again."""
     from parallelrun.cli.output import say
-    from parallelrun.embedded.detached import stop
+    from parallelrun.embedded.background import stop
 
     say("The cluster has stopped." if stop() else "No cluster is running.")

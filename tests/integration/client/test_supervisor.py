@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun.embedded import leftovers, supervisor
+from parallelrun.embedded import leftovers
 from parallelrun.embedded.leftovers import marked
 from parallelrun.embedded.redis_server import RedisServer, find_binary
 from parallelrun.embedded.services import redis_service
@@ -31,7 +31,7 @@ def deaths() -> list[str]:
 
 
 @pytest.fixture
-def keeper(tmp_path: Path, mark: str, deaths: list[str]) -> Iterator[Supervisor]:
+def supervisor(tmp_path: Path, mark: str, deaths: list[str]) -> Iterator[Supervisor]:
     found = Supervisor(logs=tmp_path, folder=tmp_path, mark=mark, scratch=tmp_path / "scratch", on_death=deaths.append)
     yield found
     found.kill()
@@ -50,76 +50,76 @@ def until(condition: Callable[[], object], *, within_s: float = 15) -> None:
         time.sleep(0.005)
 
 
-def test_services_run_in_their_folder_with_their_log_and_no_terminal(tmp_path: Path, keeper: Supervisor) -> None:
-    keeper.start([shell("a", "pwd; echo said >&2; cat; echo $MARK_OF_TEST; exec sleep 60")])
-    log = keeper.log_of("a")
+def test_services_run_in_their_folder_with_their_log_and_no_terminal(tmp_path: Path, supervisor: Supervisor) -> None:
+    supervisor.start([shell("a", "pwd; echo said >&2; cat; echo $MARK_OF_TEST; exec sleep 60")])
+    log = supervisor.log_of("a")
     until(lambda: log.exists() and log.read_text().count("\n") == 3)
 
     assert log.read_text().splitlines() == [str(tmp_path), "said", str(tmp_path)]
-    assert os.getsid(keeper.pids()["a"]) == keeper.pids()["a"]
+    assert os.getsid(supervisor.pids()["a"]) == supervisor.pids()["a"]
 
 
 def test_a_service_that_dies_is_started_again_and_waits_longer_each_time(
-    keeper: Supervisor, deaths: list[str], monkeypatch: pytest.MonkeyPatch
+    supervisor: Supervisor, deaths: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr("parallelrun.embedded.supervisor.FIRST_PAUSE_S", 0.02)
     began = time.monotonic()
-    keeper.start([shell("a", "exit 7"), shell("b", "exec sleep 60")])
-    until(lambda: keeper.deaths()["a"] >= 4)
+    supervisor.start([shell("a", "exit 7"), shell("b", "exec sleep 60")])
+    until(lambda: supervisor.deaths()["a"] >= 4)
 
     assert time.monotonic() - began > 0.02 + 0.04 + 0.08
     assert deaths[0] == "a exited with code 7; it is started again"
-    assert keeper.deaths()["b"] == 0
+    assert supervisor.deaths()["b"] == 0
 
 
-def test_a_killed_service_comes_back(keeper: Supervisor, deaths: list[str]) -> None:
-    keeper.start([shell("a", "exec sleep 60")])
-    first = keeper.pids()["a"]
+def test_a_killed_service_comes_back(supervisor: Supervisor, deaths: list[str]) -> None:
+    supervisor.start([shell("a", "exec sleep 60")])
+    first = supervisor.pids()["a"]
     os.kill(first, signal.SIGKILL)
-    until(lambda: keeper.pids().get("a", first) != first)
+    until(lambda: supervisor.pids().get("a", first) != first)
 
     assert deaths == ["a was ended by SIGKILL; it is started again"]
 
 
-def test_a_service_that_can_not_be_started_is_a_death_like_others(keeper: Supervisor, deaths: list[str]) -> None:
-    keeper.start([Service(name="a", command=("/nowhere/command",), environment={})])
+def test_a_service_that_can_not_be_started_is_a_death_like_others(supervisor: Supervisor, deaths: list[str]) -> None:
+    supervisor.start([Service(name="a", command=("/nowhere/command",), environment={})])
 
-    until(lambda: keeper.deaths()["a"] >= 1)
+    until(lambda: supervisor.deaths()["a"] >= 1)
     assert deaths[0].startswith("a ")
 
 
-def test_stages_end_one_after_another(tmp_path: Path, keeper: Supervisor) -> None:
+def test_stages_end_one_after_another(tmp_path: Path, supervisor: Supervisor) -> None:
     story = tmp_path / "story"
     script = f"trap 'sleep 0.2; echo {{}} >> {story}; exit' TERM; echo up; while :; do sleep 0.02; done"
-    keeper.start([shell(name, script.format(name), stage=stage) for name, stage in (("last", 1), ("first", 0))])
-    until(lambda: all(keeper.log_of(name).read_text() == "up\n" for name in ("first", "last")))
+    supervisor.start([shell(name, script.format(name), stage=stage) for name, stage in (("last", 1), ("first", 0))])
+    until(lambda: all(supervisor.log_of(name).read_text() == "up\n" for name in ("first", "last")))
 
-    keeper.stop()
-    keeper.stop()
+    supervisor.stop()
+    supervisor.stop()
 
     assert story.read_text().split() == ["first", "last"]
-    assert keeper.pids() == {}
+    assert supervisor.pids() == {}
     with pytest.raises(RuntimeError, match="has been stopped"):
-        keeper.start([])
+        supervisor.start([])
 
 
-def test_what_does_not_end_is_ended_with_all_that_it_started(keeper: Supervisor, mark: str) -> None:
+def test_what_does_not_end_is_ended_with_all_that_it_started(supervisor: Supervisor, mark: str) -> None:
     stubborn = "trap '' TERM; sleep 61 & setsid sleep 62 & echo up; while :; do sleep 0.02; done"
-    keeper.start([shell("a", stubborn, stop_s=0.2)])
-    until(lambda: keeper.log_of("a").exists() and keeper.log_of("a").read_text() == "up\n")
+    supervisor.start([shell("a", stubborn, stop_s=0.2)])
+    until(lambda: supervisor.log_of("a").exists() and supervisor.log_of("a").read_text() == "up\n")
 
-    keeper.stop()
+    supervisor.stop()
 
     assert marked(mark) == []
 
 
-def test_a_stop_that_takes_too_long_for_the_user_can_be_cut_short(keeper: Supervisor, mark: str) -> None:
-    keeper.start([shell("a", "trap '' TERM; echo up; while :; do sleep 0.02; done", stop_s=60)])
-    until(lambda: keeper.log_of("a").exists() and keeper.log_of("a").read_text() == "up\n")
-    stopping = threading.Thread(target=keeper.stop)
+def test_a_stop_that_takes_too_long_for_the_user_can_be_cut_short(supervisor: Supervisor, mark: str) -> None:
+    supervisor.start([shell("a", "trap '' TERM; echo up; while :; do sleep 0.02; done", stop_s=60)])
+    until(lambda: supervisor.log_of("a").exists() and supervisor.log_of("a").read_text() == "up\n")
+    stopping = threading.Thread(target=supervisor.stop)
     stopping.start()
 
-    keeper.kill()
+    supervisor.kill()
 
     stopping.join(10)
     assert not stopping.is_alive()
@@ -133,9 +133,9 @@ from parallelrun.embedded import leftovers
 from parallelrun.embedded.supervisor import Service, Supervisor
 folder, mark = Path(sys.argv[1]), sys.argv[2]
 (folder / "scratch").mkdir()
-keeper = Supervisor(logs=folder, folder=folder, mark=mark, scratch=folder / "scratch")
+supervisor = Supervisor(logs=folder, folder=folder, mark=mark, scratch=folder / "scratch")
 script = "setsid sleep 63 & exec sleep 64"
-keeper.start([Service(name="a", command=("/bin/sh", "-c", script), environment={"PATH": "/usr/bin:/bin"})])
+supervisor.start([Service(name="a", command=("/bin/sh", "-c", script), environment={"PATH": "/usr/bin:/bin"})])
 time.sleep(60)
 """
 
@@ -165,24 +165,24 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 
 @pytest.mark.integration
 def test_the_redis_server_keeps_what_it_was_told_through_stop_and_kill(
-    keeper: Supervisor, server: RedisServer, tmp_path: Path, mark: str
+    supervisor: Supervisor, server: RedisServer, tmp_path: Path, mark: str
 ) -> None:
     from parallelrun_core.store.connection import connect
 
-    keeper.start([redis_service(server)])
+    supervisor.start([redis_service(server)])
     assert server.wait(20)
     with connect(server.url) as client:
         client.set("a", "kept")
         assert client.config_get("port") == {b"port": b"0"} or client.config_get("port") == {"port": "0"}
         assert server.socket.stat().st_mode & 0o777 == 0o700
-        first = keeper.pids()["redis"]
+        first = supervisor.pids()["redis"]
         os.kill(first, signal.SIGKILL)
-    until(lambda: keeper.pids().get("redis", first) != first)
+    until(lambda: supervisor.pids().get("redis", first) != first)
     assert server.wait(20)
     with connect(server.url) as client:
         assert client.get("a") == b"kept"
 
-    keeper.stop()
+    supervisor.stop()
 
     assert marked(mark) == []
     assert not server.answers()

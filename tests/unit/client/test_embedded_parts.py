@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun.embedded import redis_server
+from parallelrun.embedded.background import BackgroundCluster, lock_file, running, state_file, state_folder, stop
 from parallelrun.embedded.cluster import Cluster, reserve_port, tail_of
-from parallelrun.embedded.detached import Detached, lock_file, running, state_file, state_folder, stop
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.embedded.redis_server import RedisServer, find_binary, version_of
 from parallelrun.embedded.services import Layout, cluster_services, node_names, redis_service
@@ -188,12 +188,12 @@ def test_state_is_where_the_standard_wants_it(monkeypatch: pytest.MonkeyPatch, b
     assert state_folder() == Path(expected)
 
 
-def test_a_state_file_counts_only_while_its_keeper_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_file_counts_only_while_its_process_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import msgspec
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     state_folder().mkdir()
-    told = Detached(url="http://127.0.0.1:1", token="t", pid=1, home="/h", started="now")
+    told = BackgroundCluster(url="http://127.0.0.1:1", token="t", pid=1, home="/h", started="now")
     state_file().write_bytes(msgspec.json.encode(told))
 
     assert running() is None

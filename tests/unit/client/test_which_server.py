@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from parallelrun import Client, ConnectionFailed
-from parallelrun.embedded import detached
-from parallelrun.embedded.detached import Detached
+from parallelrun.embedded import background
+from parallelrun.embedded.background import BackgroundCluster
 
-HERE = Detached(url="http://127.0.0.1:1", token="of-here", pid=1, home="/h", started="today")
+HERE = BackgroundCluster(url="http://127.0.0.1:1", token="of-here", pid=1, home="/h", started="today")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_what_is_given_wins_then_the_environment_then_the_cluster_in_the_backgro
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(detached, "running", lambda: HERE)
+    monkeypatch.setattr(background, "running", lambda: HERE)
     with Client(*given) as client:
         assert (client.url, client._transport._http.headers.get("Authorization")) == used
 

@@ -1,7 +1,7 @@
-"""A cluster that stays in the background: who keeps it, and how other commands find it.
+"""A cluster in the background: starting it, finding it from other commands, stopping it.
 
-The keeper (`keeper.py`) holds a lock as long as it lives, so whether it is there is never a guess, and writes
-URL, token and its process id into a file beside it that nobody else can read.
+Its process (`background_process.py`) holds a lock for as long as it lives, so whether it is running is never a
+guess. Beside the lock it writes its URL, token and process id to a file that only its user can read.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ STOP_S: Final = 45.0
 _LOOK_EVERY_S: Final = 0.05
 
 
-class Detached(msgspec.Struct, kw_only=True, frozen=True):
-    """How to reach the cluster in the background."""
+class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
+    """How to reach a cluster in the background."""
 
     url: str
     token: str
@@ -35,37 +35,37 @@ class Detached(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def state_folder() -> Path:
-    """Where this user's state is kept."""
+    """The folder for this user's state."""
     base = os.environ.get("XDG_STATE_HOME", "")
     # The standard says that a relative path there is to be ignored.
     return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "parallelrun"
 
 
 def lock_file() -> Path:
-    """What the keeper holds locked."""
+    """The file that the background process holds locked."""
     return state_folder() / "cluster.lock"
 
 
 def state_file() -> Path:
-    """What the keeper tells."""
+    """The file in which the background process says how to reach it."""
     return state_folder() / "cluster.json"
 
 
-def running() -> Detached | None:
+def running() -> BackgroundCluster | None:
     """The cluster in the background, if there is one that is ready."""
     if not is_locked(lock_file()):
         return None
     try:
-        return msgspec.json.decode(state_file().read_bytes(), type=Detached)
+        return msgspec.json.decode(state_file().read_bytes(), type=BackgroundCluster)
     except (FileNotFoundError, msgspec.DecodeError):
-        return None  # it is just being started, or stopped
+        return None  # it is being started or stopped
 
 
-def start(home: Path, *, port: int, nodes: int, processes: int | None) -> Detached:
+def start(home: Path, *, port: int, nodes: int, processes: int | None) -> BackgroundCluster:
     """Start a cluster in the background; returns when jobs can be submitted.
 
     Raises:
-        ClusterFailed: it doesn't come up, or another one is there.
+        ClusterFailed: it doesn't start, or another one is running.
     """
     state_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     read_end, write_end = os.pipe()
@@ -73,7 +73,7 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None) -> Detach
         sys.executable,
         "-P",
         "-m",
-        "parallelrun.embedded.keeper",
+        "parallelrun.embedded.background_process",
         str(write_end),
         str(home),
         str(port),
@@ -81,7 +81,7 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None) -> Detach
     ]
     log = state_folder() / "cluster.log"
     with log.open("wb") as output, os.fdopen(read_end, "rb") as answer:
-        keeper = subprocess.Popen(
+        process = subprocess.Popen(
             [*command, str(processes or 0)],
             cwd="/",
             pass_fds=[write_end],
@@ -92,13 +92,13 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None) -> Detach
         )
         os.close(write_end)
         try:
-            said = answer.read()  # to its end: the keeper closes it once there is nothing to add
+            said = answer.read()  # to its end: the process closes it once the cluster is ready or has failed
         except BaseException:
-            keeper.terminate()
+            process.terminate()
             raise
     error = json.loads(said)["error"] if said else f"see {log}"
     if error:
-        keeper.wait(STOP_S)  # until then it holds the lock, and a second attempt would fail for that
+        process.wait(STOP_S)  # until then it holds the lock, which would make a second attempt fail
     found = None if error else running()
     if found is None:
         raise ClusterFailed(f"The cluster didn't start: {error}")
@@ -106,7 +106,7 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None) -> Detach
 
 
 def stop() -> bool:
-    """Stop the cluster in the background; False when there was none.
+    """Stop the cluster in the background; False if there was none.
 
     Raises:
         ClusterFailed: it doesn't end.
@@ -114,7 +114,7 @@ def stop() -> bool:
     found = running()
     if found is None:
         return False
-    # As long as the lock is held, this process id is that of its holder.
+    # While the lock is held, this process id belongs to its holder.
     os.kill(found.pid, signal.SIGTERM)
     if not _ended(STOP_S):
         os.kill(found.pid, signal.SIGKILL)  # its services end with it
@@ -128,5 +128,5 @@ def _ended(timeout_s: float) -> bool:
     while is_locked(lock_file()):
         if time.monotonic() > deadline:
             return False
-        time.sleep(_LOOK_EVERY_S)  # waiting for a lock can't be given a limit
+        time.sleep(_LOOK_EVERY_S)  # flock has no timeout
     return True

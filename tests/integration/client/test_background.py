@@ -1,4 +1,4 @@
-"""`parallelrun up` and `down`: one cluster in the background, found by all other commands."""
+"""`parallelrun up` and `down`: one cluster in the background, which all other commands find."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun.embedded.detached import lock_file, running, state_file
+from parallelrun.embedded.background import lock_file, running, state_file
 from parallelrun.embedded.lock import is_locked
 from tests.integration.client.conftest import processes_about, wait_until_gone
 
@@ -69,7 +69,7 @@ def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) ->
     assert json.loads(parallelrun("job", "show", job_id, "-o", "json")[1])["state"] == "completed"
 
 
-def test_a_killed_keeper_leaves_nothing_and_can_be_replaced_at_once(home: Path) -> None:
+def test_a_killed_background_process_leaves_nothing_and_can_be_replaced_at_once(home: Path) -> None:
     assert parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))[0] == 0
     found = running()
     assert found is not None

@@ -1,6 +1,6 @@
-"""`python -m parallelrun.embedded.keeper FD HOME PORT NODES PROCESSES`: keeps a cluster until SIGTERM.
+"""`python -m parallelrun.embedded.background_process FD HOME PORT NODES PROCESSES`: runs a cluster until SIGTERM.
 
-It says on FD, as JSON, that the cluster is ready or why it doesn't start, and closes FD.
+It writes to FD, as JSON, that the cluster is ready or why it doesn't start, and closes FD.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from parallelrun.embedded.background import BackgroundCluster, lock_file, state_file
 from parallelrun.embedded.cluster import Cluster
-from parallelrun.embedded.detached import Detached, lock_file, state_file
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.errors import ParallelRunError
 from parallelrun_core.process import StopSignal
 
 
 def main() -> int:
-    """Keep a cluster; returns the exit code."""
+    """Run a cluster; returns the exit code."""
     fd, home, port, nodes, processes = sys.argv[1:]
     stop = StopSignal()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -31,7 +31,7 @@ def main() -> int:
         try:
             lock = FolderLock.take(lock_file())
             if lock is None:
-                raise ParallelRunError("another one is just being started or stopped.")
+                raise ParallelRunError("another one is being started or stopped.")
             cluster = Cluster(home, nodes=int(nodes), processes=int(processes) or None, port=int(port), on_note=_note)
             cluster.start()
         except ParallelRunError as error:
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _write_state(cluster: Cluster) -> None:
-    state = Detached(
+    state = BackgroundCluster(
         url=cluster.url,
         token=cluster.token,
         pid=os.getpid(),
