@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from parallelrun.builders.v2 import RunFunction, parallel_run_function
     from parallelrun.client import Client
     from parallelrun.embedded.cluster import Cluster
-    from parallelrun.embedded.local_run import Finished
+    from parallelrun.embedded.local_run import RunResult
     from parallelrun.errors import (
         ApiError,
         ClusterFailed,
@@ -46,7 +46,6 @@ __all__ = [
     "Environment",
     "Event",
     "Failure",
-    "Finished",
     "Input",
     "InvalidInput",
     "InvalidRequest",
@@ -67,6 +66,7 @@ __all__ = [
     "RemoteFile",
     "RetryPolicy",
     "RunFunction",
+    "RunResult",
     "TimedOut",
     "Unauthorized",
     "Unavailable",
@@ -80,7 +80,6 @@ _ELSEWHERE = {
     "Environment": "builders.parts",
     "Event": "models",
     "Failure": "models",
-    "Finished": "embedded.local_run",
     "Input": "builders.parts",
     "Job": "models",
     "MiniBatch": "models",
@@ -94,6 +93,7 @@ _ELSEWHERE = {
     "RemoteFile": "models",
     "RetryPolicy": "transport",
     "RunFunction": "builders.v2",
+    "RunResult": "embedded.local_run",
     "parallel_run_function": "builders.v2",
     "run": "local",
 }

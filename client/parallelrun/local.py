@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parallelrun.embedded.local_run import Finished, LocalRun
+from parallelrun.embedded.local_run import LocalRun, RunResult
 from parallelrun.errors import JobCanceled, JobFailed
 from parallelrun.jobs import Document, read_any
 from parallelrun.progress.display import Silent, display_on
@@ -35,7 +35,7 @@ def run(
     keep: bool = False,
     resume_from: str | Path | None = None,
     progress: bool = True,
-) -> Finished:
+) -> RunResult:
     """Run a job on a cluster that is there for this job only, as `parallelrun run` does; returns when it has completed.
 
     Args:

@@ -13,7 +13,7 @@ from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.interrupts import Terminated
 
 if TYPE_CHECKING:
-    from parallelrun.embedded.local_run import Finished, LocalRun
+    from parallelrun.embedded.local_run import LocalRun, RunResult
 
 _OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
 """Begins a line of a traceback about a file below the code."""
@@ -72,7 +72,7 @@ def run_command(
     raise typer.Exit(_exit_code(done, run))
 
 
-def _tell(done: Finished, *, code: str) -> None:
+def _tell(done: RunResult, *, code: str) -> None:
     """Say how it has ended."""
     from parallelrun.cli.output import say
     from parallelrun.cli.verdict import verdict
@@ -92,7 +92,7 @@ def _tell_to_resume(folder: Path) -> None:
     say(f"to run only what is not done, into another folder: --resume-from {folder}")
 
 
-def _print_places(done: Finished) -> None:
+def _print_places(done: RunResult) -> None:
     """The lines on stdout: where everything is."""
     if done.output:
         print(f"output: {done.output}")
@@ -102,7 +102,7 @@ def _print_places(done: Finished) -> None:
         print(f"logs: {done.logs}")
 
 
-def _exit_code(done: Finished, run: LocalRun) -> ExitCode:
+def _exit_code(done: RunResult, run: LocalRun) -> ExitCode:
     if run.interrupt is not None:
         return ExitCode.TERMINATED if isinstance(run.interrupt, Terminated) else ExitCode.INTERRUPTED
     return of_state(done.job.state)

@@ -29,7 +29,7 @@ _CANCEL_S: Final = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finished:
+class RunResult:
     """A job that has ended, and where what it made is now."""
 
     job: Job
@@ -63,7 +63,7 @@ class LocalRun:
         keep: bool,
         overwrite: bool,
         display: Display,
-        on_end: Callable[[Finished], None] = lambda _: None,
+        on_end: Callable[[RunResult], None] = lambda _: None,
         resume_from: Path | None = None,
     ) -> None:
         folder = (folder or Path(spec.output or _default_folder(spec.name))).absolute()
@@ -98,7 +98,7 @@ class LocalRun:
             on_note=self._display.note,
         )
 
-    def run(self) -> Finished:
+    def run(self) -> RunResult:
         """Do all of it."""
         keep = True  # unless everything is where it belongs
         try:
@@ -148,16 +148,16 @@ class LocalRun:
             client.jobs.cancel(job.id)
         return client.jobs.wait(job.id, timeout_s=_CANCEL_S, raise_on_failure=False)
 
-    def _hand_over(self, job: Job, *, keep: bool) -> Finished:
+    def _hand_over(self, job: Job, *, keep: bool) -> RunResult:
         """Put output and logs in their place. The cluster has stopped: nobody writes there any more."""
         source: JobFolder = job_folder(self._cluster.layout.root, job.id)
         logs = self._folder.hand_over_logs(source.logs, keep=keep)
         self._cluster.forget(job.id)
-        done = Finished(job=job, logs=logs, working_data=self._folder.working_data if keep else None)
+        done = RunResult(job=job, logs=logs, working_data=self._folder.working_data if keep else None)
         self._on_end(done)
         return self._hand_over_outputs(source, done) if job.state == "completed" else done
 
-    def _hand_over_outputs(self, source: JobFolder, done: Finished) -> Finished:
+    def _hand_over_outputs(self, source: JobFolder, done: RunResult) -> RunResult:
         """Put what the job has made in its place; what has a path of its own is there already."""
         spec = self._spec
         # Everything in it: scripts also write files that no output is named for (`EntryScript().output_dir`). But what
