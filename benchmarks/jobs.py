@@ -88,7 +88,7 @@ class Jobs:
 
     def settle(self) -> None:
         """Until no worker of an earlier job is left, so that its CPU is counted where it belongs."""
-        while any(node.jobs for node in self.client.nodes()):
+        while any(node.jobs for node in self.client.nodes.list()):
             time.sleep(0.05)
 
 

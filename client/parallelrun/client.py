@@ -16,9 +16,8 @@ from typing import Self
 from parallelrun.errors import ConnectionFailed
 from parallelrun.jobs import Jobs
 from parallelrun.logs import Logs
-from parallelrun.models import Node
+from parallelrun.nodes import Nodes
 from parallelrun.outputs import Outputs
-from parallelrun.resource import pages
 from parallelrun.transport import RetryPolicy, Transport
 
 
@@ -49,10 +48,7 @@ class Client:
         self.jobs = Jobs(self._transport)
         self.logs = Logs(self._transport)
         self.outputs = Outputs(self._transport)
-
-    def nodes(self) -> list[Node]:
-        """Every node that the cluster knows, alive or not."""
-        return list(pages(self._transport, "/v1/nodes", Node))
+        self.nodes = Nodes(self._transport)
 
     def is_ready(self) -> bool:
         """Whether the server can take jobs right now; False also when nobody answers. One try, a short one."""

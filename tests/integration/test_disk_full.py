@@ -82,7 +82,7 @@ def test_a_node_whose_disk_is_full_waits_charges_nobody_and_goes_on_by_itself(
         disk.fill(but=room)
         cluster.start("node000")
         cluster.until(lambda: cluster.logged("node000", "disk_full") > 0, "the agent finds the disk full")
-        cluster.until(lambda: [node.state for node in client.nodes()] == ["disk_full"], "and says so to everyone")
+        cluster.until(lambda: [node.state for node in client.nodes.list()] == ["disk_full"], "and says so to everyone")
         assert cluster.registry.state(job) is JobState.PROCESSING
         disk.free()
         cluster.until(lambda: cluster.logged("node000", "disk_has_room") > 0, "the agent finds room")

@@ -17,7 +17,7 @@ def list_nodes(form: FormatOption = Format.TABLE, url: Url = "", token: Token = 
 
     with connect(url, token) as client:
         show_list(
-            client.nodes(),
+            client.nodes.list(),
             form,
             name=lambda found: found.node,
             columns=[

@@ -194,7 +194,7 @@ class Cluster:
         if not client.is_ready():
             return ["api"]
         try:
-            alive = {found.node for found in client.nodes() if found.is_alive}
+            alive = {found.node for found in client.nodes.list() if found.is_alive}
         except ParallelRunError:
             return ["api"]
         return [name for name in node_names(self.nodes) if name not in alive]

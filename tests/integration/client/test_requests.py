@@ -179,7 +179,7 @@ def test_mini_batches_and_nodes_come_as_objects(api: FakeApi, client: Client) ->
     api.on("GET", "/v1/nodes", Answer.of({"items": [{"node": "node1", "state": "lost", "slots": 2}]}))
 
     assert [found.id for found in client.jobs.mini_batches("job_1", status="ready")] == [4]
-    assert [found.is_alive for found in client.nodes()] == [False]
+    assert [found.is_alive for found in client.nodes.list()] == [False]
 
 
 def test_readiness_is_asked_once_and_never_raises(api: FakeApi, client: Client) -> None:
