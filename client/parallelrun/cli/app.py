@@ -67,7 +67,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.USAGE
     except Exception as error:
-        from parallelrun.cli.complaints import complain
+        from parallelrun.cli.errors import report
 
-        return complain(error)
+        return report(error)
     return code if isinstance(code, int) else ExitCode.OK

@@ -93,7 +93,7 @@ def list_jobs(
 def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
     from parallelrun.cli.output import show_one
-    from parallelrun.cli.verdict import hints, verdict
+    from parallelrun.cli.summary import hints, summary
     from parallelrun.progress.text import describe
 
     with connect(url, token) as client:
@@ -113,7 +113,7 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
         ("output", found.output.path if found.output else ""),
         ("notes", "\n".join(found.notes)),
         ("hints", "\n".join(hints(found, log_hint=log_hint, retry=f"parallelrun job retry {found.id}"))),
-        ("failure", "\n".join(verdict(found, log_hint=log_hint)) if found.failure else ""),
+        ("failure", "\n".join(summary(found, log_hint=log_hint)) if found.failure else ""),
     ]
     show_one(found, form, name=found.id, lines=lines)
 
@@ -264,7 +264,7 @@ def download(
 
 def _follow(client: Client, job: Job) -> ExitCode:
     from parallelrun.cli.output import say
-    from parallelrun.cli.verdict import verdict
+    from parallelrun.cli.summary import summary
     from parallelrun.progress.watch import watch_on_stderr
 
     try:
@@ -273,7 +273,7 @@ def _follow(client: Client, job: Job) -> ExitCode:
         say(f"\nThe job goes on. Follow it again: parallelrun job stream {job.id}")
         say(f"                 Cancel it:       parallelrun job cancel {job.id}")
         raise
-    for line in verdict(
+    for line in summary(
         ended,
         log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
         retry=f"parallelrun job retry {job.id}",

@@ -75,9 +75,9 @@ def run_command(
 def _tell(done: RunResult, *, code: str) -> None:
     """Say how it has ended."""
     from parallelrun.cli.output import say
-    from parallelrun.cli.verdict import verdict
+    from parallelrun.cli.summary import summary
 
-    for line in verdict(done.job, log_hint=lambda log: f"{done.logs}/{log}"):
+    for line in summary(done.job, log_hint=lambda log: f"{done.logs}/{log}"):
         # A terminal or an editor opens what is named in full.
         say(_OF_THE_CODE.sub(lambda found: f"{found[0]}{code}/", line))
     if done.working_data:

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from parallelrun.cli import main
-from parallelrun.cli.complaints import exit_code_of, lines_about
+from parallelrun.cli.errors import exit_code_of, lines_about
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.output import Format, show_list, show_one
-from parallelrun.cli.verdict import verdict
+from parallelrun.cli.summary import summary
 from parallelrun.errors import (
     ClusterFailed,
     ConnectionFailed,
@@ -155,7 +155,7 @@ def test_a_failure_is_told_with_cause_traceback_and_log() -> None:
         hint="mend run()",
     )
 
-    assert verdict(job("failed", failure=failure), log_hint=lambda log: f"/out/logs/{log}") == [
+    assert summary(job("failed", failure=failure), log_hint=lambda log: f"/out/logs/{log}") == [
         "failed: 2 items have failed, 0 are allowed.",
         "first cause: ZeroDivisionError: division by zero",
         '    File "score.py", line 3',
@@ -169,7 +169,7 @@ def test_a_failure_is_told_with_cause_traceback_and_log() -> None:
 def test_a_job_that_completed_is_told_with_its_counts() -> None:
     progress = Progress(scheduled=3, listing_done=True, done=3, rows=1234)
 
-    assert verdict(job("completed", progress=progress), log_hint=str) == [
+    assert summary(job("completed", progress=progress), log_hint=str) == [
         "completed: 3/3 mini-batches, 1,234 rows, 0 items failed"
     ]
 
@@ -182,9 +182,9 @@ def test_the_end_of_no_log_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
 def test_what_is_not_as_it_should_be_in_a_job_that_completed_is_told_with_what_to_do() -> None:
     progress = Progress(scheduled=3, listing_done=True, done=1, failed=2)
     ended = job("completed", progress=progress, warnings=["\x1bodd"])
-    assert verdict(ended, log_hint=lambda log: f"logs/{log}", retry="parallelrun job retry job_1")[1:] == [
+    assert summary(ended, log_hint=lambda log: f"logs/{log}", retry="parallelrun job retry job_1")[1:] == [
         "warning: \\x1bodd",
         "2 mini-batches have failed, within the thresholds; why: logs/job_result.txt; "
         "try again: parallelrun job retry job_1",
     ]
-    assert verdict(ended, log_hint=str)[-1].endswith("why: job_result.txt")
+    assert summary(ended, log_hint=str)[-1].endswith("why: job_result.txt")

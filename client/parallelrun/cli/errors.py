@@ -25,7 +25,7 @@ from parallelrun.progress.text import clean
 _SHOW_TRACEBACK: Final = "PARALLELRUN_TRACEBACK"
 
 
-def complain(error: Exception) -> int:
+def report(error: Exception) -> int:
     """Tell the user about an error; returns the exit code that goes with it."""
     for line in lines_about(error):
         print(line, file=sys.stderr)

@@ -12,7 +12,7 @@ from parallelrun.progress.text import clean, duration, mini_batches
 _TRACEBACK_CHARACTERS: Final = 8000
 
 
-def verdict(job: Job, *, log_hint: Callable[[str], str], retry: str = "") -> list[str]:
+def summary(job: Job, *, log_hint: Callable[[str], str], retry: str = "") -> list[str]:
     """The lines to show for a job that has ended.
 
     Args:
