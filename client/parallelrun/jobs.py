@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -21,7 +21,7 @@ from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
 
 if TYPE_CHECKING:
-    from parallelrun_core.reading import Reading
+    from parallelrun.spec_file import Document
     from parallelrun_core.spec import JobSpec
 
 _LONG_POLL_S: Final = 20.0
@@ -29,15 +29,6 @@ _NO_VERSION: Final = 2**53 - 1
 """Above every version of a job: who knows it already is told of the end only."""
 _PAGE: Final = 200
 _UPLOAD_TIMEOUT_S: Final = 300.0
-
-
-@runtime_checkable
-class Document(Protocol):
-    """What can say what is in a job file: `ParallelRunStep`, and what `parallel_run_function` makes."""
-
-    def document(self) -> dict[str, Any]:
-        """The document."""
-        ...
 
 
 class Jobs:
@@ -68,8 +59,9 @@ class Jobs:
             InvalidInput: a field is wrong; found before anything is sent.
         """
         from parallelrun.package_code import zip_folder
+        from parallelrun.spec_file import read_spec
 
-        reading = read_any(spec)
+        reading = read_spec(spec)
         job = reading.spec
         key = idempotency_key or secrets.token_hex(16)
         if not (upload_code and job.code):
@@ -233,22 +225,3 @@ class Jobs:
             newer = as_model(patiently(ask, deadline=deadline, sleep=self._sleep), Job)
             if newer.version != since or newer.has_ended:
                 return newer
-
-
-def read_any(spec: JobSpec | dict[str, Any] | Document | str | Path) -> Reading:
-    """A checked job spec without relative paths, and what there is to say about it, from whatever a user may give.
-
-    Raises:
-        InvalidInput: the file can't be read, or a field is wrong.
-    """
-    from parallelrun.spec_file import read_job_file
-    from parallelrun_core.reading import Reading, read_job
-    from parallelrun_core.spec import JobSpec
-
-    if isinstance(spec, JobSpec):
-        return Reading(spec.relative_to(Path.cwd()))
-    if isinstance(spec, dict):
-        return read_job(spec, folder=Path.cwd())
-    if isinstance(spec, Document):
-        return read_job(spec.document(), folder=Path.cwd())
-    return read_job_file(spec)

@@ -2,8 +2,8 @@
 
 from parallelrun import run
 
-done = run("job.yml", output="out")
-print(done.output.read_text())
+result = run("job.yml", output="out")
+print(result.output.read_text())
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import msgspec
 
 from parallelrun.embedded.local_run import LocalRun, RunResult
 from parallelrun.errors import JobCanceled, JobFailed
-from parallelrun.jobs import Document, read_any
 from parallelrun.progress.display import Silent, display_on
-from parallelrun.spec_file import check_paths
+from parallelrun.spec_file import Document, check_paths, read_spec
 
 if TYPE_CHECKING:
     from parallelrun_core.spec import JobSpec
@@ -36,24 +35,24 @@ def run(
     resume_from: str | Path | None = None,
     progress: bool = True,
 ) -> RunResult:
-    """Run a job on a cluster that is there for this job only, as `parallelrun run` does; returns when it has completed.
+    """Run a job on a temporary cluster on this machine, as `parallelrun run` does; returns when it has completed.
 
     Args:
         spec: as for `Client.jobs.create`.
-        output: folder for outputs and logs; when not given the job's, else `NAME-TIME` in the current one.
-        nodes: how many agents.
-        processes: workers on each node; when not given, the CPUs are shared out.
-        overwrite: replace an output that is there already, and what was done of a job that didn't complete.
-        keep: keep the working data of a job that completed, too.
+        output: folder for outputs and logs; by default the job's own, else `NAME-TIME` in the current folder.
+        nodes: number of agents.
+        processes: workers on each node; by default, the CPUs are divided between the nodes.
+        overwrite: replace an existing output, and the unfinished work of an earlier run in this folder.
+        keep: keep the working data even if the job completes.
         resume_from: the folder of an earlier run, whose finished work is taken over.
-        progress: show on stderr how far it is.
+        progress: show progress on stderr.
 
     Raises:
-        InvalidInput: a field is wrong, or the folder can't be used. Nothing has been started then.
-        JobFailed, JobCanceled: it ended without a result. The logs are in the folder.
+        InvalidInput: a field is wrong, or the folder can't be used. Nothing has been started.
+        JobFailed, JobCanceled: the job ended without a result. Its logs are in the folder.
         ClusterFailed: the cluster can't start, or has stopped working.
     """
-    reading = read_any(spec)
+    reading = read_spec(spec)
     with reading.told_of_the_document():
         check_paths(reading.spec)
     local = LocalRun(
@@ -66,16 +65,23 @@ def run(
         resume_from=Path(resume_from) if resume_from else None,
         display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
     )
-    with reading.told_of_the_document():  # the API looks closer than `check_paths`
-        done = local.run()
-    error: BaseException | None = local.interrupt
-    if error is None and done.job.state != "completed":
-        error = JobFailed(done.job) if done.job.state == "failed" else JobCanceled(done.job)
+    with reading.told_of_the_document():  # the API checks more than `check_paths`
+        result = local.run()
+    error = _error_of(result, local.interrupt)
     if error is not None:
-        error.add_note(f"logs: {done.logs}")
-        if done.working_data and done.job.progress.done:
-            folder = str(done.working_data.parent)
-            error.add_note(f"to run only what is not done, into another folder: resume_from={folder!r}")
         raise error
-    notes = [*map(str, reading.notes)] or done.job.notes
-    return replace(done, job=msgspec.structs.replace(done.job, notes=notes))
+    notes = [*map(str, reading.notes)] or result.job.notes
+    return replace(result, job=msgspec.structs.replace(result.job, notes=notes))
+
+
+def _error_of(result: RunResult, interrupt: KeyboardInterrupt | None) -> BaseException | None:
+    """What to raise for a run that didn't complete, with notes on what it left; None if it completed."""
+    error: BaseException | None = interrupt
+    if error is None and result.job.state != "completed":
+        error = JobFailed(result.job) if result.job.state == "failed" else JobCanceled(result.job)
+    if error is not None:
+        error.add_note(f"logs: {result.logs}")
+        if result.working_data and result.job.progress.done:
+            folder = str(result.working_data.parent)
+            error.add_note(f"to run only what is not done, into another folder: resume_from={folder!r}")
+    return error

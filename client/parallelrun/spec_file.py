@@ -1,4 +1,4 @@
-"""Job files, in any spelling: from YAML on disk to a checked job spec without relative paths."""
+"""Job specs as users give them, in any spelling: checked, and without relative paths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from parallelrun.spec_source import Source
 from parallelrun_core.entry_script_check import check_entry_script
@@ -18,6 +18,31 @@ from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
 
 _MOST_LOOKED_AT: Final = 1000
+
+
+@runtime_checkable
+class Document(Protocol):
+    """Something that can describe a job as a job file would: a `ParallelRunStep` or a `parallel_run_function`."""
+
+    def document(self) -> dict[str, Any]:
+        """The content of the job file."""
+        ...
+
+
+def read_spec(spec: JobSpec | dict[str, Any] | Document | str | Path) -> Reading:
+    """The job spec in any form that a user may give, and the notes on it. Relative paths start from the folder of the
+    job file, or from the current one.
+
+    Raises:
+        InvalidInput: the file can't be read, or a field is wrong.
+    """
+    if isinstance(spec, JobSpec):
+        return Reading(spec.relative_to(Path.cwd()))
+    if isinstance(spec, dict):
+        return read_job(spec, folder=Path.cwd())
+    if isinstance(spec, Document):
+        return read_job(spec.document(), folder=Path.cwd())
+    return read_job_file(spec)
 
 
 def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:

@@ -19,7 +19,7 @@ from parallelrun import (
     RunFunction,
     parallel_run_function,
 )
-from parallelrun.jobs import read_any
+from parallelrun.spec_file import read_spec
 
 HERE = Environment(name="here")
 
@@ -82,7 +82,7 @@ def test_a_step_is_a_job(tmp_path: Path) -> None:
         side_inputs=[model],
         arguments=["--model", model, "--n", 20, "--limit", PipelineParameter("limit", 0.5)],
     )  # fmt: skip
-    spec = read_any(step).spec
+    spec = read_spec(step).spec
     assert (spec.name, spec.code, spec.output) == ("score-all", f"{tmp_path}/src", f"{tmp_path}/out")
     assert spec.data_paths() == [f"{tmp_path}/data", f"{tmp_path}/more"]
     assert spec.argv() == ["--model", f"{tmp_path}/model", "--n", "20", "--limit", "0.5"]
@@ -149,11 +149,11 @@ def test_a_parallel_run_function_called_with_inputs_is_a_job(tmp_path: Path) -> 
     job = component(files="data", limit=7)
     job.resources.instance_count = 4
     job.outputs.scores.path = "out.csv"
-    spec = read_any(job).spec
+    spec = read_spec(job).spec
     assert (spec.data_paths(), spec.instance_count, spec.run_max_try) == ([f"{tmp_path}/data"], 4, 2)
     assert (spec.argv(), spec.outputs["scores"].path) == (["--limit", "7"], f"{tmp_path}/out.csv")
     assert component.resources.instance_count == 2, "what it was made from stays"
-    assert read_any(component(files=Input(path="data", mode="download"), model="m")).spec.argv()[2:] == [
+    assert read_spec(component(files=Input(path="data", mode="download"), model="m")).spec.argv()[2:] == [
         "--model", f"{tmp_path}/m",
     ]  # fmt: skip
 
@@ -162,9 +162,9 @@ def test_what_is_wrong_with_a_parallel_run_function_is_told() -> None:
     with pytest.raises(InvalidInput, match="no such input"):
         function()(fils="data")
     with pytest.raises(InvalidInput, match="path is required"):
-        read_any(function())
+        read_spec(function())
     with pytest.raises(InvalidInput, match="mini_batch_size"):
-        read_any(function(mini_batch_size=5)(files="data"))
+        read_spec(function(mini_batch_size=5)(files="data"))
     with pytest.raises(TypeError):
         function(no_such_field=1)
     with pytest.raises(AttributeError):

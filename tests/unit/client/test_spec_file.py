@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.errors import InvalidInput
-from parallelrun.jobs import read_any
-from parallelrun.spec_file import check_paths, read_job_file
+from parallelrun.spec_file import check_paths, read_job_file, read_spec
 
 JOB = """
 name: words
@@ -119,8 +118,8 @@ def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
 
 def test_a_spec_may_be_a_path_a_mapping_or_an_object(job_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(job_file.parent)
-    from_path = read_any(str(job_file)).spec
+    from_path = read_spec(str(job_file)).spec
     mapping = {"entry_script": "count.py", "code": "src", "inputs": "data", "name": "words", "mini_batch_size": 2}
 
-    assert read_any(from_path).spec == from_path
-    assert read_any(mapping).spec.code == from_path.code
+    assert read_spec(from_path).spec == from_path
+    assert read_spec(mapping).spec.code == from_path.code
