@@ -350,7 +350,11 @@ class Table:
         return self._key_kinds
 
     def keys(self, values: list[str | None]) -> dict[str, Any]:
-        """The values of the partition keys: texts, but numbers where the format stands before the step that reads."""
+        """The values of the partition keys: texts, but numbers where the format stands before the step that reads.
+
+        A text that turns up among numbers stays a text. In the column it is null (reference §4.3), but here null would
+        make the groups of two such texts look alike.
+        """
         found: dict[str, Any] = {}
         for name, value in zip(self._plan["keys"], values, strict=False):
             partition = self._plan["partition"] if self._plan["extracts_first"] else {"names": [], "date": ""}
@@ -358,7 +362,7 @@ class Table:
                 found[name] = value
             else:
                 kind = self._kinds_of_keys()[name]["kind"]
-                found[name] = int(value) if kind == "int" else value
+                found[name] = _number_or_text(value) if kind == "int" else value
         return found
 
     def key_values(self, path: str) -> dict[str, str] | None:
@@ -370,6 +374,13 @@ class Table:
         if found is None and partition["starts_above"]:
             found = re.search(partition["pattern"], path, re.DOTALL)
         return dict(zip(partition["names"], found.groups(), strict=True)) if found else None
+
+
+def _number_or_text(value: str) -> int | str:
+    try:
+        return int(value)
+    except ValueError:
+        return value
 
 
 def salt_of(piece: Piece) -> list[int]:
