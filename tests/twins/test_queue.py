@@ -26,7 +26,7 @@ from tests.integration.queue import test_leader as leader
 from tests.integration.queue import test_leading as leading
 from tests.integration.queue import test_model as model
 from tests.integration.queue import test_turn as turn
-from tests.integration.queue.desk import LONG_MS, Desk, decided
+from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided
 from tests.twins.sabotage import altered, always, damage, nothing, without
 from tests.unit.master import test_renewal as renewal
 
@@ -40,12 +40,12 @@ RENEW = LeaderQueue.renew
 
 def test_without_the_fence_a_late_commit_is_taken(redis: Redis) -> None:
     with without("commit.fence"), damage():
-        turn.test_an_old_token_is_refused_once_the_mini_batch_went_to_somebody_else(Desk(redis), decided)
+        turn.test_an_old_token_is_refused_once_the_mini_batch_went_to_somebody_else(JobOnRedis(redis), decided)
 
 
 def test_without_the_fence_both_deliveries_of_a_straggler_commit(redis: Redis) -> None:
     with without("commit.fence"), damage():
-        turn.test_of_two_deliveries_the_first_to_commit_decides(Desk(redis))
+        turn.test_of_two_deliveries_the_first_to_commit_decides(JobOnRedis(redis))
 
 
 def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
@@ -62,18 +62,18 @@ def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
 def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str) -> None:
     with without("lead.term"), damage():
         if what == "publish":
-            leading.test_who_was_replaced_cannot_publish(Desk(redis))
+            leading.test_who_was_replaced_cannot_publish(JobOnRedis(redis))
         elif what == "move":
-            leading.test_who_was_replaced_cannot_move_the_job_on(Desk(redis), JobState.FAILED)
+            leading.test_who_was_replaced_cannot_move_the_job_on(JobOnRedis(redis), JobState.FAILED)
         elif what == "retire":
-            leading.test_who_was_replaced_cannot_retire_the_job(Desk(redis))
+            leading.test_who_was_replaced_cannot_retire_the_job(JobOnRedis(redis))
         else:
-            leading.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(Desk(redis))
+            leading.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(JobOnRedis(redis))
 
 
 def test_a_checkpoint_apart_from_its_messages_publishes_twice(redis: Redis) -> None:
     with altered("publish", "if tonumber(job[2] or 0) ~= first then", "if false then"), damage():
-        leading.test_the_same_call_twice_publishes_once(Desk(redis))
+        leading.test_the_same_call_twice_publishes_once(JobOnRedis(redis))
 
 
 def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,15 +151,15 @@ def test_an_output_without_the_rows_of_which_the_books_know_nothing_is_found(
 def test_an_agent_that_does_not_say_what_it_holds_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AgentQueue, "reassert", always(0))
     with damage():
-        turn.test_a_lost_answer_costs_no_mini_batch_once_the_agent_says_what_it_holds(Desk(redis))
+        turn.test_a_lost_answer_costs_no_mini_batch_once_the_agent_says_what_it_holds(JobOnRedis(redis))
 
 
 def test_leases_by_the_clock_of_a_node_are_found(redis: Redis) -> None:
     clock: Any = f"{{{int(time.time()) - 3600}, 0}}"  # of a node that is an hour behind
     with altered("turn", "redis.call('TIME')", clock), damage():
-        turn.test_the_lease_is_counted_from_redis_clock(Desk(redis))
+        turn.test_the_lease_is_counted_from_redis_clock(JobOnRedis(redis))
 
 
 def test_belief_in_a_lease_that_ends_in_a_day_is_found(redis: Redis) -> None:
     with altered("reap", "redis.call('ZADD', KEYS[7], now + ARGV[3], session)", "local _ = session"), damage():
-        leading.test_a_lease_far_in_the_future_is_cut_to_a_whole_one(Desk(redis))
+        leading.test_a_lease_far_in_the_future_is_cut_to_a_whole_one(JobOnRedis(redis))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.queue.desk import Desk
+from tests.integration.queue.job_on_redis import JobOnRedis
 from tests.redis_server import RedisServer
 
 if TYPE_CHECKING:
@@ -28,6 +28,6 @@ def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def desk(redis: Redis) -> Desk:
-    """A job that is processing, led by `desk.leader`."""
-    return Desk(redis)
+def job(redis: Redis) -> JobOnRedis:
+    """A job that is processing, led by `job.leader`."""
+    return JobOnRedis(redis)

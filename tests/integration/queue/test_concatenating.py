@@ -29,7 +29,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenating import go_on_concatenating
 from parallelrun_core.store.news import Concatenated
 from parallelrun_core.store.registry import Registry
-from tests.integration.queue.desk import Desk, message
+from tests.integration.queue.job_on_redis import JobOnRedis, message
 from tests.unit.core.making import names_in, outcome
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ class Job:
     """A job that is finalizing."""
 
     def __init__(self, redis: Redis, root: Path, output: str = "", rows: bytes = ROWS) -> None:
-        self.desk = Desk(redis)
-        self.desk.registry.move(self.desk.job_id, JobState.FINALIZING)
-        self.folder = JobFolder(root, self.desk.job_id)
+        self.on_redis = JobOnRedis(redis)
+        self.on_redis.registry.move(self.on_redis.job_id, JobState.FINALIZING)
+        self.folder = JobFolder(root, self.on_redis.job_id)
         spec = JobSpec.parse({"entry_script": "a.py", "inputs": str(root), "output": output})
         self.folder.create(
-            JobRecord(job_id=self.desk.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
+            JobRecord(job_id=self.on_redis.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
         )
         self.schedule(1, term=1)
         (self.folder.parts / "part").write_bytes(rows)
@@ -67,19 +67,19 @@ class Job:
         manifest.close(order="sorted")
 
     def concatenate(self) -> None:
-        concatenate(self.desk.job_id)
+        concatenate(self.on_redis.job_id)
 
     def conclude(self, output: bytes) -> None:
         """The leader records how it has ended."""
         result = JobResult(
-            job_id=self.desk.job_id, state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress(),
+            job_id=self.on_redis.job_id, state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress(),
             output=str(self.output), output_bytes=len(output), output_sha256=hashlib.sha256(output).hexdigest(),
         )  # fmt: skip
         self.folder.conclude(result)
 
     def told(self) -> list[Concatenated]:
         """What the leader has heard."""
-        news = self.desk.leader.news(b"0-0", block_ms=None)
+        news = self.on_redis.leader.news(b"0-0", block_ms=None)
         return [entry.concatenated for entry in news if entry.concatenated is not None]
 
 
@@ -96,7 +96,7 @@ def test_the_output_is_made_and_told(job: Job) -> None:
     job.concatenate()
     assert job.output.read_bytes() == ROWS
     assert [(each.path, each.length) for each in job.told()] == [(str(job.output), len(ROWS))]
-    assert not job.desk.leader.is_concatenating()
+    assert not job.on_redis.leader.is_concatenating()
 
 
 def test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(job: Job, redis: Redis) -> None:
@@ -158,7 +158,7 @@ def test_a_redis_that_is_away_is_no_fault_of_the_output_which_another_one_makes(
     assert calls > (call == "state")
     assert job.told() == []
     assert names_in(job.output.parent) == []
-    assert not job.desk.leader.is_concatenating()
+    assert not job.on_redis.leader.is_concatenating()
     job.concatenate()
     assert [each.problem for each in job.told()] == [""]
     assert job.output.read_bytes() == ROWS
@@ -178,7 +178,7 @@ def test_a_full_disk_and_an_end_of_the_service_postpone_it(job: Job, monkeypatch
     monkeypatch.undo()
     assert job.told() == [Concatenated("", 0, "", is_postponed=True)] * 2
     assert names_in(job.output.parent) == []
-    assert not job.desk.leader.is_concatenating()
+    assert not job.on_redis.leader.is_concatenating()
 
 
 def test_it_is_seen_to_live_however_long_a_step_takes_and_no_other_begins(
@@ -191,10 +191,10 @@ def test_it_is_seen_to_live_however_long_a_step_takes_and_no_other_begins(
         beats.release()
 
     def slow_table(folder: Path) -> SegmentTable:
-        job.desk.redis.delete(job.desk.keys.concatenating)  # as if it had run out
+        job.on_redis.redis.delete(job.on_redis.keys.concatenating)  # as if it had run out
         for _ in range(2):
             assert beats.acquire(timeout=30)
-        assert job.desk.leader.is_concatenating()
+        assert job.on_redis.leader.is_concatenating()
         job.concatenate()
         assert job.told() == []
         return made(folder)
@@ -228,12 +228,12 @@ def test_one_that_waits_for_a_disk_that_does_not_answer_leaves(job: Job, monkeyp
     monkeypatch.setattr(concatenating, "SegmentTable", stuck)
     monkeypatch.setattr(concatenating, "_BEAT_S", 0.01)
     monkeypatch.setattr(concatenating, "_IDLE_BEATS", 10)
-    Concatenation(job.desk.redis, job.folder, leave=left.set).run()
+    Concatenation(job.on_redis.redis, job.folder, leave=left.set).run()
 
 
 def test_a_dead_one_is_not_taken_for_alive_when_the_clock_of_redis_is_set_back(job: Job) -> None:
-    go_on_concatenating(job.desk.redis, job.desk.job_id, ttl_ms=3_600_000)
-    assert not job.desk.leader.is_concatenating()
+    go_on_concatenating(job.on_redis.redis, job.on_redis.job_id, ttl_ms=3_600_000)
+    assert not job.on_redis.leader.is_concatenating()
     job.concatenate()
     assert job.output.read_bytes() == ROWS
 
@@ -249,7 +249,7 @@ def test_one_that_was_paused_and_wakes_too_late_replaces_no_output(
         job.output.write_text("the output of the other")
         job.conclude(b"the output of the other")
         job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
-        job.desk.force(state)
+        job.on_redis.force(state)
         return finish(output)
 
     monkeypatch.setattr(Output, "finish", late)

@@ -39,7 +39,7 @@ from parallelrun_master.processing import Processing
 from parallelrun_master.scheduling import Publisher
 from parallelrun_master.settings import MasterSettings
 from parallelrun_master.term import Term
-from tests.integration.queue.desk import Desk, decided, returned
+from tests.integration.queue.job_on_redis import JobOnRedis, decided, returned
 from tests.unit.core.making import outcome
 
 if TYPE_CHECKING:
@@ -65,22 +65,22 @@ class Led:
         inputs.mkdir()
         for number in range(files):
             (inputs / f"f{number}").touch()
-        self.desk = Desk(redis, state)
-        self.desk.leader.resign("leader")
-        self.folder = JobFolder(root, self.desk.job_id)
+        self.on_redis = JobOnRedis(redis, state)
+        self.on_redis.leader.resign("leader")
+        self.folder = JobFolder(root, self.on_redis.job_id)
         spec = JobSpec.parse({
             "entry_script": "a.py", "inputs": str(inputs), "mini_batch_size": 1, "output_action": "summary_only",
             **fields,
         })  # fmt: skip
         self.folder.create(
-            JobRecord(job_id=self.desk.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
+            JobRecord(job_id=self.on_redis.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
         )
         self.root = root
         self.url = url
 
     def leader(self, seconds: float = 600) -> Leader:
         """One whose lease is so long."""
-        return Leader(connect(self.url), self.desk.job_id, MasterSettings(root=self.root, leader_seconds=seconds))
+        return Leader(connect(self.url), self.on_redis.job_id, MasterSettings(root=self.root, leader_seconds=seconds))
 
     def run_leader(self) -> None:
         """Lead the job until the leader ends by itself."""
@@ -100,7 +100,7 @@ class Led:
 
     def work(self, most: int = 3) -> None:
         """Be an agent until all is decided."""
-        queue = self.desk.agent().queue
+        queue = self.on_redis.agent().queue
         deadline = time.monotonic() + PATIENCE_S
         reports, joined = decided(()), False
         while time.monotonic() < deadline:
@@ -143,8 +143,8 @@ def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> 
     assert result.state is JobState.COMPLETED
     assert (result.progress.done, result.progress.scheduled, result.order) == (25, 25, "sorted")
     assert sorted(each.mini_batch for each in read_decisions(job.folder.path)) == list(range(25))
-    assert job.desk.registry.state(job.desk.job_id) is JobState.COMPLETED
-    assert job.desk.registry.active_jobs() == []
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.COMPLETED
+    assert job.on_redis.registry.active_jobs() == []
 
 
 SLOW: dict[str, tuple[Any, str]] = {
@@ -167,11 +167,11 @@ def test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
     def slow(*args: Any) -> Any:
         if not slow_steps:
             slow_steps.append(name)
-            job.desk.redis.delete(job.desk.keys.leader)  # as if it had run out
+            job.on_redis.redis.delete(job.on_redis.keys.leader)  # as if it had run out
             until = time.monotonic() + PATIENCE_S
-            while not job.desk.registry.has_leader(job.desk.job_id) and time.monotonic() < until:
+            while not job.on_redis.registry.has_leader(job.on_redis.job_id) and time.monotonic() < until:
                 time.sleep(0.001)  # as one who reads from a slow disk
-        assert LeaderQueue(job.desk.redis, job.desk.job_id).acquire("rival", ttl_ms=600_000, folder_term=0) == 0
+        assert LeaderQueue(job.on_redis.redis, job.on_redis.job_id).acquire("rival", ttl_ms=600_000, folder_term=0) == 0
         return whole(*args)
 
     manifest = ManifestWriter(job.folder.path, 1)
@@ -206,7 +206,7 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
     first.start()
     try:
         assert stuck.wait(PATIENCE_S)
-        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id)), "it leads on"
+        assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id)), "it leads on"
         agent = threading.Thread(target=job.work)
         agent.start()
         assert wait_until(job.is_led_to_its_end), "nobody may lead"
@@ -229,14 +229,14 @@ def test_a_cancel_in_the_middle_of_publishing_is_concluded_by_the_same_leader(
     step = Publisher.step
 
     def canceled_just_before(publisher: Publisher, scheduled: int) -> bool:
-        if job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING:
-            job.desk.registry.move(job.desk.job_id, JobState.CANCELED)
+        if job.on_redis.registry.state(job.on_redis.job_id) is JobState.PROCESSING:
+            job.on_redis.registry.move(job.on_redis.job_id, JobState.CANCELED)
         return step(publisher, scheduled)
 
     monkeypatch.setattr(Publisher, "step", canceled_just_before)
     job.leader().run()
     assert job.result().state is JobState.CANCELED
-    assert job.desk.registry.active_jobs() == []
+    assert job.on_redis.registry.active_jobs() == []
 
 
 def test_a_cancel_is_seen_though_the_connection_is_cut_when_it_has_just_been_read(
@@ -250,7 +250,7 @@ def test_a_cancel_is_seen_though_the_connection_is_cut_when_it_has_just_been_rea
         nonlocal calls
         calls += 1
         if calls == 5:
-            job.desk.registry.move(job.desk.job_id, JobState.CANCELED)
+            job.on_redis.registry.move(job.on_redis.job_id, JobState.CANCELED)
         elif calls == 6:  # a round later
             raise ConnectionError("cut")
         return tick(term, now)
@@ -264,16 +264,16 @@ def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = led(3)
-    desk, keys = job.desk, job.desk.keys
+    on_redis, keys = job.on_redis, job.on_redis.keys
     tick, calls = Term.tick, 0
 
     def set_back(term: Term, now: float) -> bool:
         nonlocal calls
         calls += 1
         if calls == 5:
-            desk.force(JobState.QUEUED)
-            desk.redis.hdel(keys.job, "published")
-            desk.redis.delete(keys.outcomes, keys.ready, keys.messages)
+            on_redis.force(JobState.QUEUED)
+            on_redis.redis.hdel(keys.job, "published")
+            on_redis.redis.delete(keys.outcomes, keys.ready, keys.messages)
             monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
             raise ConnectionError("restarted")
         return tick(term, now)
@@ -310,7 +310,7 @@ def test_a_leader_whose_successor_redis_has_forgotten_does_not_go_on(
     monkeypatch.setattr(Term, "tick", set_back)
     job.run_leader()
     assert calls == 5
-    assert job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.PROCESSING
 
 
 def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_moment(
@@ -318,11 +318,11 @@ def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_mome
 ) -> None:
     """The books are full and not synced yet when Redis is restarted, and it has nothing to tell any more."""
     job = led(3)
-    desk, agent, durable = job.desk, job.desk.agent(), list[list[int]]()
+    on_redis, agent, durable = job.on_redis, job.on_redis.agent(), list[list[int]]()
     tick, move = Term.tick, Term.move
 
     def set_back(term: Term, now: float) -> bool:
-        if term.ledger.decided.count == 3 and desk.redis.xtrim(desk.keys.outcomes, maxlen=0):
+        if term.ledger.decided.count == 3 and on_redis.redis.xtrim(on_redis.keys.outcomes, maxlen=0):
             monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
             raise ConnectionError("restarted")
         return tick(term, now)
@@ -353,15 +353,15 @@ def test_who_takes_over_after_the_result_was_recorded_waits_for_the_agents_and_c
 ) -> None:
     job = led(1, state=state)
     ended = state if state.is_terminal else JobState.COMPLETED
-    job.folder.conclude(JobResult(job_id=job.desk.job_id, state=ended, started=1.0, ended=2.0, progress=Progress()))
-    agent = job.desk.agent()
+    job.folder.conclude(JobResult(job_id=job.on_redis.job_id, state=ended, started=1.0, ended=2.0, progress=Progress()))
+    agent = job.on_redis.agent()
     agent.lease(0)
     timer = threading.Timer(0.5, lambda: agent.queue.turn("leave", decided(()), 0))
     timer.start()
     job.leader().run()
     timer.join()
-    assert job.desk.registry.active_jobs() == []
-    assert job.desk.registry.state(job.desk.job_id) is ended
+    assert job.on_redis.registry.active_jobs() == []
+    assert job.on_redis.registry.state(job.on_redis.job_id) is ended
 
 
 @pytest.mark.parametrize("step, before, behind", [
@@ -377,18 +377,18 @@ def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
         before, behind: which call of this step the leader has slept before, or behind.
     """
     job = led(1, state=JobState.FAILED)
-    desk, folder = job.desk, job.folder
+    on_redis, folder = job.on_redis, job.folder
     whole, calls, after = getattr(*step), 0, dict[bytes, Any]()
-    merging = folder.output_file(folder.record().job_spec()).parent / f".merging-{desk.job_id}-0123456789abcdef"
+    merging = folder.output_file(folder.record().job_spec()).parent / f".merging-{on_redis.job_id}-0123456789abcdef"
 
     def another_ends_it() -> None:
-        desk.redis.delete(desk.keys.leader)  # as if it had run out
+        on_redis.redis.delete(on_redis.keys.leader)  # as if it had run out
         job.leader().run()
         folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
-        desk.reopen_retired()
-        desk.publish(3)
+        on_redis.reopen_retired()
+        on_redis.publish(3)
         merging.touch()
-        after.update(desk.everything())
+        after.update(on_redis.everything())
 
     def sleeps(*args: Any, **options: Any) -> Any:
         nonlocal calls
@@ -406,8 +406,8 @@ def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
     assert after, "nobody has slept"
     assert folder.result() is None, "its end was recorded as that of another generation"
     assert merging.exists()
-    assert desk.registry.active_jobs() == [desk.job_id]
-    assert desk.everything() == after
+    assert on_redis.registry.active_jobs() == [on_redis.job_id]
+    assert on_redis.everything() == after
 
 
 def test_a_changed_input_whose_name_is_no_utf_8_is_told(led: Callable[..., Led]) -> None:
@@ -416,10 +416,10 @@ def test_a_changed_input_whose_name_is_no_utf_8_is_told(led: Callable[..., Led])
     manifest.add(encode_files([(os.fsencode(job.root / "inputs"), [b"b\xff"])], 1), 1)
     manifest.close(order="sorted")
     job.folder.conclude(
-        JobResult(job_id=job.desk.job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
+        JobResult(job_id=job.on_redis.job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
     )
     job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=False))
-    job.desk.force(JobState.QUEUED)
+    job.on_redis.force(JobState.QUEUED)
     job.run_leader()
     failure = job.result().failure
     assert failure is not None
@@ -436,7 +436,7 @@ def test_what_is_done_again_after_redis_was_set_back_makes_room_for_more(
     earlier.add([outcome(number) for number in range(3)])
     earlier.sync()
     earlier.close()
-    job.desk.publish(3)
+    job.on_redis.publish(3)
     agent = threading.Thread(target=job.work, args=(1,))  # what agents hold makes room in any case
     step = Publisher.step
 
@@ -474,11 +474,11 @@ def test_a_volume_that_comes_back_costs_no_more_than_time(
     agent = threading.Thread(target=job.work)
     agent.start()
     for _ in range(9):
-        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id))
+        assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
         job.leader().run()
     agent.join(PATIENCE_S)
     assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
-    told = [json.loads(data) for _, event, data in job.desk.registry.events(job.desk.job_id, "0", block_ms=None)
+    told = [json.loads(data) for _, event, data in job.on_redis.registry.events(job.on_redis.job_id, "0", block_ms=None)
             if event == "error"]  # fmt: skip
     assert [each["message"] for each in told] == [f"[Errno {number}] {os.strerror(number)}" for number in errors]
 
@@ -493,10 +493,10 @@ def test_a_volume_that_does_not_come_back_fails_the_job(
     job = led(1)
     monkeypatch.setattr(term_module, "Reports", stale)
     for _ in range(setbacks.TROUBLE.most or 0):
-        assert job.desk.registry.state(job.desk.job_id) is JobState.QUEUED
-        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id))
+        assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
+        assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
         job.leader().run()
-    failure = job.desk.registry.status(job.desk.job_id).failure
+    failure = job.on_redis.registry.status(job.on_redis.job_id).failure
     assert failure is not None
     assert failure.code == "MASTER_ERROR"
     assert "30 times in a row: [Errno 116] Stale file handle: '/data/decisions.1'" in failure.summary
@@ -512,11 +512,11 @@ def test_between_leaders_whose_disk_is_full_there_are_pauses_that_grow_and_no_en
     monkeypatch.setattr(term_module, "Reports", full)
     for _ in range(40):
         job.leader().run()
-        pauses.append(job.desk.redis.pttl(job.desk.keys.leader))
-        job.desk.redis.delete(job.desk.keys.leader)
+        pauses.append(job.on_redis.redis.pttl(job.on_redis.keys.leader))
+        job.on_redis.redis.delete(job.on_redis.keys.leader)
     assert all(pause <= 1000 * most for pause, most in zip(pauses, (1, 2, 4, 8, 16), strict=False))
     assert all(0 < pause <= 30_000 for pause in pauses[5:])
-    assert job.desk.registry.state(job.desk.job_id) is JobState.QUEUED
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
 
 
 @pytest.mark.usefixtures("no_pauses")
@@ -527,7 +527,7 @@ def test_crashes_fail_a_job_only_in_a_row_without_anything_durable_in_between(
         raise ValueError("a bug")
 
     def crash() -> None:
-        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id))
+        assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
         with pytest.raises(ValueError, match="a bug"):
             job.leader().run()
 
@@ -541,9 +541,9 @@ def test_crashes_fail_a_job_only_in_a_row_without_anything_durable_in_between(
     writer.close()
     for _ in range(2):
         crash()
-        assert job.desk.registry.state(job.desk.job_id) is JobState.PROCESSING
+        assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.PROCESSING
     crash()
-    failure = job.desk.registry.status(job.desk.job_id).failure
+    failure = job.on_redis.registry.status(job.on_redis.job_id).failure
     assert failure is not None
     assert (failure.code, failure.summary) == ("MASTER_ERROR", "The master failed 3 times: ValueError: a bug")
 
@@ -561,7 +561,7 @@ def test_an_input_that_can_never_be_read_fails_the_job_by_its_name(
 
     monkeypatch.setattr(os, "scandir", bad_sector)
     for leaders in range(20):  # noqa: B007 - counted
-        assert wait_until(lambda: not job.desk.registry.has_leader(job.desk.job_id))
+        assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
         job.leader().run()
         if job.folder.result() is not None:
             break
@@ -577,13 +577,13 @@ def test_an_output_that_can_never_be_put_together_for_its_disk_fails_the_job(
     for name in ("_AGAIN_S", "_GONE_S", "_FIRST_PAUSE_S"):
         monkeypatch.setattr(finishing, name, 0.001)
     job = led(1, state=JobState.FINALIZING, output_action="append_row")
-    desk, problem = job.desk, "The output can't be put together: [Errno 5] Input/output error"
-    desk.redis.xadd(desk.keys.outcomes, {"state": "finalizing"})
+    on_redis, problem = job.on_redis, "The output can't be put together: [Errno 5] Input/output error"
+    on_redis.redis.xadd(on_redis.keys.outcomes, {"state": "finalizing"})
     thread = threading.Thread(target=job.leader().run)
     thread.start()
     told = 0
     while thread.is_alive() and told < 1000:
-        report_concatenated(desk.redis, desk.job_id, Concatenated("", 0, "", problem, is_postponed=True))
+        report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("", 0, "", problem, is_postponed=True))
         told += 1
         thread.join(0.02)
     thread.join(PATIENCE_S)
@@ -598,15 +598,15 @@ def test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
 ) -> None:
     """More of it than one reading takes; who resumes the job doesn't run it again."""
     job = led(1, state=JobState.PROCESSING)
-    desk = job.desk
-    assert desk.leader.acquire("before", ttl_ms=600_000, folder_term=0)
-    desk.publish(MAX_NEWS + 20)
-    agent = desk.agent()
+    on_redis = job.on_redis
+    assert on_redis.leader.acquire("before", ttl_ms=600_000, folder_term=0)
+    on_redis.publish(MAX_NEWS + 20)
+    agent = on_redis.agent()
     for delivery in agent.lease(MAX_NEWS + 10):
         assert agent.queue.turn("stay", decided([delivery]), 0).refused == 0
-    desk.registry.move(desk.job_id, state)
+    on_redis.registry.move(on_redis.job_id, state)
     agent.queue.turn("leave", decided(()), 0)
-    desk.leader.resign("before")
+    on_redis.leader.resign("before")
     job.leader().run()
     assert len(list(read_decisions(job.folder.path))) == MAX_NEWS + 10
     assert (job.result().state, job.result().progress.done) == (state, MAX_NEWS + 10)
@@ -616,7 +616,7 @@ def test_a_leader_told_to_stop_while_workers_shut_down_leaves_the_output_to_the_
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = led(1, state=JobState.FINALIZING, output_action="append_row")
-    job.desk.agent().lease(0)
+    job.on_redis.agent().lease(0)
     leader, sessions = job.leader(), LeaderQueue.sessions
 
     def told_to_stop(queue: LeaderQueue) -> Iterator[str]:
@@ -626,8 +626,8 @@ def test_a_leader_told_to_stop_while_workers_shut_down_leaves_the_output_to_the_
     monkeypatch.setattr(LeaderQueue, "sessions", told_to_stop)
     leader.run()
     assert job.folder.result() is None, "the job has ended without its output"
-    assert job.desk.registry.state(job.desk.job_id) is JobState.FINALIZING
-    assert not job.desk.registry.has_leader(job.desk.job_id)
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.FINALIZING
+    assert not job.on_redis.registry.has_leader(job.on_redis.job_id)
 
 
 def test_while_a_concatenation_lives_no_other_is_asked_for(
@@ -637,8 +637,8 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
         monkeypatch.setattr(finishing, name, 0.01)
     monkeypatch.setattr(finishing, "_LOOK_MS", 10)
     job = led(1, state=JobState.FINALIZING, output_action="append_row")
-    desk, looks = job.desk, threading.Semaphore(0)
-    desk.redis.xadd(desk.keys.outcomes, {"state": "finalizing"})
+    on_redis, looks = job.on_redis, threading.Semaphore(0)
+    on_redis.redis.xadd(on_redis.keys.outcomes, {"state": "finalizing"})
     alive = LeaderQueue.is_concatenating
 
     def looked(queue: LeaderQueue) -> bool:
@@ -646,30 +646,30 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
         return alive(queue)
 
     monkeypatch.setattr(LeaderQueue, "is_concatenating", looked)
-    assert begin_concatenating(desk.redis, desk.job_id, ttl_ms=60_000)
+    assert begin_concatenating(on_redis.redis, on_redis.job_id, ttl_ms=60_000)
     thread = threading.Thread(target=job.leader().run)
     thread.start()
-    asked = coarse.queue(desk.redis, CONCATENATE_QUEUE)
+    asked = coarse.queue(on_redis.redis, CONCATENATE_QUEUE)
     for _ in range(5):
         assert looks.acquire(timeout=30)
     assert asked.count == 0
-    end_concatenating(desk.redis, desk.job_id)
+    end_concatenating(on_redis.redis, on_redis.job_id)
     until = time.monotonic() + 30
     while not asked.count and time.monotonic() < until:
         time.sleep(0.01)
     for _ in range(5):
         assert looks.acquire(timeout=30)
     assert asked.count == 1, "asked for again while the first one waits for its turn"
-    report_concatenated(desk.redis, desk.job_id, Concatenated("", 0, "", is_postponed=True))
-    report_concatenated(desk.redis, desk.job_id, Concatenated("/out", 5, "abc"))
+    report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("", 0, "", is_postponed=True))
+    report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("/out", 5, "abc"))
     thread.join(30)
     assert (job.result().state, job.result().output) == (JobState.COMPLETED, "/out")
 
 
 def test_a_second_leader_is_turned_away(led: Callable[..., Led]) -> None:
     job = led(1)
-    holder: Any = job.desk.leader
+    holder: Any = job.on_redis.leader
     assert holder.acquire("somebody", ttl_ms=600_000, folder_term=0)
     job.leader().run()
     assert job.folder.result() is None
-    assert job.desk.registry.state(job.desk.job_id) is JobState.QUEUED
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from parallelrun_core.errors import Fenced
 from parallelrun_core.store.agent_queue import Delivery, Reports
 from parallelrun_core.store.leader_queue import LeaderQueue
-from tests.integration.queue.desk import LONG_MS, Desk, Session, decided, message, retried, returned
+from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, Session, decided, message, retried, returned
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -47,8 +47,8 @@ class QueueMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.redis.flushall()
-        self.desk = Desk(self.redis)
-        self.leaders = [self.desk.leader]
+        self.job = JobOnRedis(self.redis)
+        self.leaders = [self.job.leader]
         self.published = 0
         self.skipped: set[int] = set()
         self.ready: list[int] = []
@@ -56,7 +56,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.lost: dict[int, int] = {}
         self.decided: dict[int, str] = {}
         self.told = 0
-        self.agents = [Holder(self.desk.agent(f"node{number}")) for number in range(SLOTS)]
+        self.agents = [Holder(self.job.agent(f"node{number}")) for number in range(SLOTS)]
 
     def _agent(self, number: int) -> Holder:
         return self.agents[number % len(self.agents)]
@@ -82,8 +82,8 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def another_leads(self) -> None:
-        self.desk.redis.delete(self.desk.keys.leader)
-        queue = LeaderQueue(self.desk.redis, self.desk.job_id)
+        self.job.redis.delete(self.job.keys.leader)
+        queue = LeaderQueue(self.job.redis, self.job.job_id)
         assert queue.acquire(str(len(self.leaders)), ttl_ms=LONG_MS, folder_term=0) == len(self.leaders) + 1
         self.leaders.append(queue)
 
@@ -111,7 +111,7 @@ class QueueMachine(RuleBasedStateMachine):
             if not holder.joined:
                 continue
             sessions += 1
-            self.desk.expire(holder.session)
+            self.job.expire(holder.session)
             holder.joined = False
             for mini_batch in holder.holds:
                 self.lost[mini_batch] = self.lost.get(mini_batch, 0) + 1
@@ -126,7 +126,7 @@ class QueueMachine(RuleBasedStateMachine):
             holder.holds = {}
         reaped = self.leaders[-1].reap(max_lost=MAX_LOST, max_lease_ms=LONG_MS)
         assert (reaped.sessions, reaped.returned, reaped.given_up) == (sessions, len(returned_ids), len(given_up))
-        came_back = self.desk.ready()[: len(returned_ids)]
+        came_back = self.job.ready()[: len(returned_ids)]
         assert set(came_back) == returned_ids
         self.ready = came_back + self.ready
 
@@ -141,7 +141,7 @@ class QueueMachine(RuleBasedStateMachine):
     def start_again(self, number: int) -> None:
         """The agent's process dies and is started again; its old session runs out only later."""
         if not self._agent(number).joined:
-            self.agents[number] = Holder(self.desk.agent(f"node{number}"))
+            self.agents[number] = Holder(self.job.agent(f"node{number}"))
 
     @rule(
         number=st.integers(0, SLOTS - 1),
@@ -174,7 +174,7 @@ class QueueMachine(RuleBasedStateMachine):
         kept = [each for at, each in enumerate(held) if at in keep]
         gone = {each.mini_batch for each in held} - {each.mini_batch for each in kept}
         assert holder.session.queue.reassert([each.token for each in kept]) == len(gone)
-        came_back = self.desk.ready()[: len(gone)]
+        came_back = self.job.ready()[: len(gone)]
         assert set(came_back) == gone
         self.ready = came_back + self.ready
         holder.holds = {each.mini_batch: each for each in kept}
@@ -231,22 +231,22 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def redis_is_as_the_model(self) -> None:
         leases = {each.mini_batch: each.token for holder in self.agents for each in holder.holds.values()}
-        assert self.desk.ready() == self.ready
-        assert self.desk.leases() == leases
-        assert self.desk.messages() == {*self.ready, *leases}
-        assert self.desk.charged() == {"tries": self.tries, "lost": self.lost}
-        assert self.desk.leader.checkpoint() == self.published
+        assert self.job.ready() == self.ready
+        assert self.job.leases() == leases
+        assert self.job.messages() == {*self.ready, *leases}
+        assert self.job.charged() == {"tries": self.tries, "lost": self.lost}
+        assert self.job.leader.checkpoint() == self.published
 
     @invariant()
     def each_published_id_is_in_exactly_one_place(self) -> None:
-        ready, leased = self.desk.ready(), list(self.desk.leases())
+        ready, leased = self.job.ready(), list(self.job.leases())
         places = [*ready, *leased, *self.decided]
         assert len(places) == len(set(places))
         assert set(places) == set(range(self.published)) - self.skipped
 
     @invariant()
     def each_is_decided_once_and_the_leader_hears_of_it(self) -> None:
-        outcomes = self.desk.outcomes()
+        outcomes = self.job.outcomes()
         final = [each for each in outcomes if each.status != "retry"]
         assert len(outcomes) == self.told
         assert len(final) == len(self.decided)

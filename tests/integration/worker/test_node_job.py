@@ -23,7 +23,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, AgentQueue, Mode, Reports, Turn
 from parallelrun_core.store.news import InitFailure
-from tests.integration.queue.desk import Desk
+from tests.integration.queue.job_on_redis import JobOnRedis
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -37,13 +37,15 @@ class Node:
     """A `NodeJob` in a loop as the agent's."""
 
     def __init__(self, redis: Redis, root: Path, script: str, *, slots: int = 1, **fields: Any) -> None:
-        self.desk = Desk(redis)
-        redis.xadd(self.desk.keys.outcomes, {"state": JobState.PROCESSING})  # as it is with a job that was moved there
+        self.on_redis = JobOnRedis(redis)
+        redis.xadd(
+            self.on_redis.keys.outcomes, {"state": JobState.PROCESSING}
+        )  # as it is with a job that was moved there
         code = root / "code-folder"
         code.mkdir()
         (code / "score.py").write_text(textwrap.dedent(script))
         spec = JobSpec.parse({"entry_script": "score.py", "inputs": "/in", "run_max_try": 1, **fields})
-        folder = JobFolder(root, self.desk.job_id)
+        folder = JobFolder(root, self.on_redis.job_id)
         snapshot = code_snapshots.snapshot_folder(code, code_store(root))
         folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code=snapshot, spec=spec.model_dump(mode="json")))
         self.selector = selectors.DefaultSelector()
@@ -65,9 +67,9 @@ class Node:
         self.job.turn(time.monotonic())
 
     def publish(self, *names: str) -> None:
-        first = self.desk.leader.checkpoint()
+        first = self.on_redis.leader.checkpoint()
         files = [encode_files([(b"/in", [name.encode("utf-8", "surrogateescape")])], 1) for name in names]
-        self.desk.leader.publish(first, files)
+        self.on_redis.leader.publish(first, files)
         self.job.machine.look_again()
 
     def step(self) -> None:
@@ -83,16 +85,16 @@ class Node:
     def until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
-            assert time.monotonic() < deadline, f"{what}; {self.desk.outcomes()}"
+            assert time.monotonic() < deadline, f"{what}; {self.on_redis.outcomes()}"
             self.step()
 
     def decided(self, count: int) -> dict[int, Outcome]:
         """Go on until so many are decided."""
-        self.until(lambda: len(self.desk.outcomes()) >= count, f"{count} are decided")
-        return {outcome.mini_batch: outcome for outcome in self.desk.outcomes()}
+        self.until(lambda: len(self.on_redis.outcomes()) >= count, f"{count} are decided")
+        return {outcome.mini_batch: outcome for outcome in self.on_redis.outcomes()}
 
     def init_failures(self) -> list[InitFailure]:
-        news = self.desk.leader.news(b"0-0", block_ms=None)
+        news = self.on_redis.leader.news(b"0-0", block_ms=None)
         return [entry.init_failure for entry in news if entry.init_failure is not None]
 
 
@@ -125,7 +127,7 @@ def test_mini_batches_are_run_and_committed(node: Callable[..., Node]) -> None:
         (parts / each.part).read_bytes()[each.offset : each.offset + each.length] for _, each in sorted(decided.items())
     )
     assert rows.decode().split() == [f"/in/{name}" for name in "abcdefgh"]
-    assert cluster.desk.leases() == {}
+    assert cluster.on_redis.leases() == {}
 
 
 def test_the_protocol_names_what_a_worker_is_told(node: Callable[..., Node]) -> None:
@@ -166,7 +168,7 @@ def test_a_worker_that_dies_before_its_first_mini_batch_is_told_to_the_leader(
     cluster.until(lambda: bool(cluster.init_failures()), "the leader is told")
     failure = cluster.init_failures()[0].failure
     assert failure.category == "INIT_DIED"
-    assert cluster.desk.outcomes() == []
+    assert cluster.on_redis.outcomes() == []
 
 
 def test_a_worker_that_cannot_be_started_is_told_to_the_leader_and_the_agent_lives(node: Callable[..., Node]) -> None:
@@ -236,35 +238,35 @@ def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(node: C
     for half in (MAX_REPORTS, 500):
         leased = cluster.job._queue.turn("stay", Reports(), half).deliveries
         cluster.job.machine.desk.receive(leased)
-    assert len(cluster.desk.leases()) == count
+    assert len(cluster.on_redis.leases()) == count
     now = time.monotonic()
     cluster.job.drain(5.0, now)
     while not cluster.job.machine.left:
         cluster.job.turn(now)
-    assert cluster.desk.leases() == {}
-    assert len(cluster.desk.ready()) == count
+    assert cluster.on_redis.leases() == {}
+    assert len(cluster.on_redis.ready()) == count
 
 
 def test_a_session_that_was_given_up_while_the_job_ends_leaves_once(node: Callable[..., Node]) -> None:
     cluster = node("def run(items): return items")
     cluster.publish("a")
     cluster.decided(1)
-    cluster.desk.force(JobState.FINALIZING)
+    cluster.on_redis.force(JobState.FINALIZING)
     cluster.job.machine.look_again()
     cluster.step()
-    cluster.desk.redis.delete(cluster.desk.keys.sessions)
+    cluster.on_redis.redis.delete(cluster.on_redis.keys.sessions)
     cluster.until(lambda: cluster.job.machine.left, "it leaves")
-    assert list(cluster.desk.leader.sessions()) == []
+    assert list(cluster.on_redis.leader.sessions()) == []
 
 
 def test_a_node_that_was_away_while_its_job_failed_and_was_retried_joins_it_afresh(node: Callable[..., Node]) -> None:
     cluster = node("def run(items): return items")
     cluster.publish("a")
     cluster.decided(1)
-    folder, desk = cluster.job.folder, cluster.desk
-    desk.force(JobState.FAILED)
+    folder, on_redis = cluster.job.folder, cluster.on_redis
+    on_redis.force(JobState.FAILED)
     folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
-    desk.reopen()
+    on_redis.reopen()
     cluster.publish("a")
     cluster.until(lambda: cluster.job.is_over, "it is over with what it had joined")
     cluster.join()
@@ -278,7 +280,7 @@ def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], t
     cluster.decided(4)
     cluster.until(lambda: all(worker.ready for worker in cluster.job.workers), "nobody is in init() any more")
     workers = len(cluster.job.workers)
-    cluster.desk.force(JobState.FINALIZING)
+    cluster.on_redis.force(JobState.FINALIZING)
     cluster.job.machine.look_again()
     cluster.until(lambda: cluster.job.machine.left, "it leaves")
     assert mark.read_text() == "x" * workers

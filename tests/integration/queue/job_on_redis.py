@@ -34,7 +34,7 @@ class Session:
         return self.queue.turn("join", Reports(), want).deliveries
 
 
-class Desk:
+class JobOnRedis:
     """One job that is processing, led by `leader`."""
 
     def __init__(self, redis: Redis, state: JobState = JobState.PROCESSING) -> None:
