@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 import yaml
+from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 
 from parallelrun_core.errors import InvalidInput
@@ -13,11 +14,27 @@ from parallelrun_core.errors import InvalidInput
 _MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200
 _BESIDE_A_PATH: Final = ("path", "type", "mode")
+_MERGE: Final = "tag:yaml.org,2002:merge"
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Joins the halves in which JSON writes what is beyond U+FFFF, an emoji for example. PyYAML leaves them apart."""
+    """Refuses a key that is given twice; PyYAML would drop the first. What `<<` merges in may be overridden.
+
+    Joins the halves in which JSON writes what is beyond U+FFFF, an emoji for example. PyYAML leaves them apart.
+    """
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: dict[tuple[str, str], yaml.Mark] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                continue
+            first = seen.setdefault((key.tag, key.value), key.start_mark)
+            if first is not key.start_mark:
+                why = f"the key {key.value!r} is given twice, first on line {first.line + 1}"
+                raise ComposerError(None, None, why, key.start_mark)
+        return node
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
         text: str = super().construct_scalar(node)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from parallelrun_api.http.errors import KeyInFlight
 from parallelrun_api.http.paging import clamped, decode_numbers, decode_token, encode_token
 from parallelrun_api.submission.idempotency import Turns, checked_key
+from parallelrun_api.submission.upload import _parse_json
 from parallelrun_api.views.files import last_lines
 from parallelrun_api.views.happenings import EventId
 from parallelrun_core.errors import InvalidInput
@@ -53,6 +54,11 @@ class TestPages:
     @pytest.mark.parametrize("limit, used", [(-1, 1), (0, 1), (7, 7), (10**30, 500)])
     def test_limits(self, limit: int, used: int) -> None:
         assert clamped(limit) == used
+
+
+def test_a_key_that_is_given_twice_in_json_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="not readable as JSON: the key 'data' is given twice"):
+        _parse_json(b'{"entry_script": "main.py", "inputs": {"data": "/a", "more": "/b", "data": "/c"}}')
 
 
 SPEC = {"name": "n", "environment_variables": {"A": "long secret", "B": "1", "C": "long secret, too"}}

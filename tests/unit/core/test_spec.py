@@ -155,6 +155,12 @@ def test_a_size_that_somebody_may_have_meant_is_suggested(text: str, meant: str)
         (b"a: b: c\n", "line 1, column 5: mapping values are not allowed here (the line is 'a: b: c')"),
         ("x: 1\ny: [a\n z: 2\n", "line 3, column 3: while parsing a flow sequence, expected ',' or ']', but got ':'"),
         (b"a: \x00", "special characters are not allowed"),
+        ("data: a\nx: 1\ndata: b\n", "line 3, column 1: the key 'data' is given twice, first on line 1"),
+        ('{"x": [{"a": 1,\n "a": 2}]}', "line 2, column 2: the key 'a' is given twice, first on line 1"),
+        (
+            "x: &x {a: 1}\ny: {<<: *x,\n a: 2, 'a': 3}\n",
+            "line 3, column 8: the key 'a' is given twice, first on line 3",
+        ),
     ],
 )
 def test_what_is_no_yaml_is_told_with_its_line(text: str | bytes, told: str) -> None:
@@ -419,6 +425,13 @@ def test_characters_that_json_writes_in_two_halves_are_whole(text: str) -> None:
 def test_half_of_a_character_is_told_with_its_line(half: str) -> None:
     with pytest.raises(InvalidInput, match=r"line 2, column 4: half of a character"):
         load_document(f'a: 1\nb: "{half}"')
+
+
+def test_what_is_merged_in_may_be_overridden() -> None:
+    text = "b: &b {k: 1, j: 1}\nc:\n  base: &c {<<: *b, k: 2}\nd: {<<: *c, k: 3}\n1: a\n'1': b\n"
+    assert load_document(text) == {
+        "b": {"k": 1, "j": 1}, "c": {"base": {"k": 2, "j": 1}}, "d": {"k": 3, "j": 1}, 1: "a", "1": "b",
+    }  # fmt: skip
 
 
 def test_json_is_yaml_too() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from email.message import Message
@@ -93,13 +94,21 @@ def _parse_yaml(text: bytes | str) -> Reading:
 def _parse_json(text: bytes) -> Reading:
     """JSON proper: as YAML, its tabs would be refused."""
     try:
-        document: Any = json.loads(text)
+        document: Any = json.loads(text, object_pairs_hook=_without_repeated_keys)
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise InvalidInput.at("", "not readable as JSON: half of a character, without the other one") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput.at("", f"not readable as JSON: {error}") from error
     return read_job(document)
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {repeated!r} is given twice")
+    return found
 
 
 async def _limited(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
