@@ -9,9 +9,12 @@ import zipfile
 from pathlib import Path
 from typing import IO, Final, cast
 
-from parallelrun_core.code_snapshots import MAX_BYTES, MAX_FILES, code_files
+from parallelrun_core.code_folder import LEAVE_OUT_HINT, code_files
+from parallelrun_core.code_snapshots import MAX_BYTES, MAX_FILES
 from parallelrun_core.errors import InvalidInput
 
+MAX_ZIP_BYTES: Final = 254 << 20
+"""An API takes 256 MiB in one request unless it is told otherwise, and the job spec is in the same one."""
 _IN_MEMORY_BYTES: Final = 8 << 20
 # The server refuses what is compressed too well, for that is how bombs are made. Source code is small.
 _COMPRESS_BELOW_BYTES: Final = 1 << 20
@@ -37,17 +40,19 @@ def zip_folder(folder: Path) -> IO[bytes]:
                 size = os.fstat(file.fileno()).st_size
                 left -= size
                 if count > MAX_FILES or left < 0:
-                    raise InvalidInput.at(
-                        "/code",
-                        f"{str(folder)!r} holds more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MiB",
-                        "put the entry script into a folder of its own",
-                    )
+                    raise _too_large(folder, f"more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MiB")
+                if packed.tell() + size > MAX_ZIP_BYTES:
+                    raise _too_large(folder, f"more than {MAX_ZIP_BYTES >> 20} MiB when packed")
                 _add(archive, "/".join(parts), mode, size, file)
     except BaseException:
         packed.close()
         raise
     packed.seek(0)
     return packed
+
+
+def _too_large(folder: Path, what: str) -> InvalidInput:
+    return InvalidInput.at("/code", f"{str(folder)!r} holds {what}", f"{LEAVE_OUT_HINT}; data can be an input")
 
 
 def _add(archive: zipfile.ZipFile, name: str, mode: int, size: int, source: IO[bytes]) -> None:

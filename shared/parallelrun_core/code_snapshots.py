@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import lzma
-import os
 import secrets
 import shutil
 import stat
@@ -20,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
+from parallelrun_core.code_folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS, code_files
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import relative_parts
 
@@ -27,7 +27,6 @@ MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 512 << 20
 MAX_RATIO: Final = 200
 MAX_DEPTH: Final = 32
-_SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_checkpoints"})
 _COPY_BYTES: Final = 1 << 20
 # What the standard library raises when the bytes of a zip are damaged; bzip2 adds an OSError without a number.
 _DAMAGED: Final = (
@@ -66,43 +65,6 @@ def snapshot_zip(archive: IO[bytes], store: Path) -> str:
         raise InvalidInput.at("/code", f"the code is not a readable zip: {error}") from error
 
 
-def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
-    """The files that make up a code folder: where each is below it, its mode, and the file, open until the next one.
-
-    Raises:
-        UnsafePath: a link leads out of the folder, or to one above itself.
-    """
-    root = folder.resolve()
-    left_out = leave_out.resolve() if leave_out else None
-    for current, subfolders, names in os.walk(folder, followlinks=True):
-        subfolders[:] = sorted(
-            name for name in subfolders if name not in _SKIPPED_FOLDERS and (Path(current) / name).resolve() != left_out
-        )
-        for name in subfolders:
-            _refuse_outside(Path(current) / name, folder, root)
-        for name in sorted(names):
-            path = Path(current) / name
-            parts = path.relative_to(folder).parts
-            _refuse_outside(path, folder, root)
-            if path.is_file():
-                with path.open("rb") as file:
-                    yield parts, path.stat().st_mode, file
-
-
-def _refuse_outside(path: Path, folder: Path, root: Path) -> None:
-    if not path.is_symlink():
-        return
-    name = path.relative_to(folder)
-    try:
-        target = path.resolve()
-    except (OSError, RuntimeError) as error:
-        raise UnsafePath.at("/code", f"{name} is a link to itself") from error
-    if not target.is_relative_to(root):
-        raise UnsafePath.at("/code", f"{name} is a link to outside the code folder")
-    if target.is_dir() and path.parent.resolve().is_relative_to(target):
-        raise UnsafePath.at("/code", f"{name} is a link to a folder above it")
-
-
 def _members_of(archive: zipfile.ZipFile) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
     members = archive.infolist()
     if len(members) > MAX_FILES:
@@ -112,7 +74,7 @@ def _members_of(archive: zipfile.ZipFile) -> Iterator[tuple[tuple[str, ...], int
         mode = member.external_attr >> 16
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
             raise UnsafePath.at("/code", f"{member.filename!r} in the zip is neither a file nor a folder")
-        if member.is_dir() or _SKIPPED_FOLDERS.intersection(parts):
+        if member.is_dir() or SKIPPED_FOLDERS.intersection(parts):
             continue
         if member.file_size > max(MAX_RATIO * member.compress_size, _COPY_BYTES):
             raise InvalidInput.at("/code", f"{member.filename!r} in the zip is compressed more than {MAX_RATIO}:1")
@@ -143,18 +105,20 @@ def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]])
     left = MAX_BYTES
     for parts, mode, source in files:
         key = tuple(part.casefold() for part in parts)
-        if key in folded or len(parts) > MAX_DEPTH:
-            raise UnsafePath.at("/code", f"{'/'.join(parts)!r} comes twice (letter case aside) or lies too deep")
+        if key in folded:
+            raise UnsafePath.at("/code", f"{'/'.join(parts)!r} comes twice, letter case aside")
+        if len(parts) > MAX_DEPTH:
+            raise UnsafePath.at("/code", f"{'/'.join(parts)!r} is more than {MAX_DEPTH} folders deep", LEAVE_OUT_HINT)
         folded.add(key)
         if len(folded) > MAX_FILES:
-            raise InvalidInput.at("/code", f"the code has more than {MAX_FILES:,} files")
+            raise InvalidInput.at("/code", f"the code has more than {MAX_FILES:,} files", LEAVE_OUT_HINT)
         target = folder.joinpath(*parts)
         digest = hashlib.sha256()
         with _created(target) as copy:
             while chunk := source.read(_COPY_BYTES):
                 left -= len(chunk)
                 if left < 0:
-                    raise InvalidInput.at("/code", f"the code has more than {MAX_BYTES >> 20} MiB")
+                    raise InvalidInput.at("/code", f"the code has more than {MAX_BYTES >> 20} MiB", LEAVE_OUT_HINT)
                 digest.update(chunk)
                 copy.write(chunk)
         target.chmod(0o755 if mode & 0o100 else 0o644)

@@ -10,6 +10,8 @@ import pytest
 from parallelrun import package_code
 from parallelrun.errors import InvalidInput
 from parallelrun.package_code import zip_folder
+from parallelrun_api.settings import ApiSettings
+from parallelrun_api.submission.upload import MAX_SPEC_BYTES
 from parallelrun_core import code_snapshots
 
 
@@ -48,6 +50,8 @@ def test_the_server_takes_what_was_packed(tmp_path: Path) -> None:
     (code / "lib").mkdir()
     (code / "lib" / "util.py").write_text("x = 1")
     (code / "alias").symlink_to("lib")
+    (code / ".gitignore").write_text("*.log\n")
+    (code / "noise.log").touch()
 
     with zip_folder(code) as packed:
         name = code_snapshots.snapshot_zip(packed, tmp_path / "store")
@@ -72,11 +76,16 @@ def test_a_missing_folder_is_said_to_be_missing(tmp_path: Path) -> None:
         zip_folder(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("limit", ["MAX_FILES", "MAX_BYTES"])
+@pytest.mark.parametrize("limit", ["MAX_FILES", "MAX_BYTES", "MAX_ZIP_BYTES"])
 def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     (tmp_path / "a.py").write_text("1")
     (tmp_path / "b.py").write_text("2")
     monkeypatch.setattr(package_code, limit, 1)
 
-    with pytest.raises(InvalidInput, match="holds more than"):
+    with pytest.raises(InvalidInput, match="holds more than") as refused:
         zip_folder(tmp_path)
+    assert ".amlignore" in refused.value.problems[0].hint
+
+
+def test_a_zip_that_may_be_sent_is_one_that_the_api_takes() -> None:
+    assert ApiSettings().max_body_bytes > package_code.MAX_ZIP_BYTES + MAX_SPEC_BYTES

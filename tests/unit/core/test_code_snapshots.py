@@ -139,9 +139,15 @@ def test_what_comes_twice_is_refused_letter_case_aside(tmp_path: Path, names: tu
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library that makes the zip sees it, too
         data = archive(*((name, b"x") for name in names))
-    with pytest.raises(UnsafePath):
+    with pytest.raises(UnsafePath, match="comes twice"):
         store(data, tmp_path)
     assert names_in(tmp_path) == []
+
+
+def test_what_lies_too_deep_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(UnsafePath, match="folders deep"):
+        store(archive(("a/" * 32 + "x", b"")), tmp_path)
+    assert store(archive(("a/" * 31 + "x", b"")), tmp_path)
 
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a"), ("a/b/c", "a/b"), ("/".join(["d" * 250] * 20), "a")])

@@ -1,0 +1,79 @@
+"""Which files of a folder are its code: all but what tools and runs leave there, and what its ignore file names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from pathspec import GitIgnoreSpec
+
+from parallelrun_core.errors import InvalidInput, UnsafePath
+
+SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_checkpoints", ".parallelrun"})
+# What a folder that isn't code holds: an environment of venv or conda, the working data or the logs of an earlier run.
+_SIGNS: Final = ("pyvenv.cfg", "conda-meta", ".parallelrun", "logs/.parallelrun")
+_IGNORE_FILES: Final = (".amlignore", ".gitignore")
+"""The first that is there counts, and only at the top of the folder, as in Azure ML."""
+LEAVE_OUT_HINT: Final = "a line in .amlignore, at the top of the code folder, leaves out what isn't code"
+
+
+def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
+    """The files that make up a code folder: where each is below it, its mode, and the file, open until the next one.
+
+    Args:
+        leave_out: a folder that may be below it and isn't code.
+
+    Raises:
+        UnsafePath: a link leads out of the folder, or to one above itself.
+        InvalidInput: the ignore file has a pattern that isn't one.
+    """
+    root = folder.resolve()
+    left_out = leave_out.resolve() if leave_out else None
+    ignored = _ignored_in(folder)
+    for current, subfolders, names in os.walk(folder, followlinks=True):
+        here = Path(current)
+        below = here.relative_to(folder)
+        subfolders[:] = sorted(
+            name
+            for name in subfolders
+            if not (name in SKIPPED_FOLDERS or ignored.match_file(f"{below / name}/"))
+            and not any(os.path.exists(here / name / sign) for sign in _SIGNS)
+            and (here / name).resolve() != left_out
+        )
+        for name in subfolders:
+            _refuse_outside(here / name, folder, root)
+        for name in sorted(names):
+            path = here / name
+            if ignored.match_file(str(below / name)):
+                continue
+            _refuse_outside(path, folder, root)
+            if path.is_file():
+                with path.open("rb") as file:
+                    yield (below / name).parts, path.stat().st_mode, file
+
+
+def _ignored_in(folder: Path) -> GitIgnoreSpec:
+    for name in _IGNORE_FILES:
+        try:
+            return GitIgnoreSpec.from_lines((folder / name).read_text(errors="replace").splitlines())
+        except (FileNotFoundError, IsADirectoryError):
+            continue
+        except ValueError as error:
+            raise InvalidInput.at("/code", f"{name}: {error}") from error
+    return GitIgnoreSpec.from_lines([])
+
+
+def _refuse_outside(path: Path, folder: Path, root: Path) -> None:
+    if not path.is_symlink():
+        return
+    name = path.relative_to(folder)
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise UnsafePath.at("/code", f"{name} is a link to itself") from error
+    if not target.is_relative_to(root):
+        raise UnsafePath.at("/code", f"{name} is a link to outside the code folder", LEAVE_OUT_HINT)
+    if target.is_dir() and path.parent.resolve().is_relative_to(target):
+        raise UnsafePath.at("/code", f"{name} is a link to a folder above it", LEAVE_OUT_HINT)
