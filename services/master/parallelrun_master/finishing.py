@@ -17,18 +17,10 @@ from parallelrun_core.store.concatenating import end_concatenating
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.news import Concatenated, News
 from parallelrun_master.planning.shuffling import discard
+from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
 from parallelrun_master.term import Term
 
 _LEAVE_S = 45.0
-_AGAIN_S = 15.0
-_GONE_S = 5.0
-_MAX_CRASHES = 5
-_CRASHES = (
-    f"The process that puts the output together died {_MAX_CRASHES} times before it was through; perhaps it needs more "
-    "memory than there is, or the volume doesn't answer. The rows are kept: resume the job when that is fixed."
-)
-_MAX_TROUBLES = 30
-_FIRST_PAUSE_S = 0.25
 _LOOK_MS = 100
 
 
@@ -160,9 +152,9 @@ class Finishing:
             self._term.queue.reap(max_lost=self._term.spec.lost_leases, max_lease_ms=self._term.settings.lease_ms)
 
     def _concatenate(self) -> Concatenated | None:
-        """Ask a concatenator for the output, and another one when it dies; None when interrupted."""
+        """Have a concatenator make the output, and another one when it dies; None when interrupted."""
         term = self._term
-        ask_at, asked, attempt, pause_s = 0.0, 0, "", _FIRST_PAUSE_S
+        policy = ConcatenationPolicy(term.queue.term)
         while self._made is None and not term.resigning:
             try:
                 now = time.monotonic()
@@ -170,31 +162,35 @@ class Finishing:
                 if status.state is not JobState.FINALIZING:
                     return None
                 term.reports.look_at_concatenation(status.progress, now)
-                died = concatenation_failed(term.redis, term.job_id, attempt=attempt)
-                if died:
-                    end_concatenating(term.redis, term.job_id)
-                    if term.queue.count_setback("concatenation_crashes") >= _MAX_CRASHES:
-                        return Concatenated("", 0, "", problem=_CRASHES)
-                elif term.queue.is_concatenating():
-                    ask_at = max(ask_at, now + _GONE_S)
-                if self._postponed is not None and self._postponed.problem:
-                    term.log.warning("concatenation_trouble", problem=self._postponed.problem)
-                    if term.queue.count_setback("concatenation_troubles") >= _MAX_TROUBLES:
-                        return self._postponed
-                if died or self._postponed is not None:
-                    attempt, ask_at, self._postponed = "", now + pause_s, None  # what is short may stay so
-                    pause_s = min(_AGAIN_S, 2 * pause_s)
-                    term.log.warning("concatenation_interrupted", again_in_s=ask_at - now)
-                if now >= ask_at:
-                    if not concatenation_waits(term.redis, term.job_id, attempt=attempt):
-                        asked += 1
-                        attempt = f"{term.queue.term}-{asked}"
-                    ask_at = now + _AGAIN_S
-                    ask_for_concatenation(term.redis, term.job_id, attempt=attempt)
+                self._look_at_concatenator(policy, now)
+                match policy.tick(now):
+                    case Step.GIVE_UP:
+                        return Concatenated("", 0, "", problem=policy.problem)
+                    case Step.ASK:
+                        is_queued = concatenation_waits(term.redis, term.job_id, attempt=policy.attempt)
+                        ask_for_concatenation(term.redis, term.job_id, attempt=policy.ask(now, is_queued=is_queued))
                 self._read()
             except CONNECTION_ERRORS as error:
                 term.wait_for_redis(error)
         return self._made
+
+    def _look_at_concatenator(self, policy: ConcatenationPolicy, now: float) -> None:
+        """Pass on to the policy what has become of the latest request."""
+        term, pause_s = self._term, 0.0
+        if concatenation_failed(term.redis, term.job_id, attempt=policy.attempt):
+            end_concatenating(term.redis, term.job_id)
+            pause_s = policy.died(now, crashes=term.queue.count_setback("concatenation_crashes"))
+        elif term.queue.is_concatenating():
+            policy.alive(now)
+        if self._postponed is not None:
+            problem, troubles = self._postponed.problem, 0
+            if problem:
+                term.log.warning("concatenation_trouble", problem=problem)
+                troubles = term.queue.count_setback("concatenation_troubles")
+            pause_s = policy.postponed(now, problem=problem, troubles=troubles)
+            self._postponed = None
+        if pause_s and not policy.problem:
+            term.log.warning("concatenation_interrupted", again_in_s=pause_s)
 
 
 def _line_breaks(count: int) -> list[str]:

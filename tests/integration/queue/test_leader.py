@@ -34,7 +34,7 @@ from parallelrun_master import finishing, ledger, scheduling
 from parallelrun_master import term as term_module
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leader import Leader
-from parallelrun_master.policy import setbacks, window
+from parallelrun_master.policy import concatenation, setbacks, window
 from parallelrun_master.processing import Processing
 from parallelrun_master.scheduling import Publisher
 from parallelrun_master.settings import MasterSettings
@@ -575,7 +575,7 @@ def test_an_output_that_can_never_be_put_together_for_its_disk_fails_the_job(
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_AGAIN_S", "_GONE_S", "_FIRST_PAUSE_S"):
-        monkeypatch.setattr(finishing, name, 0.001)
+        monkeypatch.setattr(concatenation, name, 0.001)
     job = led(1, state=JobState.FINALIZING, output_action="append_row")
     on_redis, problem = job.on_redis, "The output can't be put together: [Errno 5] Input/output error"
     on_redis.redis.xadd(on_redis.keys.outcomes, {"state": "finalizing"})
@@ -634,7 +634,7 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_AGAIN_S", "_GONE_S"):
-        monkeypatch.setattr(finishing, name, 0.01)
+        monkeypatch.setattr(concatenation, name, 0.01)
     monkeypatch.setattr(finishing, "_LOOK_MS", 10)
     job = led(1, state=JobState.FINALIZING, output_action="append_row")
     on_redis, looks = job.on_redis, threading.Semaphore(0)

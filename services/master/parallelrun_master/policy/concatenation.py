@@ -1,0 +1,96 @@
+"""When to ask for a concatenation, and again, and when to give up. Pure, no I/O: times and counts are passed in.
+
+Asking too often does no harm: one concatenation at a time works for a job, and each makes the same output.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+_GONE_S: Final = 5.0
+"""After its last sign of life, a concatenation has so long until another one is asked for."""
+_AGAIN_S: Final = 15.0
+_FIRST_PAUSE_S: Final = 0.25
+_MAX_CRASHES: Final = 5
+_CRASHES: Final = (
+    f"The process that puts the output together died {_MAX_CRASHES} times before it finished; it may need more memory, "
+    "or the volume doesn't answer. The rows are kept: resume the job when that is fixed."
+)
+_MAX_TROUBLES: Final = 30
+
+
+class Step(Enum):
+    """What to do now."""
+
+    ASK = auto()
+    WAIT = auto()
+    GIVE_UP = auto()
+
+
+class ConcatenationPolicy:
+    """How one leader gets the output of its job.
+
+    Args:
+        term: of the leader; distinguishes its requests from those of earlier leaders.
+    """
+
+    def __init__(self, term: int) -> None:
+        self.attempt = ""
+        """The latest request, unless it has failed; empty when there is none."""
+        self.problem = ""
+        """Why to give up."""
+        self._term = term
+        self._asked = 0
+        self._ask_at = 0.0
+        self._pause_s = _FIRST_PAUSE_S
+
+    # What happened
+
+    def alive(self, now: float) -> None:
+        """A concatenation is under way, perhaps one that an earlier leader asked for."""
+        self._ask_at = max(self._ask_at, now + _GONE_S)
+
+    def died(self, now: float, *, crashes: int) -> float:
+        """The process of the latest request died; returns how many seconds to wait.
+
+        Args:
+            crashes: how many have died for this job, this one included.
+        """
+        if crashes >= _MAX_CRASHES:
+            self.problem = _CRASHES
+        return self._pause(now)
+
+    def postponed(self, now: float, *, problem: str = "", troubles: int = 0) -> float:
+        """A concatenator can't make the output now; returns how many seconds to wait.
+
+        Args:
+            problem: what is wrong; empty for what is waited for without end, such as a full disk.
+            troubles: how many problems there have been in this job, this one included.
+        """
+        if problem and troubles >= _MAX_TROUBLES:
+            self.problem = problem
+        return self._pause(now)
+
+    def _pause(self, now: float) -> float:
+        pause_s = self._pause_s
+        self.attempt = ""
+        self._ask_at = now + pause_s
+        self._pause_s = min(_AGAIN_S, 2 * pause_s)
+        return pause_s
+
+    # What to do
+
+    def tick(self, now: float) -> Step:
+        """Ask, wait or give up."""
+        if self.problem:
+            return Step.GIVE_UP
+        return Step.ASK if now >= self._ask_at else Step.WAIT
+
+    def ask(self, now: float, *, is_queued: bool) -> str:
+        """The attempt to ask for: the latest one as long as it `is_queued`, or else a new one."""
+        if not is_queued:
+            self._asked += 1
+            self.attempt = f"{self._term}-{self._asked}"
+        self._ask_at = now + _AGAIN_S
+        return self.attempt
