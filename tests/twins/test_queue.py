@@ -28,7 +28,7 @@ from tests.integration.queue import test_model as model
 from tests.integration.queue import test_turn as turn
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided
 from tests.twins.sabotage import altered, always, damage, nothing, without
-from tests.unit.master import test_renewal as renewal
+from tests.unit.core import test_heartbeat as heartbeat
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -98,10 +98,10 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
 
 
 def test_waiting_that_is_taken_for_work_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renewal, "own_cpu_clock", always(time.monotonic))
-    monkeypatch.setattr(renewal, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(heartbeat, "own_cpu_clock", always(time.monotonic))
+    monkeypatch.setattr(heartbeat, "PATIENCE_S", 0.3)
     with damage():
-        renewal.test_a_thread_that_waits_uses_no_time_of_its_own_and_one_that_works_does()
+        heartbeat.test_a_thread_that_waits_uses_no_time_of_its_own_and_one_that_works_does()
 
 
 def test_an_end_that_leaves_committed_results_unread_is_found(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.disk_trouble import is_full, may_pass
 from parallelrun_core.errors import Fenced, ParallelRunError
+from parallelrun_core.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import last_closing
 from parallelrun_core.process import die_with_parent_if_told
@@ -38,8 +38,7 @@ _SHOW_EVERY_S = 0.5
 _BEAT_S = 1.0
 _TTL_MS = 5000
 _IDLE_BEATS = 120
-"""For so long a slow disk may take to write what was handed to it."""
-_SOME_CPU_S = 0.001
+"""A slow disk may take so long to write what it was given."""
 _PATIENCE_S = 60.0
 
 Answer = TypeVar("Answer")
@@ -92,39 +91,31 @@ class Concatenation:
         elif not begin_concatenating(self._redis, job_id, ttl_ms=_TTL_MS):
             self._log.info("already_concatenating")
         else:
-            with self._shown_as_alive():
+            with self._alive():
                 self._conclude()
 
     @contextmanager
-    def _shown_as_alive(self) -> Iterator[None]:
-        """However long a step takes that shows no progress, nobody shall think that this process has died.
-
-        When no other thread uses CPU time any more it has died in all but name: another one may get through.
-        """
-        job_id, ended = self._folder.job_id, threading.Event()
-
-        def beat() -> None:
-            used_s, idle = 0.0, 0
-            while not ended.wait(_BEAT_S):
-                now_s = time.process_time() - time.thread_time()
-                if now_s > used_s + _SOME_CPU_S:
-                    used_s, idle = now_s, 0
-                elif (idle := idle + 1) > _IDLE_BEATS:
-                    self._log.error("concatenation_hangs", beats=idle)
-                    self._leave()
-                    return
-                with suppress(*CONNECTION_ERRORS):
-                    go_on_concatenating(self._redis, job_id, ttl_ms=_TTL_MS)
-
-        beating = threading.Thread(target=beat, daemon=True)
-        beating.start()
+    def _alive(self) -> Iterator[None]:
+        """Keep the heartbeat alive through long steps that show no progress."""
+        job_id = self._folder.job_id
         try:
-            yield
+            with heartbeat(
+                lambda: go_on_concatenating(self._redis, job_id, ttl_ms=_TTL_MS),
+                self._hung,
+                every_s=_BEAT_S,
+                cpu_used=cpu_ms_of_others,
+                hung_after=_IDLE_BEATS,
+                beats_while_idle=True,
+            ):
+                yield
         finally:
-            ended.set()
-            beating.join()
             with suppress(*CONNECTION_ERRORS):
                 end_concatenating(self._redis, job_id)
+
+    def _hung(self) -> None:
+        """No thread has used CPU time for long: end this process, so that another one may get through."""
+        self._log.error("concatenation_hangs", beats=_IDLE_BEATS)
+        self._leave()
 
     def _conclude(self) -> None:
         try:

@@ -13,6 +13,7 @@ import msgspec
 from parallelrun_core.decisions import NAME as DECISIONS
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.failure import JobFailure
+from parallelrun_core.heartbeat import heartbeat, own_cpu_clock
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import NAME as MANIFEST
 from parallelrun_core.manifest import read_closing
@@ -27,7 +28,6 @@ from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy import setbacks
 from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
 from parallelrun_master.policy.setbacks import Setback
-from parallelrun_master.renewal import LOOKS_PER_LEASE, own_cpu_clock, renewing
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _TICK_S = 0.5
 _TICKS_PER_LEASE = 10
+_LOOKS_PER_LEASE = 5
 _AWAY_S = 60.0
 
 
@@ -78,8 +79,13 @@ class Term:
         return max([0, *terms(self.folder.path, DECISIONS), *terms(self.folder.path, MANIFEST)])
 
     def renewed(self, hung: Callable[[], object]) -> AbstractContextManager[None]:
-        """While this lasts, leadership is renewed as long as the calling thread does something; see `renewing`."""
-        return renewing(self.renew, self.settings.leader_seconds / LOOKS_PER_LEASE, own_cpu_clock(), hung)
+        """While this lasts, leadership is renewed as long as the calling thread does something.
+
+        Args:
+            hung: called when it has done nothing for a whole lease; see `heartbeat`.
+        """
+        every_s = self.settings.leader_seconds / _LOOKS_PER_LEASE
+        return heartbeat(self.renew, hung, every_s=every_s, cpu_used=own_cpu_clock(), hung_after=_LOOKS_PER_LEASE)
 
     def recover(self) -> None:
         """Find out what earlier terms have decided, and go on from there.

@@ -179,7 +179,7 @@ def test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
     manifest.sync()
     manifest.stop()
     monkeypatch.setattr(where, name, slow)
-    monkeypatch.setattr(term_module, "LOOKS_PER_LEASE", 6_000)  # ten a second: hung is who got no CPU in five
+    monkeypatch.setattr(term_module, "_LOOKS_PER_LEASE", 6_000)  # ten a second
     thread = threading.Thread(target=job.work)
     thread.start()
     job.leader().run()

@@ -1,18 +1,21 @@
-"""Who renews a leader's lease while it is in a long step, and for whom nobody does."""
+"""Whose lease is renewed during a long step, and whose is not."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 import redis
 
 from parallelrun_core.errors import Fenced
-from parallelrun_master.renewal import own_cpu_clock, renewing
+from parallelrun_core.heartbeat import cpu_ms_of_others, heartbeat, own_cpu_clock
 
 PATIENCE_S = 30.0
+HUNG_AFTER = 5
 
 
 class Work:
@@ -31,9 +34,19 @@ class Work:
             assert self.looks.acquire(timeout=PATIENCE_S)
 
 
+def beating(
+    beat: Callable[[], object],
+    cpu_used: Callable[[], float],
+    hung: Callable[[], object] = lambda: None,
+    *,
+    idle: bool = False,
+) -> AbstractContextManager[None]:
+    return heartbeat(beat, hung, every_s=0.001, cpu_used=cpu_used, hung_after=HUNG_AFTER, beats_while_idle=idle)
+
+
 def test_only_who_works_is_renewed() -> None:
     work, renewed = Work(), threading.Semaphore(0)
-    with renewing(renewed.release, 0.001, work.clock):
+    with beating(renewed.release, work.clock):
         work.wait_for_looks(5)
         assert not renewed.acquire(blocking=False), "nothing was done since"
         for _ in range(3):
@@ -53,7 +66,7 @@ def test_a_redis_that_is_away_is_asked_again_and_a_term_that_is_over_is_not() ->
             raise error
 
     before = threading.active_count()
-    with renewing(renew, 0.001, work.clock):
+    with beating(renew, work.clock):
         for _ in range(4):
             work.used_s += 1
             assert asked.acquire(timeout=PATIENCE_S)
@@ -64,7 +77,7 @@ def test_a_redis_that_is_away_is_asked_again_and_a_term_that_is_over_is_not() ->
     assert not answers
 
 
-def test_who_does_nothing_for_a_lease_has_hung_which_is_told_once() -> None:
+def test_who_does_nothing_for_a_lease_has_hung_which_is_reported_once() -> None:
     work, renewed, hung = Work(), threading.Semaphore(0), threading.Semaphore(0)
     answers = deque[Exception | None]([redis.ConnectionError(), None])
 
@@ -73,7 +86,7 @@ def test_who_does_nothing_for_a_lease_has_hung_which_is_told_once() -> None:
         if (error := answers.popleft()) is not None:
             raise error
 
-    with renewing(renewed.release, 0.001, work.clock, tell):
+    with beating(renewed.release, work.clock, tell):
         for _ in range(2):
             assert hung.acquire(timeout=PATIENCE_S)
         work.looks = threading.Semaphore(0)
@@ -84,11 +97,18 @@ def test_who_does_nothing_for_a_lease_has_hung_which_is_told_once() -> None:
         assert renewed.acquire(timeout=PATIENCE_S), "it works again"
 
 
+def test_who_may_be_idle_is_renewed_until_it_has_hung() -> None:
+    work, events = Work(), deque[str]()
+    with beating(lambda: events.append("beat"), work.clock, lambda: events.append("hung"), idle=True):
+        work.wait_for_looks(HUNG_AFTER + 5)
+    assert list(events) == ["beat"] * (HUNG_AFTER - 1) + ["hung"]
+
+
 @pytest.mark.parametrize("error", [None, ValueError])
 def test_nothing_is_renewed_when_it_is_over(error: type[Exception] | None) -> None:
     before = threading.active_count()
     try:
-        with renewing(lambda: None, 600, lambda: 0.0):
+        with heartbeat(lambda: None, lambda: None, every_s=600, cpu_used=lambda: 0.0, hung_after=HUNG_AFTER):
             if error is not None:
                 raise error
     except ValueError:
@@ -121,3 +141,20 @@ def test_a_thread_that_waits_uses_no_time_of_its_own_and_one_that_works_does() -
     finally:
         end.set()
         thread.join()
+
+
+def test_the_time_of_others_is_not_that_of_the_thread_which_asks() -> None:
+    seen: list[int] = []
+
+    def work_alone() -> None:
+        before, mine = cpu_ms_of_others(), time.thread_time()
+        while time.thread_time() < mine + 0.5:
+            pass
+        seen.append(cpu_ms_of_others() - before)
+
+    thread = threading.Thread(target=work_alone)
+    before = cpu_ms_of_others()
+    thread.start()
+    thread.join()
+    assert cpu_ms_of_others() - before >= 500
+    assert seen[0] < 400
