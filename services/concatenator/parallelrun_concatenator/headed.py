@@ -20,7 +20,6 @@ from parallelrun_concatenator.segments import Segment
 _LENGTH = struct.Struct("<I")
 _RETURN = "\ud800"
 """Stands for a carriage return while lines are read: rows end with line feeds alone, and no text of ours has it."""
-csv.field_size_limit(sys.maxsize)  # a cell may be as long as a script makes it
 
 Column = tuple[str, int]
 """A name, and how many columns of that name come before in the same header."""
@@ -34,6 +33,7 @@ class HeadedText:
     """
 
     def __init__(self, segments: Iterable[Segment], parts: Parts, separator: str) -> None:
+        csv.field_size_limit(sys.maxsize)  # a cell may be as long as a script makes it
         self.notes: list[str] = []
         self._separator = separator
         self._columns: dict[Column, int] = {}
