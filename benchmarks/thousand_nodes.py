@@ -31,7 +31,7 @@ from benchmarks import Size, data
 from benchmarks.measure import own_cpu_seconds
 from benchmarks.stage import Stage
 from parallelrun_agent import agent, committer
-from parallelrun_agent.policy import desk, machine
+from parallelrun_agent.policy import deliveries, machine
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
@@ -113,7 +113,7 @@ class Node:
     @property
     def due(self) -> float:
         """When it has something to say next."""
-        report_by = min(self._report_by, self._durable_at + desk._REPORT_WITHIN_S)
+        report_by = min(self._report_by, self._durable_at + deliveries._REPORT_WITHIN_S)
         first = self._running[0][0] if self._running else NEVER
         return min(first, report_by, self._turn_by, self._beat_at, self._look_at)
 
@@ -144,7 +144,7 @@ class Node:
         if now >= self._durable_at:
             self._reports.decided += self._gathered
             self._gathered = []
-            self._report_by = min(self._report_by, self._durable_at + desk._REPORT_WITHIN_S)
+            self._report_by = min(self._report_by, self._durable_at + deliveries._REPORT_WITHIN_S)
             self._durable_at = NEVER
         while self._running and self._running[0][0] <= now:
             ended, delivery = heapq.heappop(self._running)

@@ -177,7 +177,7 @@ class NodeJob:
     def reassert(self) -> None:
         """Redis was away and may have forgotten: say what this session holds."""
         if self.machine.joined:
-            held = self.machine.desk.held
+            held = self.machine.deliveries.held
             returned = self._queue.reassert(held)
             log.info("leases_reasserted", job_id=self.job_id, held=len(held), returned=returned)
 

@@ -237,7 +237,7 @@ def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(node: C
         cluster.publish(*(f"{number}" for number in range(count // 2)))
     for half in (MAX_REPORTS, 500):
         leased = cluster.job._queue.turn("stay", Reports(), half).deliveries
-        cluster.job.machine.desk.receive(leased)
+        cluster.job.machine.deliveries.receive(leased)
     assert len(cluster.on_redis.leases()) == count
     now = time.monotonic()
     cluster.job.drain(5.0, now)

@@ -61,7 +61,7 @@ def test_what_a_hanging_worker_begins_after_it_has_answered_at_last_is_not_charg
     node.answered(worker, Answer(1, run_s=RUN_S + 0.15), 100.0 + RUN_S + 0.15)
     node.exited(worker, Exit(-9), 100.0 + RUN_S + 0.3)
     assert [command.outcome.status for command in take(node, Commit)] == ["done"]
-    assert node.desk.reports.returns == [(2, "s/2")]
+    assert node.deliveries.reports.returns == [(2, "s/2")]
 
 
 def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> None:
@@ -90,7 +90,7 @@ def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: K
     node.staff.kill(worker, reason)
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []
-    assert node.desk.reports.returns == [(1, "s/1"), (2, "s/2")]
+    assert node.deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
 
 
 @pytest.mark.parametrize("end", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
@@ -100,7 +100,7 @@ def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> No
     assert take(node, Kill) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []
-    assert not node.desk.reports
+    assert not node.deliveries.reports
     turn = node.next_turn(101.0)
     assert turn is not None
     assert turn.mode == "leave"
@@ -179,7 +179,7 @@ def test_the_head_alone_is_charged_for_a_death() -> None:
     node.exited(worker, Exit(-11), 101.0)
     charged = [(each.outcome.mini_batch, each.outcome.status, each.outcome.tries) for each in take(node, Commit)]
     assert charged == [(1, "retry", 1)]
-    assert node.desk.reports.returns == [(2, "s/2"), (3, "s/3")]
+    assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
 
 
 def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
@@ -192,7 +192,7 @@ def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
     node.exited(worker, Exit(-9), 101.0)
     assert not [command for command in node.commands if isinstance(command, Commit)]
     assert [command.failure.category for command in take(node, TellInitFailure)] == ["INIT_DIED"]
-    assert node.desk.reports.returns == [(1, "s/1"), (2, "s/2")]
+    assert node.deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
 
 
 def test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through() -> None:
@@ -221,7 +221,7 @@ def test_rows_that_the_disk_did_not_take_cost_nobody_a_try() -> None:
     node.disk_failed(100.01)
     node.taken_back(worker, [2], 100.01)
     assert take(node, Commit) == []
-    assert node.desk.reports.returns == [(1, "s/1"), (2, "s/2")]
+    assert node.deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
     node.ready = 5
     turn = node.next_turn(100.02)
     assert turn is not None
@@ -234,7 +234,7 @@ def test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun() -> None:
     node.drain(20.0, 100.01)
     for command in take(node, TakeBack):
         node.taken_back(command.worker, [2, 3], 100.01)
-    assert node.desk.reports.returns == [(2, "s/2"), (3, "s/3")]
+    assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
     node.answered(worker, Answer(1), 100.02)
     node.heard(worker, 100.02)
     assert [command.worker for command in take(node, End)] == [worker]
@@ -246,14 +246,14 @@ def test_trust_counts_from_when_the_turn_was_sent() -> None:
     assert node.trusted_s(105.0) == 3.0  # a lease of 8 s less a margin of 1 s, since 101.0
     node.check_time(108.0)
     assert [command.why for command in take(node, Abandon)] == ["lease_expired"]
-    assert not node.desk.held
+    assert not node.deliveries.held
 
 
 def test_what_a_turn_could_not_say_is_said_by_the_next_one_before_the_node_leaves() -> None:
     node, worker = at_work()
     for number in range(MAX_REPORTS + 1):
         delivery = Delivery(number, f"s/{number}", 0, 0, b"")
-        node.desk.receive([delivery])
+        node.deliveries.receive([delivery])
     node.staff.kill(worker, "drained")
     node.drain(1.0, 100.0)
     node.exited(worker, Exit(-9), 100.1)
@@ -271,7 +271,7 @@ def test_a_slow_head_gives_what_waits_behind_it_to_others() -> None:
     node.check_time(100.2)
     assert [command.worker for command in take(node, TakeBack)] == [worker]
     node.taken_back(worker, [2, 3], 100.2)
-    assert node.desk.reports.returns == [(2, "s/2"), (3, "s/3")]
+    assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
     assert len(worker.line) == 1
 
 
@@ -294,10 +294,10 @@ def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanw
     retry = Delivery(2, "s/2", 1, 0, b"")
     lease(node, 100.01, retry)
     node.check_time(100.05)
-    assert not node.desk.reports, "the head may still be quick"
+    assert not node.deliveries.reports, "the head may still be quick"
     node.check_time(100.2)
     assert begun(node) == []
-    assert node.desk.reports.returns == [(2, "s/2")]
+    assert node.deliveries.reports.returns == [(2, "s/2")]
     lease(node, 100.3, ready=1)
     assert node.next_turn(100.31) is None
     node.answered(worker, Answer(1, run_s=0.3), 100.32)
@@ -375,7 +375,7 @@ def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
     node.commands.clear()
     node.taken_back(worker, [2], 100.1)
     assert not node.commands, "it runs"
-    assert node.desk.reports.returns == [(2, "s/2")], "nobody else is here to take it"
+    assert node.deliveries.reports.returns == [(2, "s/2")], "nobody else is here to take it"
     node.answered(worker, Answer(1, run_s=0.1), 100.2)
     node.heard(worker, 100.2)
     assert take(node, End) == [End(worker)]

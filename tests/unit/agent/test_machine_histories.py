@@ -95,7 +95,7 @@ class NodeHistory(RuleBasedStateMachine):
                     process = self.processes[worker]
                     assert worker.ready
                     assert not self.draining, "it takes something on while it is to stop"
-                    assert entry.delivery.token in self.machine.desk.held
+                    assert entry.delivery.token in self.machine.deliveries.held
                     suspects = [each for each in worker.line._waiting if each.delivery.is_suspect]
                     assert not suspects or len(worker.line) == 1, "a suspect has company"
                     process.unread.append(entry.delivery.mini_batch)
@@ -151,7 +151,7 @@ class NodeHistory(RuleBasedStateMachine):
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
         self.obey()
         heads = [worker.line.running_s(self.now) for worker in self.machine.staff.able()]
-        assert not self.machine.desk.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
+        assert not self.machine.deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
             self.turn_if_due(0.0, 1)
 
@@ -189,7 +189,7 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.answered_turn(turn, answer, sent_at=sent_at, now=self.now)
         self.obey()
         if answer.lost:
-            assert not self.machine.desk.held
+            assert not self.machine.deliveries.held
         return True
 
     def answer(self, turn: NextTurn) -> Turn:
@@ -412,16 +412,16 @@ class NodeHistory(RuleBasedStateMachine):
     def every_delivery_is_in_exactly_one_place(self) -> None:
         if not hasattr(self, "machine"):
             return
-        desk = self.machine.desk
-        tokens = [entry.delivery.token for entry in desk.backlog]
+        deliveries = self.machine.deliveries
+        tokens = [entry.delivery.token for entry in deliveries.backlog]
         for process in self.processes.values():
             tokens += [entry.delivery.token for entry in process.worker.line._waiting]
         tokens += [outcome.token for outcome in self.committing]
-        tokens += desk.reports.tokens()
+        tokens += deliveries.reports.tokens()
         assert len(tokens) == len(set(tokens)), "a delivery is in two places"
-        assert set(tokens) <= desk.held.keys()
+        assert set(tokens) <= deliveries.held.keys()
         if self.machine.state is JobState.PROCESSING:  # what is left of a job that has ended is nobody's
-            assert set(tokens) == desk.held.keys(), "a delivery is forgotten"
+            assert set(tokens) == deliveries.held.keys(), "a delivery is forgotten"
         assert not set(tokens) & self.lost
 
     @invariant()

@@ -11,7 +11,7 @@ from collections import deque
 import msgspec
 
 from parallelrun_agent.policy.commands import Abandon, Command, Commit
-from parallelrun_agent.policy.desk import Desk
+from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.line import InHand
 from parallelrun_agent.policy.look_ahead import TURN_S, LookAhead
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death
@@ -63,7 +63,7 @@ class JobMachine:
     def _begin_session(self) -> None:
         self.joined = False
         self.disk_is_full = False
-        self.desk = Desk()
+        self.deliveries = Deliveries()
         self._trust = Trust(self._lease_s)
         self._turn_by = 0.0
         self.staff.workers.clear()
@@ -71,7 +71,7 @@ class JobMachine:
 
     def _abandon(self, why: str) -> None:
         """The lease is gone, or may be: nothing that this session holds is its own any more."""
-        held = len(self.desk.held)
+        held = len(self.deliveries.held)
         self._begin_session()
         self.commands.append(Abandon(why, held))
 
@@ -83,13 +83,13 @@ class JobMachine:
         return report_by if report_by < self.gather_until else self.gather_until
 
     def _report_by(self) -> float:
-        since = self.desk.reports_since
-        return since if since == NEVER else self.desk.report_by(busy=self.staff.is_busy)
+        since = self.deliveries.reports_since
+        return since if since == NEVER else self.deliveries.report_by(busy=self.staff.is_busy)
 
     @property
     def is_at_rest(self) -> bool:
         """Nothing runs here and nothing is known to be there to run: what is not reported yet is waited for."""
-        return not (self._is_open and self.ready) and not self.desk.backlog and not self.staff.is_busy
+        return not (self._is_open and self.ready) and not self.deliveries.backlog and not self.staff.is_busy
 
     @property
     def nap_s(self) -> float:
@@ -114,7 +114,7 @@ class JobMachine:
             if not self.joined:
                 self.left = True
                 return None
-        sending, rest = self.desk.to_say()
+        sending, rest = self.deliveries.next_reports()
         if mode == "leave" and rest and self.state is JobState.PROCESSING:
             mode = "stay"  # what doesn't fit in one turn must be said before the last one
         return NextTurn(mode, sending, 0 if mode == "leave" else want)
@@ -126,15 +126,15 @@ class JobMachine:
             self._abandon("session_lost")
             return
         self.joined = True
-        self.desk.said(turn.reports)
+        self.deliveries.acknowledged(turn.reports)
         self._trust.renewed(sent_at)
         self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
         self.state, self.ready = answer.state, answer.ready
         self.left = turn.mode == "leave"
-        self.desk.receive(answer.deliveries)
+        self.deliveries.receive(answer.deliveries)
         self._hand_out(now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results
-            self.desk.backlog.clear()
+            self.deliveries.backlog.clear()
             self.staff.end_all(now, orderly=self.state is JobState.FINALIZING)
 
     def trusted_s(self, now: float) -> float:
@@ -160,7 +160,7 @@ class JobMachine:
                 most = room
             elif not room and line.head_since > latest:
                 latest = line.head_since
-        waiting = len(self.desk.backlog)
+        waiting = len(self.deliveries.backlog)
         if most - waiting < (depth + 1) // 2:
             return 0
         if latest + TURN_S > now and self._look_ahead.is_brief:
@@ -220,11 +220,11 @@ class JobMachine:
         Raises:
             LookupError: as for `answered`.
         """
-        self.desk.give_back([worker.line.answered(mini_batch, now)], now)
+        self.deliveries.give_back([worker.line.answered(mini_batch, now)], now)
 
     def heard(self, worker: Worker, now: float) -> None:
         """All that it has said so far was told: it may have room now, or be done."""
-        if self.desk.backlog or self._draining or worker.replaced:
+        if self.deliveries.backlog or self._draining or worker.replaced:
             self._hand_out(now)
             self._end_if_drained(worker, now)
 
@@ -236,16 +236,16 @@ class JobMachine:
         """What `TakeBack` brought: another worker may have it, or else another node."""
         entries = worker.line.take_back(mini_batches)
         if self._is_open:
-            self.desk.take_again(entries)
+            self.deliveries.requeue(entries)
             self._hand_out(now)
-            self.desk.give_back_backlog(now)
+            self.deliveries.give_back_backlog(now)
         else:
-            self.desk.give_back(entries, now)
+            self.deliveries.give_back(entries, now)
         self._end_if_drained(worker, now)
 
     def undelivered(self, worker: Worker, entry: InHand, now: float) -> None:
         """Something kept this from being handed over: `disk_failed` or `out_of_reach` follows."""
-        self.desk.give_back(worker.line.take_back([entry.delivery.mini_batch]), now)
+        self.deliveries.give_back(worker.line.take_back([entry.delivery.mini_batch]), now)
 
     def out_of_reach(self, worker: Worker) -> None:
         """What it has made of its folders keeps it from being handed anything: another one shall do its work."""
@@ -271,9 +271,9 @@ class JobMachine:
             rest.insert(0, head)  # in the second case the one that hung has answered yet: this one came after it
             head = None
         if worker.kill_reason in NOBODYS_FAULT or self._draining:
-            self.desk.give_back(rest, now)
+            self.deliveries.give_back(rest, now)
         else:
-            self.desk.take_again(rest)
+            self.deliveries.requeue(rest)
         if head is not None:
             elapsed_s = now - worker.line.head_since
             failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
@@ -283,13 +283,13 @@ class JobMachine:
 
     def _hand_out(self, now: float) -> None:
         """Give the backlog to the workers; when nobody is left here to run it, give it back."""
-        if not self.desk.backlog:
+        if not self.deliveries.backlog:
             return
         able = self.staff.able()
         if not able or self.disk_is_full:
-            self.desk.give_back_backlog(now)
+            self.deliveries.give_back_backlog(now)
             return
-        self.commands += self.desk.hand_out(able, self._look_ahead.depth, now)
+        self.commands += self.deliveries.hand_out(able, self._look_ahead.depth, now)
 
     def _conclude(self, entry: InHand, worker: Worker, answer: Answer, elapsed_s: float) -> None:
         self.commands.append(Commit(self._recorder.outcome(entry, worker, answer, elapsed_s), worker))
@@ -298,7 +298,7 @@ class JobMachine:
 
     def kept(self, outcome: Outcome, encoded: bytes, now: float) -> None:
         """This outcome is durable."""
-        self.desk.kept(outcome, encoded, now)
+        self.deliveries.kept(outcome, encoded, now)
 
     def rowless(self, outcome: Outcome) -> None:
         """The rows of this outcome are not where its worker said: a try that failed, and a worker to be ended."""
@@ -307,7 +307,7 @@ class JobMachine:
 
     def not_kept(self, outcome: Outcome, now: float, *, part_is_lost: bool) -> None:
         """This outcome could not be made durable; a file that lost rows takes no more. `disk_failed` follows."""
-        self.desk.not_kept(outcome, now)
+        self.deliveries.not_kept(outcome, now)
         if part_is_lost:
             self.staff.kill_writer(outcome.part, "disk_full")
 
@@ -318,7 +318,7 @@ class JobMachine:
         if self.disk_is_full:
             return
         self.disk_is_full = True
-        self.desk.give_back_backlog(now)
+        self.deliveries.give_back_backlog(now)
         self.staff.take_back()
 
     def disk_has_room(self) -> None:
@@ -336,8 +336,8 @@ class JobMachine:
             self._abandon("lease_expired")
             return
         self.staff.check_time(now)
-        if self.desk.backlog and self.staff.is_held_up(now):
-            self.desk.give_back_backlog(now)
+        if self.deliveries.backlog and self.staff.is_held_up(now):
+            self.deliveries.give_back_backlog(now)
         if now > self._end_by:
             self.staff.kill_all("drained")
 
@@ -349,7 +349,7 @@ class JobMachine:
 
     def end_idle_worker(self, now: float) -> bool:
         """End one that has nothing to do and for which nothing is in sight; whether there was one."""
-        worker = self.staff.idle() if not self.ready and not self.desk.backlog else None
+        worker = self.staff.idle() if not self.ready and not self.deliveries.backlog else None
         if worker is not None:
             self.staff.end(worker, now)
         return worker is not None
@@ -358,7 +358,7 @@ class JobMachine:
         """Finish what runs, return the rest, then leave."""
         self._draining = True
         self._end_by = now + grace_s
-        self.desk.give_back_backlog(now)
+        self.deliveries.give_back_backlog(now)
         self.staff.take_back()
         for worker in self.staff.workers:
             if not worker.ready:
@@ -372,5 +372,5 @@ class JobMachine:
         ended = self._draining or self.state is not JobState.PROCESSING
         if not ended or self.staff.workers:
             return False
-        # What is still being made durable is on the desk; in a job that has ended nobody wants it any more.
-        return self.state is not JobState.PROCESSING or self.desk.unreported <= 0
+        # Outcomes that are still being made durable count as unreported; once the job has ended, nobody wants them.
+        return self.state is not JobState.PROCESSING or self.deliveries.unreported <= 0

@@ -19,7 +19,7 @@ from parallelrun_core.store.agent_queue import Delivery, Reports
 _REPORT_WITHIN_S = 0.1
 
 
-class Desk:
+class Deliveries:
     """The deliveries of one session."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Desk:
         if waiting:
             self.backlog.extendleft(reversed(waiting))
 
-    def take_again(self, entries: list[InHand]) -> None:
+    def requeue(self, entries: list[InHand]) -> None:
         """These were not begun by whoever had them: they are next."""
         self.backlog.extendleft(reversed(entries))
 
@@ -99,11 +99,11 @@ class Desk:
         self._note(now)
         self.reports.returns.append((outcome.mini_batch, outcome.token))
 
-    def to_say(self) -> tuple[Reports, Reports]:
+    def next_reports(self) -> tuple[Reports, Reports]:
         """What the next turn says, and what is left for later ones."""
         return (Reports(), Reports()) if self.reports_since == NEVER else self.reports.split()
 
-    def said(self, reports: Reports) -> None:
+    def acknowledged(self, reports: Reports) -> None:
         """The queue has heard these: they were the first ones."""
         if self.reports_since == NEVER:
             return
