@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parallelrun_agent.node.memory import OomWatch
-from parallelrun_agent.policy.line import InHand, Line
+from parallelrun_agent.policy.in_flight import Assignment, InFlight
 from parallelrun_agent.policy.machine import JobMachine
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder
 from parallelrun_agent.policy.staff import Staff
@@ -15,21 +15,21 @@ from parallelrun_agent.policy.trust import Trust
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome
 from tests.twins.sabotage import always, damage, nothing
-from tests.unit.agent import test_line as line
+from tests.unit.agent import test_in_flight as in_flight
 from tests.unit.agent import test_machine as machine
 from tests.unit.agent import test_outcomes as outcomes
 from tests.unit.agent import test_policies as policies
 
 FAILURE = Failure("SIGNAL", "m")
-DIED = Line.died
+DIED = InFlight.died
 EXITED = JobMachine.exited
 OUTCOME = Recorder.outcome
 
 
-def test_a_charge_of_the_whole_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def charge_all(node: JobMachine, worker: Worker, end: Exit, now: float) -> None:
-        for entry in list(worker.line._waiting)[1:]:
-            node._conclude(entry, worker, Answer(entry.delivery.mini_batch, failure=FAILURE), 0.0)
+        for assignment in list(worker.in_flight._assignments)[1:]:
+            node._conclude(assignment, worker, Answer(assignment.delivery.mini_batch, failure=FAILURE), 0.0)
         EXITED(node, worker, end, now)
 
     monkeypatch.setattr(JobMachine, "exited", charge_all)
@@ -39,15 +39,15 @@ def test_a_charge_of_the_whole_line_is_found(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_charge_for_a_death_in_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Staff, "able", lambda staff: [each for each in staff.workers if not each.ending])
-    monkeypatch.setattr(Line, "died", lambda of, *, running: DIED(of, running=True))
+    monkeypatch.setattr(InFlight, "died", lambda of, *, running: DIED(of, running=True))
     with damage():
         machine.test_a_death_in_init_is_charged_to_no_mini_batch()
 
 
 def test_one_counter_for_tries_and_for_lost_nodes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def count_both(recorder: Recorder, entry: InHand, *rest: Any) -> Outcome:
-        made = OUTCOME(recorder, entry, *rest)
-        tries = made.tries + entry.delivery.lost
+    def count_both(recorder: Recorder, assignment: Assignment, *rest: Any) -> Outcome:
+        made = OUTCOME(recorder, assignment, *rest)
+        tries = made.tries + assignment.delivery.lost
         status = "failed" if made.failure is not None and tries >= recorder.run_max_try else made.status
         return type(made)(**{**{name: getattr(made, name) for name in made.__struct_fields__}, "status": status})
 
@@ -63,9 +63,9 @@ def test_a_slow_head_that_keeps_what_waits_behind_it_is_found(monkeypatch: pytes
 
 
 def test_belief_in_any_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "answered", lambda of, mini_batch, now: of._waiting.popleft())
+    monkeypatch.setattr(InFlight, "answered", lambda of, mini_batch, now: of._assignments.popleft())
     with damage():
-        line.test_an_answer_that_is_not_for_the_head_is_not_believed()
+        in_flight.test_an_answer_that_is_not_for_the_head_is_not_believed()
 
 
 def test_blindness_to_the_kernels_count_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -184,7 +184,7 @@ class Agent:
 
     def _has_room(self) -> bool:
         """A worker more could be put to work here."""
-        busy = sum(not worker.ready or bool(worker.line) for job in self._jobs.values() for worker in job.workers)
+        busy = sum(not worker.ready or bool(worker.in_flight) for job in self._jobs.values() for worker in job.workers)
         return busy < self._settings.slots
 
     def _look_every_s(self, now: float) -> float:

@@ -24,7 +24,7 @@ from parallelrun_agent.policy.commands import (
     TellInitFailure,
     TellStacks,
 )
-from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.machine import JobMachine
 from parallelrun_agent.policy.outcomes import Recorder
 from parallelrun_agent.policy.worker import Worker
@@ -189,7 +189,7 @@ class NodeJob:
             command = commands.popleft()
             # Each mini-batch brings one of these two; `match` would take several times as long to see which.
             if type(command) is Deliver:
-                self._deliver(command.worker, command.entry)
+                self._deliver(command.worker, command.assignment)
             elif type(command) is Commit:
                 self._errors.add_try(command.outcome)
                 self._committer.add(command.outcome, self._crew.part_fd(command.worker))
@@ -216,29 +216,29 @@ class NodeJob:
                 self._close_session()
                 self._open_session()
 
-    def _deliver(self, worker: Worker, entry: InHand) -> None:
+    def _deliver(self, worker: Worker, assignment: Assignment) -> None:
         try:
-            found = message.decode(entry.delivery.message)
+            found = message.decode(assignment.delivery.message)
             if found.kind == message.REFERENCE:
                 found = resolve(self._path, found)
             kind, payload = packet_of(found)
         except (ParallelRunError, OSError, StopIteration) as error:
             if isinstance(error, OSError) and is_disk_trouble(error):
-                self._undelivered(worker, entry, error)
+                self._undelivered(worker, assignment, error)
             else:
                 failure = Failure("INPUT_UNREADABLE", f"The mini-batch message can't be read: {error}")
-                self.machine.unreadable(worker, entry, failure)
+                self.machine.unreadable(worker, assignment, failure)
             return
-        entry.items = found.items
-        entry.handed_over = time.time()
-        entry.loads = kind == frames.DESCRIBED
+        assignment.items = found.items
+        assignment.handed_over = time.time()
+        assignment.loads = kind == frames.DESCRIBED
         try:
-            self._crew.process(worker).deliver(entry.delivery.mini_batch, payload, kind)
+            self._crew.process(worker).deliver(assignment.delivery.mini_batch, payload, kind)
         except OSError as error:  # a long one goes by way of a file
-            self._undelivered(worker, entry, error)
+            self._undelivered(worker, assignment, error)
 
-    def _undelivered(self, worker: Worker, entry: InHand, error: OSError) -> None:
-        self.machine.undelivered(worker, entry, time.monotonic())
+    def _undelivered(self, worker: Worker, assignment: Assignment, error: OSError) -> None:
+        self.machine.undelivered(worker, assignment, time.monotonic())
         if is_disk_trouble(error):
             self._disk_failed(str(error))
         else:

@@ -32,7 +32,7 @@ NO_MODEL = Failure("INIT_EXCEPTION", "no model")
 
 
 def at_work(*mini_batches: int, **fields: Any) -> tuple[JobMachine, Worker]:
-    """A machine with one worker that has these in its line, since 100 s."""
+    """A machine with one worker that has these in flight, since 100 s."""
     found = machine(**fields)
     worker = Worker("p0", "s.p0", 99.0)
     found.worker_started(worker)
@@ -42,7 +42,7 @@ def at_work(*mini_batches: int, **fields: Any) -> tuple[JobMachine, Worker]:
     deliveries = tuple(Delivery(number, f"s/{number}", 0, 0, b"") for number in mini_batches)
     turn = NextTurn("join", Reports(), len(deliveries))
     found.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=deliveries), sent_at=100.0, now=100.0)
-    assert [command.entry.delivery.mini_batch for command in take(found, Deliver)] == list(mini_batches)
+    assert [command.assignment.delivery.mini_batch for command in take(found, Deliver)] == list(mini_batches)
     return found, worker
 
 
@@ -66,12 +66,12 @@ def test_what_a_hanging_worker_begins_after_it_has_answered_at_last_is_not_charg
 
 def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> None:
     node, worker = at_work(1, 2, task_overhead_timeout=10 * RUN_S)
-    for entry in worker.line.take_back([1, 2]):
-        entry.loads = True
-        worker.line.push(entry, 100.0)
+    for assignment in worker.in_flight.take_back([1, 2]):
+        assignment.loads = True
+        worker.in_flight.push(assignment, 100.0)
     node.staff.check_time(100.0 + 9 * RUN_S)
     assert not take(node, TellStacks)
-    worker.line.loaded(1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
+    worker.in_flight.loaded(1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
     node.staff.check_time(100.0 + 10 * RUN_S - 0.1)
     assert not take(node, TellStacks)
     node.answered(worker, Answer(1, items=20, rows=20), 100.0 + 10 * RUN_S)
@@ -272,12 +272,12 @@ def test_a_slow_head_gives_what_waits_behind_it_to_others() -> None:
     assert [command.worker for command in take(node, TakeBack)] == [worker]
     node.taken_back(worker, [2, 3], 100.2)
     assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
-    assert len(worker.line) == 1
+    assert len(worker.in_flight) == 1
 
 
 def begun(of: JobMachine) -> list[int]:
     """The mini-batches that were handed to a worker just now."""
-    return [command.entry.delivery.mini_batch for command in take(of, Deliver)]
+    return [command.assignment.delivery.mini_batch for command in take(of, Deliver)]
 
 
 def lease(node: JobMachine, now: float, *deliveries: Delivery, ready: int = 0) -> None:

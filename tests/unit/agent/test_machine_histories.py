@@ -91,14 +91,14 @@ class NodeHistory(RuleBasedStateMachine):
         while self.machine.commands:
             command = self.machine.commands.popleft()
             match command:
-                case Deliver(worker, entry):
+                case Deliver(worker, assignment):
                     process = self.processes[worker]
                     assert worker.ready
                     assert not self.draining, "it takes something on while it is to stop"
-                    assert entry.delivery.token in self.machine.deliveries.held
-                    suspects = [each for each in worker.line._waiting if each.delivery.is_suspect]
-                    assert not suspects or len(worker.line) == 1, "a suspect has company"
-                    process.unread.append(entry.delivery.mini_batch)
+                    assert assignment.delivery.token in self.machine.deliveries.held
+                    suspects = [each for each in worker.in_flight._assignments if each.delivery.is_suspect]
+                    assert not suspects or len(worker.in_flight) == 1, "a suspect has company"
+                    process.unread.append(assignment.delivery.mini_batch)
                     self.note_head(worker)
                 case Commit(outcome, worker):
                     self.check_charge(outcome, worker)
@@ -108,7 +108,7 @@ class NodeHistory(RuleBasedStateMachine):
                     taken, process.unread = process.unread, []
                     self.machine.taken_back(worker, taken, self.now)
                 case End(worker):
-                    assert not worker.line
+                    assert not worker.in_flight
                     assert not self.processes[worker].told_to_end
                     self.processes[worker].told_to_end = True
                 case TellStacks(worker, _):
@@ -130,8 +130,8 @@ class NodeHistory(RuleBasedStateMachine):
         return self.machine.left
 
     def note_head(self, worker: Worker) -> None:
-        if worker.line:
-            self.head_since.setdefault(worker.line._waiting[0].delivery.token, self.now)
+        if worker.in_flight:
+            self.head_since.setdefault(worker.in_flight._assignments[0].delivery.token, self.now)
 
     def check_charge(self, outcome: Outcome, worker: Worker | None) -> None:
         """A failed try is one that was begun, and that we have not ended for reasons of our own."""
@@ -150,7 +150,7 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.check_time(self.now)
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
         self.obey()
-        heads = [worker.line.running_s(self.now) for worker in self.machine.staff.able()]
+        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.staff.able()]
         assert not self.machine.deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
             self.turn_if_due(0.0, 1)
@@ -315,7 +315,7 @@ class NodeHistory(RuleBasedStateMachine):
 
     def begin_run(self, process: Process) -> None:
         if process.read():
-            head = process.worker.line._waiting[0]
+            head = process.worker.in_flight._assignments[0]
             assert head.delivery.mini_batch == process.runs
             self.begun[head.delivery.token] += 1
 
@@ -365,7 +365,9 @@ class NodeHistory(RuleBasedStateMachine):
         for process in [each for each in self.processes.values() if each.dead or each in ended]:
             del self.processes[process.worker]
             # What it was given before it died counts as begun: nobody can tell.
-            head = process.worker.line._waiting[0] if process.worker.line and process.worker.ready else None
+            head = (
+                process.worker.in_flight._assignments[0] if process.worker.in_flight and process.worker.ready else None
+            )
             if head is not None and process.runs is None:
                 self.begun[head.delivery.token] += 1
             self.machine.exited(process.worker, Exit(-9 if process.dead else 0), self.now)
@@ -373,18 +375,18 @@ class NodeHistory(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 9), readable=st.booleans())
     def something_can_not_be_handed_over(self, number: int, readable: bool) -> None:
-        """The last of a line: its message, or the disk it has to go over, is no good."""
+        """The last in flight: its message, or the disk it has to go over, is no good."""
         process = self.pick(number, ready=True)
         if process is None or not process.unread:
             return
-        entry = process.worker.line._waiting[-1]
+        assignment = process.worker.in_flight._assignments[-1]
         process.unread.pop()
         if readable:
-            self.machine.undelivered(process.worker, entry, self.now)
+            self.machine.undelivered(process.worker, assignment, self.now)
             self.machine.disk_failed(self.now)
         else:
-            self.begun[entry.delivery.token] += 1  # charged, as what can't be read by one can't by another
-            self.machine.unreadable(process.worker, entry, FAILURE)
+            self.begun[assignment.delivery.token] += 1  # charged, as what can't be read by one can't by another
+            self.machine.unreadable(process.worker, assignment, FAILURE)
         self.obey()
 
     # Disk
@@ -413,9 +415,9 @@ class NodeHistory(RuleBasedStateMachine):
         if not hasattr(self, "machine"):
             return
         deliveries = self.machine.deliveries
-        tokens = [entry.delivery.token for entry in deliveries.backlog]
+        tokens = [assignment.delivery.token for assignment in deliveries.backlog]
         for process in self.processes.values():
-            tokens += [entry.delivery.token for entry in process.worker.line._waiting]
+            tokens += [assignment.delivery.token for assignment in process.worker.in_flight._assignments]
         tokens += [outcome.token for outcome in self.committing]
         tokens += deliveries.reports.tokens()
         assert len(tokens) == len(set(tokens)), "a delivery is in two places"
@@ -425,14 +427,14 @@ class NodeHistory(RuleBasedStateMachine):
         assert not set(tokens) & self.lost
 
     @invariant()
-    def lines_are_what_the_processes_have(self) -> None:
+    def in_flight_is_what_the_processes_have(self) -> None:
         if not hasattr(self, "machine"):
             return
         assert set(self.machine.staff.workers) == self.processes.keys()
         for process in self.processes.values():
             inside = [] if process.runs is None else [process.runs]
-            line = [entry.delivery.mini_batch for entry in process.worker.line._waiting]
-            assert line == inside + process.unread
+            in_flight = [assignment.delivery.mini_batch for assignment in process.worker.in_flight._assignments]
+            assert in_flight == inside + process.unread
 
     @invariant()
     def nobody_has_more_tries_than_allowed(self) -> None:

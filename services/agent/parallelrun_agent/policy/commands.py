@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome
 
 
 class Deliver(msgspec.Struct, frozen=True):
-    """Hand this mini-batch over; it is in the worker's line already."""
+    """Hand this mini-batch over; the worker has it in flight already."""
 
     worker: Worker
-    entry: InHand
+    assignment: Assignment
 
 
 class TakeBack(msgspec.Struct, frozen=True):

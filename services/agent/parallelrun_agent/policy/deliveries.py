@@ -1,7 +1,7 @@
 """Every delivery that a session holds, from its lease to its report. Pure bookkeeping, no I/O.
 
-Leased → backlog → a worker's line → answered → committer → reports. Whatever is between the first and the last of
-these is in `held`, by token; and each leaves it by one report: decided, to be tried again, or returned.
+Leased → backlog → in flight on a worker → answered → committer → report. `held` has every delivery from its lease to
+its report, by token, and each leaves by exactly one report: decided, to be tried again, or returned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from parallelrun_agent.policy.commands import Deliver
-from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import NEVER, Worker
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.agent_queue import Delivery, Reports
@@ -24,7 +24,7 @@ class Deliveries:
 
     def __init__(self) -> None:
         self.held: dict[str, Delivery] = {}
-        self.backlog: deque[InHand] = deque()
+        self.backlog: deque[Assignment] = deque()
         """Leased, and with no worker yet."""
         self.reports = Reports()
         """What the next turn says."""
@@ -44,28 +44,28 @@ class Deliveries:
         """These have been leased."""
         for delivery in deliveries:
             self.held[delivery.token] = delivery
-            self.backlog.append(InHand(delivery))
+            self.backlog.append(Assignment(delivery))
 
     def hand_out(self, able: list[Worker], depth: int, now: float) -> Iterator[Deliver]:
-        """Put the backlog into the shortest lines, `depth` long at most; what has no room stays.
+        """Assign the backlog to the workers with the fewest in flight, up to `depth` each; what finds no room stays.
 
-        For what needs a line of its own the shortest one gets nothing more until it is empty.
+        A suspect delivery must run alone: the worker with the fewest in flight gets nothing more until it is empty.
         """
-        rooms = [(-room, place) for place, worker in enumerate(able) if (room := worker.line.room(depth, now))]
+        rooms = [(-room, place) for place, worker in enumerate(able) if (room := worker.in_flight.room(depth, now))]
         heapq.heapify(rooms)
-        waiting: list[InHand] = []
+        waiting: list[Assignment] = []
         while self.backlog and rooms:
-            entry = self.backlog.popleft()
+            assignment = self.backlog.popleft()
             room, place = rooms[0]
             worker = able[place]
-            if entry.delivery.is_suspect:
-                if worker.line:
-                    waiting.append(entry)
+            if assignment.delivery.is_suspect:
+                if worker.in_flight:
+                    waiting.append(assignment)
                     heapq.heappop(rooms)
                     continue
                 room = -1  # nothing may stand behind it
-            worker.line.push(entry, now)
-            yield Deliver(worker, entry)
+            worker.in_flight.push(assignment, now)
+            yield Deliver(worker, assignment)
             if room < -1:
                 heapq.heapreplace(rooms, (room + 1, place))
             else:
@@ -73,13 +73,13 @@ class Deliveries:
         if waiting:
             self.backlog.extendleft(reversed(waiting))
 
-    def requeue(self, entries: list[InHand]) -> None:
+    def requeue(self, assignments: list[Assignment]) -> None:
         """These were not begun by whoever had them: they are next."""
-        self.backlog.extendleft(reversed(entries))
+        self.backlog.extendleft(reversed(assignments))
 
-    def give_back(self, entries: Iterable[InHand], now: float) -> None:
+    def give_back(self, assignments: Iterable[Assignment], now: float) -> None:
         """These can't be run here, and nobody is to be charged for it."""
-        returns = [(entry.delivery.mini_batch, entry.delivery.token) for entry in entries]
+        returns = [(assignment.delivery.mini_batch, assignment.delivery.token) for assignment in assignments]
         if returns:
             self._note(now)
             self.reports.returns += returns

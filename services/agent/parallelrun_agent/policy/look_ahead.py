@@ -20,7 +20,7 @@ _FORGET = 0.02
 
 
 class LookAhead:
-    """Learns from each finished run() how deep a worker's line may be."""
+    """Learns from each finished run() how many mini-batches a worker may have in flight."""
 
     def __init__(self, *, enabled: bool) -> None:
         self._enabled = enabled

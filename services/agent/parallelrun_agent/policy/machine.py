@@ -12,7 +12,7 @@ import msgspec
 
 from parallelrun_agent.policy.commands import Abandon, Command, Commit
 from parallelrun_agent.policy.deliveries import Deliveries
-from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import TURN_S, LookAhead
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death
 from parallelrun_agent.policy.staff import Staff
@@ -93,11 +93,11 @@ class JobMachine:
 
     @property
     def nap_s(self) -> float:
-        """How long no worker will run dry: as long as half of the shortest line takes if each is among the quickest."""
+        """How long no worker will run dry: half of what the least loaded one needs if all runs are quick."""
         if self._look_ahead.depth == 1:
             return 0.0
-        lines = [len(worker.line) for worker in self.staff.able()]
-        return (min(lines) - 1) * self._look_ahead.shortest_s / 2 if lines else 0.0
+        counts = [len(worker.in_flight) for worker in self.staff.able()]
+        return (min(counts) - 1) * self._look_ahead.shortest_s / 2 if counts else 0.0
 
     def look_again(self) -> None:
         """Take the next turn at once, to see whether the job has ended."""
@@ -142,7 +142,7 @@ class JobMachine:
         return self._trust.left_s(now) if self.joined else 0.0
 
     def _wants(self, now: float) -> int:
-        """How many more to lease now: nothing until the lines have room for a good part of what they may hold.
+        """How many more to lease now: nothing until some worker has room for a good part of its depth.
 
         Nor while others will answer sooner than a turn could bring anything: their wishes are then in the same turn.
         """
@@ -153,13 +153,13 @@ class JobMachine:
         most = wanted = 0
         latest = now - TURN_S
         for worker in self.staff.able():
-            line = worker.line
-            room = line.room(depth, now)
+            in_flight = worker.in_flight
+            room = in_flight.room(depth, now)
             wanted += room
             if room > most:
                 most = room
-            elif not room and line.head_since > latest:
-                latest = line.head_since
+            elif not room and in_flight.head_since > latest:
+                latest = in_flight.head_since
         waiting = len(self.deliveries.backlog)
         if most - waiting < (depth + 1) // 2:
             return 0
@@ -201,26 +201,27 @@ class JobMachine:
         self.staff.init_failed(process, failure, now)
 
     def answered(self, worker: Worker, answer: Answer, now: float) -> None:
-        """It has run the head of its line.
+        """It has answered for its head.
 
         Raises:
             LookupError: this was not the head, so it can't be trusted any more.
         """
-        since_s = now - worker.line.head_since
-        entry = worker.line.answered(answer.mini_batch, now)
-        elapsed_s = answer.run_s + entry.load_s
+        since_s = now - worker.in_flight.head_since
+        assignment = worker.in_flight.answered(answer.mini_batch, now)
+        elapsed_s = answer.run_s + assignment.load_s
         self._look_ahead.observe(elapsed_s)
-        if since_s > elapsed_s and not worker.line:  # otherwise it may have been at the next one before it was heard
+        # With more in flight, it may have begun the next one before this answer was read.
+        if since_s > elapsed_s and not worker.in_flight:
             elapsed_s = since_s
-        self._conclude(entry, worker, answer, elapsed_s)
+        self._conclude(assignment, worker, answer, elapsed_s)
 
     def rows_not_taken(self, worker: Worker, mini_batch: int, now: float) -> None:
-        """The disk took no more of the rows of the head of its line: nobody's try. `disk_failed` follows.
+        """The disk took no more of the rows of its head: nobody's try. `disk_failed` follows.
 
         Raises:
             LookupError: as for `answered`.
         """
-        self.deliveries.give_back([worker.line.answered(mini_batch, now)], now)
+        self.deliveries.give_back([worker.in_flight.answered(mini_batch, now)], now)
 
     def heard(self, worker: Worker, now: float) -> None:
         """All that it has said so far was told: it may have room now, or be done."""
@@ -234,26 +235,26 @@ class JobMachine:
 
     def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:
         """What `TakeBack` brought: another worker may have it, or else another node."""
-        entries = worker.line.take_back(mini_batches)
+        assignments = worker.in_flight.take_back(mini_batches)
         if self._is_open:
-            self.deliveries.requeue(entries)
+            self.deliveries.requeue(assignments)
             self._hand_out(now)
             self.deliveries.give_back_backlog(now)
         else:
-            self.deliveries.give_back(entries, now)
+            self.deliveries.give_back(assignments, now)
         self._end_if_drained(worker, now)
 
-    def undelivered(self, worker: Worker, entry: InHand, now: float) -> None:
+    def undelivered(self, worker: Worker, assignment: Assignment, now: float) -> None:
         """Something kept this from being handed over: `disk_failed` or `out_of_reach` follows."""
-        self.deliveries.give_back(worker.line.take_back([entry.delivery.mini_batch]), now)
+        self.deliveries.give_back(worker.in_flight.take_back([assignment.delivery.mini_batch]), now)
 
     def out_of_reach(self, worker: Worker) -> None:
         """What it has made of its folders keeps it from being handed anything: another one shall do its work."""
         self.staff.kill(worker, "distrusted")
 
-    def unreadable(self, worker: Worker, entry: InHand, failure: Failure) -> None:
+    def unreadable(self, worker: Worker, assignment: Assignment, failure: Failure) -> None:
         """Its message can't be read, and won't be by anybody."""
-        for each in worker.line.take_back([entry.delivery.mini_batch]):
+        for each in worker.in_flight.take_back([assignment.delivery.mini_batch]):
             self._conclude(each, worker, Answer(each.delivery.mini_batch, failure=failure), 0.0)
 
     def exited(self, worker: Worker, end: Exit, now: float) -> None:
@@ -264,18 +265,20 @@ class JobMachine:
         elif not worker.ready and not worker.ending:
             failure = Failure("INIT_DIED", f"The worker ended in init(), code {end.code}.")
             self.init_failed(worker.process, failure, now)
-        head, rest = worker.line.died(running=worker.ready)
+        head, rest = worker.in_flight.died(running=worker.ready)
         if worker.kill_reason == "ended":
             return  # with the job: nobody wants what it had, and nothing has failed
-        if head is not None and (worker.kill_reason in NOBODYS_FAULT or worker.line.head_since > worker.condemned_at):
-            rest.insert(0, head)  # in the second case the one that hung has answered yet: this one came after it
+        # A head that began after the worker was condemned is not what hung: that one has been answered since.
+        is_innocent = worker.kill_reason in NOBODYS_FAULT or worker.in_flight.head_since > worker.condemned_at
+        if head is not None and is_innocent:
+            rest.insert(0, head)
             head = None
         if worker.kill_reason in NOBODYS_FAULT or self._draining:
             self.deliveries.give_back(rest, now)
         else:
             self.deliveries.requeue(rest)
         if head is not None:
-            elapsed_s = now - worker.line.head_since
+            elapsed_s = now - worker.in_flight.head_since
             failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
             answer = Answer(head.delivery.mini_batch, run_s=elapsed_s, failure=failure)
             self._conclude(head, worker, answer, elapsed_s)
@@ -291,8 +294,8 @@ class JobMachine:
             return
         self.commands += self.deliveries.hand_out(able, self._look_ahead.depth, now)
 
-    def _conclude(self, entry: InHand, worker: Worker, answer: Answer, elapsed_s: float) -> None:
-        self.commands.append(Commit(self._recorder.outcome(entry, worker, answer, elapsed_s), worker))
+    def _conclude(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> None:
+        self.commands.append(Commit(self._recorder.outcome(assignment, worker, answer, elapsed_s), worker))
 
     # What the committer says
 
@@ -365,7 +368,7 @@ class JobMachine:
                 self.staff.kill(worker, "drained")
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:
-        if (self._draining or worker.replaced) and worker.ready and not worker.line:
+        if (self._draining or worker.replaced) and worker.ready and not worker.in_flight:
             self.staff.end(worker, now)
 
     def _is_done(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from parallelrun_agent.details import detail_of
-from parallelrun_agent.policy.line import InHand
+from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import KillReason, Worker
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
@@ -82,9 +82,9 @@ class Recorder:
     generation: int
     run_max_try: int
 
-    def outcome(self, entry: InHand, worker: Worker, answer: Answer, elapsed_s: float) -> Outcome:
+    def outcome(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> Outcome:
         """The outcome of a try: done, failed for good, or to be tried again."""
-        delivery = entry.delivery
+        delivery = assignment.delivery
         tries = delivery.tries + 1
         status: Status = "done"
         detail = ""
@@ -104,14 +104,14 @@ class Recorder:
             answer.offset,
             answer.length,
             answer.crc,
-            answer.items if answer.items > entry.items else entry.items,
+            answer.items if answer.items > assignment.items else assignment.items,
             answer.rows,
-            entry.handed_over,
+            assignment.handed_over,
             elapsed_s,
             answer.run_s,
             answer.process_s,
             answer.failure,
-            entry.load_s,
+            assignment.load_s,
             answer.line_breaks,
             detail,
         )

@@ -43,7 +43,7 @@ class Staff:
 
     @property
     def is_busy(self) -> bool:
-        return any(worker.line for worker in self.workers)
+        return any(worker.in_flight for worker in self.workers)
 
     def able(self) -> list[Worker]:
         """Those that can be given something."""
@@ -51,11 +51,11 @@ class Staff:
 
     def is_held_up(self, now: float) -> bool:
         """Nobody will soon be free: all who can be given something have a head that is unexpectedly slow."""
-        return all(worker.line.running_s(now) > SLOW_HEAD_S for worker in self.able())
+        return all(worker.in_flight.running_s(now) > SLOW_HEAD_S for worker in self.able())
 
     def idle(self) -> Worker | None:
         """One that has nothing to do."""
-        return next((worker for worker in self.able() if not worker.line), None)
+        return next((worker for worker in self.able() if not worker.in_flight), None)
 
     def wanted(self, ready: int, now: float) -> int:
         """How many more the job could use here, when so many mini-batches are ready."""
@@ -65,7 +65,7 @@ class Staff:
         if hopeless and not any(worker.ready for worker in self.workers):
             return 0
         # Starting or idle: they will take some of it.
-        free = sum(not worker.line and not worker.ending for worker in self.workers)
+        free = sum(not worker.in_flight and not worker.ending for worker in self.workers)
         return min(self._limit - len(self.workers), ready - free)
 
     def got_ready(self, worker: Worker) -> None:
@@ -130,9 +130,9 @@ class Staff:
     # Time
 
     def hangs(self, worker: Worker, now: float) -> bool:
-        """It has read or run the head of its line for too long."""
-        line = worker.line
-        too_long = line.loading_s(now) > self._load_s or line.in_run_s(now) > self._run_s
+        """It has read or run its head for too long."""
+        in_flight = worker.in_flight
+        too_long = in_flight.loading_s(now) > self._load_s or in_flight.in_run_s(now) > self._run_s
         return worker.ready and not worker.kill_reason and too_long
 
     def check_time(self, now: float) -> None:
@@ -159,9 +159,9 @@ class Staff:
 
     def _check_head(self, worker: Worker, now: float) -> None:
         hangs = self.hangs(worker, now)
-        if hangs or (worker.line.running_s(now) > SLOW_HEAD_S and len(worker.line) > 1):
+        if hangs or (worker.in_flight.running_s(now) > SLOW_HEAD_S and len(worker.in_flight) > 1):
             self._commands.append(TakeBack(worker))
-        if hangs and worker.line.loading_s(now):
+        if hangs and worker.in_flight.loading_s(now):
             self._let_tell(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)
         elif hangs:
             self._let_tell(worker, "run_timeout", f"run() took longer than {self._run_s:g} s.", now)
@@ -180,7 +180,7 @@ class Staff:
         """The job has ended: `shutdown()` and out, or just out. Who hangs in init() is asked where."""
         for worker in self.workers:
             # Who is still busy when all is decided runs what a second delivery has decided.
-            if orderly and worker.ready and not worker.line:
+            if orderly and worker.ready and not worker.in_flight:
                 self.end(worker, now)
             elif not worker.ready and now - worker.started > _ASK_AFTER_S:
                 self._let_tell(worker, "hung_in_init", "The job ended before init() had.", now)

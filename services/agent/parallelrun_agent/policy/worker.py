@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from parallelrun_agent.policy.line import Line
+from parallelrun_agent.policy.in_flight import InFlight
 
 NEVER = float("inf")
 
@@ -35,7 +35,7 @@ class Worker:
     part_name: str
     """Of the file that its rows go to; empty when none are kept."""
     started: float
-    line: Line = field(default_factory=Line)
+    in_flight: InFlight = field(default_factory=InFlight)
     ready: bool = False
     """It is through init()."""
     ending: bool = False

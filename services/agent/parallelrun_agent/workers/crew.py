@@ -174,7 +174,7 @@ class Crew:
             self._disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"))
         elif kind == frames.LOADED:
             mini_batch, items, load_s = frames.LOAD.unpack(payload)
-            worker.line.loaded(mini_batch, items, load_s, now)
+            worker.in_flight.loaded(mini_batch, items, load_s, now)
         elif kind == frames.READY:
             machine.worker_ready(worker)
             unwaited = self._watch.orphans.unwaited(now, at_once=True)

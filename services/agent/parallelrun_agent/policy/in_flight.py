@@ -1,7 +1,7 @@
 """What one worker has in hand: its mini-batches, first in first out. Pure bookkeeping, no I/O.
 
-Only the head of the line runs. So when a worker dies, the head is what it died of, and the rest goes on
-elsewhere without having used up a try.
+Only the head runs. So when a worker dies, the head is what it died of, and the rest goes elsewhere without having
+used up a try.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_core.store.agent_queue import Delivery
 
 
-class InHand(msgspec.Struct):
+class Assignment(msgspec.Struct):
     """One delivery on its way through a worker."""
 
     delivery: Delivery
@@ -32,60 +32,60 @@ class InHand(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class Line:
+class InFlight:
     """The deliveries that a worker was given and has not answered."""
 
-    _waiting: deque[InHand] = field(default_factory=deque)
+    _assignments: deque[Assignment] = field(default_factory=deque)
     head_since: float = 0.0
     """Monotonic time from which the head can have been running."""
     closed: bool = False
     """Something is in it that must have nothing behind it."""
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._assignments)
 
     def running_s(self, now: float) -> float:
-        """How long the head has been running; 0 for an empty line."""
-        return now - self.head_since if self._waiting else 0.0
+        """How long the head has been running; 0 when there is none."""
+        return now - self.head_since if self._assignments else 0.0
 
     def loading_s(self, now: float) -> float:
         """How long the data of the head have been read or copied; 0 once run() has been called."""
-        head = self._waiting[0] if self._waiting else None
+        head = self._assignments[0] if self._assignments else None
         return now - self.head_since if head is not None and head.loads and not head.loaded_at else 0.0
 
     def in_run_s(self, now: float) -> float:
         """How long run() has had the head; 0 before."""
-        if not self._waiting or self.loading_s(now):
+        if not self._assignments or self.loading_s(now):
             return 0.0
-        return now - max(self.head_since, self._waiting[0].loaded_at)
+        return now - max(self.head_since, self._assignments[0].loaded_at)
 
     def room(self, depth: int, now: float) -> int:
         """How many more it takes when `depth` may be in flight: none behind a head that is unexpectedly slow."""
-        held = len(self._waiting)
+        held = len(self._assignments)
         if self.closed or held >= depth or (held and now - self.head_since > SLOW_HEAD_S):
             return 0
         return depth - held
 
-    def push(self, entry: InHand, now: float) -> None:
+    def push(self, assignment: Assignment, now: float) -> None:
         """Put one at the end."""
-        if not self._waiting:
+        if not self._assignments:
             self.head_since = now
-        self.closed = self.closed or entry.delivery.is_suspect
-        self._waiting.append(entry)
+        self.closed = self.closed or assignment.delivery.is_suspect
+        self._assignments.append(assignment)
 
-    def answered(self, mini_batch: int, now: float) -> InHand:
+    def answered(self, mini_batch: int, now: float) -> Assignment:
         """The worker has answered for its head; the next one runs from now on.
 
         Raises:
             LookupError: it answered for something else, so it can't be trusted any more.
         """
-        if not self._waiting or self._waiting[0].delivery.mini_batch != mini_batch:
-            raise LookupError(f"the worker answered for mini-batch {mini_batch}, which is not at the head of its line")
+        if not self._assignments or self._assignments[0].delivery.mini_batch != mini_batch:
+            raise LookupError(f"the worker answered for mini-batch {mini_batch}, which is not the first in flight")
         self.head_since = now
-        entry = self._waiting.popleft()
-        if not self._waiting:
+        assignment = self._assignments.popleft()
+        if not self._assignments:
             self.closed = False
-        return entry
+        return assignment
 
     def loaded(self, mini_batch: int, items: int, load_s: float, now: float) -> None:
         """The worker has read what the head consists of, and calls run() now.
@@ -93,22 +93,22 @@ class Line:
         Raises:
             LookupError: that isn't the head.
         """
-        if not self._waiting or self._waiting[0].delivery.mini_batch != mini_batch:
-            raise LookupError(f"the worker has read mini-batch {mini_batch}, which is not at the head of its line")
-        head = self._waiting[0]
+        if not self._assignments or self._assignments[0].delivery.mini_batch != mini_batch:
+            raise LookupError(f"the worker has read mini-batch {mini_batch}, which is not the first in flight")
+        head = self._assignments[0]
         head.items, head.load_s, head.loaded_at = items, load_s, now
 
-    def take_back(self, mini_batches: Iterable[int]) -> list[InHand]:
-        """These were taken back unread; they leave the line, in order."""
+    def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
+        """These were taken back unread; returns them in order."""
         wanted = set(mini_batches)
-        taken = [entry for entry in self._waiting if entry.delivery.mini_batch in wanted]
-        self._waiting = deque(entry for entry in self._waiting if entry.delivery.mini_batch not in wanted)
-        self.closed = self.closed and bool(self._waiting)
+        taken = [each for each in self._assignments if each.delivery.mini_batch in wanted]
+        self._assignments = deque(each for each in self._assignments if each.delivery.mini_batch not in wanted)
+        self.closed = self.closed and bool(self._assignments)
         return taken
 
-    def died(self, *, running: bool) -> tuple[InHand | None, list[InHand]]:
+    def died(self, *, running: bool) -> tuple[Assignment | None, list[Assignment]]:
         """The worker is dead: what it died of, if it was past init(), and what it hadn't begun."""
-        entries = list(self._waiting)
-        self._waiting.clear()
+        assignments = list(self._assignments)
+        self._assignments.clear()
         self.closed = False
-        return (entries[0], entries[1:]) if running and entries else (None, entries)
+        return (assignments[0], assignments[1:]) if running and assignments else (None, assignments)
