@@ -10,7 +10,7 @@ from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.policy.in_flight import Assignment, InFlight
 from parallelrun_agent.policy.machine import JobMachine
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder
-from parallelrun_agent.policy.staff import Staff
+from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_agent.policy.trust import Trust
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome
@@ -38,7 +38,7 @@ def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_charge_for_a_death_in_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Staff, "able", lambda staff: [each for each in staff.workers if not each.ending])
+    monkeypatch.setattr(WorkerPool, "able", lambda pool: [each for each in pool.workers if not each.ending])
     monkeypatch.setattr(InFlight, "died", lambda of, *, running: DIED(of, running=True))
     with damage():
         machine.test_a_death_in_init_is_charged_to_no_mini_batch()
@@ -57,7 +57,7 @@ def test_one_counter_for_tries_and_for_lost_nodes_is_found(monkeypatch: pytest.M
 
 
 def test_a_slow_head_that_keeps_what_waits_behind_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Staff, "_check_head", nothing)
+    monkeypatch.setattr(WorkerPool, "_check_head", nothing)
     with damage():
         machine.test_a_slow_head_gives_what_waits_behind_it_to_others()
 
@@ -75,13 +75,13 @@ def test_blindness_to_the_kernels_count_is_found(monkeypatch: pytest.MonkeyPatch
 
 
 def test_time_without_end_for_shutdown_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Staff, "check_time", nothing)
+    monkeypatch.setattr(WorkerPool, "check_time", nothing)
     with damage():
         machine.test_a_job_that_succeeded_lets_its_workers_shut_down_and_asks_who_hangs()
 
 
 def test_time_without_end_for_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Staff, "check_time", nothing)
+    monkeypatch.setattr(WorkerPool, "check_time", nothing)
     with damage():
         machine.test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through()
 
@@ -96,7 +96,7 @@ def test_a_charge_for_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_work_that_a_node_keeps_when_it_is_told_to_stop_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Staff, "take_back", nothing)
+    monkeypatch.setattr(WorkerPool, "take_back", nothing)
     with damage():
         machine.test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun()
 

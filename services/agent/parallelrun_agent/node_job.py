@@ -29,7 +29,7 @@ from parallelrun_agent.policy.machine import JobMachine
 from parallelrun_agent.policy.outcomes import Recorder
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.workers.crew import Crew
+from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.packets import packet_of
 from parallelrun_agent.workers.plans import PlanMaker
@@ -99,12 +99,12 @@ class NodeJob:
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,
         )
-        self._crew = Crew(
+        self._processes = WorkerProcesses(
             self.machine, self._plans, watch,
             obey=self._obey, part_ended=self._part_ended, phase_ended=self._phase_ended, disk_failed=self._disk_failed,
         )  # fmt: skip
         self._monitor = ResourceMonitor(
-            folder.logs / "sys" / "perf" / settings.node, spec.resource_monitor_interval, self._crew.pids
+            folder.logs / "sys" / "perf" / settings.node, spec.resource_monitor_interval, self._processes.pids
         )
         try:
             self._open_session()
@@ -115,7 +115,7 @@ class NodeJob:
 
     @property
     def workers(self) -> list[Worker]:
-        return self.machine.staff.workers
+        return self.machine.pool.workers
 
     @property
     def is_over(self) -> bool:
@@ -142,7 +142,7 @@ class NodeJob:
         self._committer = Committer(self.folder.journals / self.session, sync=self._settings.sync, wake=self._wake_end)
 
     def _close_session(self) -> None:
-        self._crew.kill_all()
+        self._processes.kill_all()
         self._committer.stop()
         self._watch.remove(self._wake)
         os.close(self._wake)
@@ -192,22 +192,22 @@ class NodeJob:
                 self._deliver(command.worker, command.assignment)
             elif type(command) is Commit:
                 self._errors.add_try(command.outcome)
-                self._committer.add(command.outcome, self._crew.part_fd(command.worker))
+                self._committer.add(command.outcome, self._processes.part_fd(command.worker))
             else:
                 self._do(command)
 
     def _do(self, command: Command) -> None:
         match command:
             case TakeBack():
-                taken = self._crew.process(command.worker).take_back()
+                taken = self._processes.process(command.worker).take_back()
                 self.machine.taken_back(command.worker, taken, time.monotonic())
             case End():
-                self._crew.process(command.worker).end()
+                self._processes.process(command.worker).end()
             case TellStacks():
                 log.warning(command.worker.kill_reason, job_id=self.job_id, process=command.worker.process)
-                self._crew.process(command.worker).tell_stacks(command.why)
+                self._processes.process(command.worker).tell_stacks(command.why)
             case Kill():
-                self._crew.process(command.worker).kill()
+                self._processes.process(command.worker).kill()
             case TellInitFailure():
                 self._init_failed(command.process, command.failure)
                 self._errors.add_init(command.process, command.failure)
@@ -233,7 +233,7 @@ class NodeJob:
         assignment.handed_over = time.time()
         assignment.loads = kind == frames.DESCRIBED
         try:
-            self._crew.process(worker).deliver(assignment.delivery.mini_batch, payload, kind)
+            self._processes.process(worker).deliver(assignment.delivery.mini_batch, payload, kind)
         except OSError as error:  # a long one goes by way of a file
             self._undelivered(worker, assignment, error)
 
@@ -275,7 +275,7 @@ class NodeJob:
             self._errors.add_shutdown(process, failure)
 
     def _init_failed(self, process: str, failure: Failure) -> None:
-        age_s = self._crew.age_s(process)
+        age_s = self._processes.age_s(process)
         self._init_failures.append(
             InitFailure(self._settings.node, process, failure, started=time.time() - age_s, seconds=age_s)
         )
@@ -295,16 +295,16 @@ class NodeJob:
 
     def spawn(self) -> None:
         """Start one more worker."""
-        self._crew.spawn(self.session)
+        self._processes.spawn(self.session)
 
     def check_time(self, now: float) -> None:
         """Enforce the lease, the run timeout and the end of the job, and look whether a full disk has room again."""
         for worker in self.machine.overdue(now):
-            self._crew.hear(worker)
+            self._processes.hear(worker)
         self.machine.check_time(now)
         self._obey()
-        self._crew.replace_hoarders(now)
-        self._crew.trim_logs(now)
+        self._processes.replace_hoarders(now)
+        self._processes.trim_logs(now)
         self._disk.look(now)
         if self.machine.disk_is_full and not self._disk.is_full:
             self.machine.disk_has_room()

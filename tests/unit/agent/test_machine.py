@@ -69,14 +69,14 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
     for assignment in worker.in_flight.take_back([1, 2]):
         assignment.loads = True
         worker.in_flight.push(assignment, 100.0)
-    node.staff.check_time(100.0 + 9 * RUN_S)
+    node.pool.check_time(100.0 + 9 * RUN_S)
     assert not take(node, TellStacks)
     worker.in_flight.loaded(1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
-    node.staff.check_time(100.0 + 10 * RUN_S - 0.1)
+    node.pool.check_time(100.0 + 10 * RUN_S - 0.1)
     assert not take(node, TellStacks)
     node.answered(worker, Answer(1, items=20, rows=20), 100.0 + 10 * RUN_S)
     assert [command.outcome.items for command in take(node, Commit)] == [20]
-    node.staff.check_time(100.0 + 20 * RUN_S + 0.1)  # the second one is still being read
+    node.pool.check_time(100.0 + 20 * RUN_S + 0.1)  # the second one is still being read
     assert take(node, TellStacks)
     node.exited(worker, Exit(-9), 100.0 + 20 * RUN_S + 0.3)
     (outcome,) = [command.outcome for command in take(node, Commit)]
@@ -87,7 +87,7 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
 @pytest.mark.parametrize("reason", UNCHARGED)
 def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: KillReason) -> None:
     node, worker = at_work(1, 2)
-    node.staff.kill(worker, reason)
+    node.pool.kill(worker, reason)
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []
     assert node.deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
@@ -200,16 +200,16 @@ def test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through
     hanging, other = Worker("p0", "s.p0", 100.0), Worker("p1", "s.p1", 110.0)
     node.worker_started(hanging)
     node.worker_started(other)
-    node.staff.check_time(100.0 + 3 * RUN_S + 30)
+    node.pool.check_time(100.0 + 3 * RUN_S + 30)
     assert not node.commands
-    node.staff.check_time(100.0 + 3 * RUN_S + 30.1)
+    node.pool.check_time(100.0 + 3 * RUN_S + 30.1)
     assert [command.worker for command in take(node, TellStacks)] == [hanging]
     node.exited(hanging, Exit(-9), 146.0)
     assert [command.failure.category for command in take(node, TellInitFailure)] == ["INIT_TIMEOUT"]
     node.worker_ready(other)
     late = Worker("p2", "s.p2", 150.0)
     node.worker_started(late)
-    node.staff.check_time(150.0 + 3 * RUN_S + 30.1)
+    node.pool.check_time(150.0 + 3 * RUN_S + 30.1)
     assert [command.worker for command in take(node, TellStacks)] == [late]
     node.ready = 2
     assert node.wanted_workers(200.0) == 1, "who is about to end takes none of what waits, who is idle takes one"
@@ -254,7 +254,7 @@ def test_what_a_turn_could_not_say_is_said_by_the_next_one_before_the_node_leave
     for number in range(MAX_REPORTS + 1):
         delivery = Delivery(number, f"s/{number}", 0, 0, b"")
         node.deliveries.receive([delivery])
-    node.staff.kill(worker, "drained")
+    node.pool.kill(worker, "drained")
     node.drain(1.0, 100.0)
     node.exited(worker, Exit(-9), 100.1)
     modes = []
@@ -350,7 +350,7 @@ def test_one_for_whom_two_say_how_its_init_ended_is_not_believed(*, began: bool)
     node.confused(worker)
     assert list(node.commands) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
-    assert node.staff.wanted(1, 110.0) == 1, "another one is started"
+    assert node.pool.wanted(1, 110.0) == 1, "another one is started"
     assert not take(node, TellInitFailure), "it was told already, or never was"
 
 
@@ -380,7 +380,7 @@ def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
     node.heard(worker, 100.2)
     assert take(node, End) == [End(worker)]
     node.exited(worker, Exit(0), 100.3)
-    assert node.staff.wanted(1, 100.3) == 1
+    assert node.pool.wanted(1, 100.3) == 1
 
 
 def test_one_that_is_replaced_while_it_has_nothing_to_do_ends_at_once() -> None:

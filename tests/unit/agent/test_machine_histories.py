@@ -150,7 +150,7 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.check_time(self.now)
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
         self.obey()
-        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.staff.able()]
+        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.pool.able()]
         assert not self.machine.deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
             self.turn_if_due(0.0, 1)
@@ -348,7 +348,7 @@ class NodeHistory(RuleBasedStateMachine):
     @rule(number=st.integers(0, 9))
     def one_is_to_be_replaced(self, number: int) -> None:
         """As one that has gathered too many process ids."""
-        able = self.machine.staff.able()
+        able = self.machine.pool.able()
         if able:
             self.machine.replace(able[number % len(able)])
             self.obey()
@@ -430,7 +430,7 @@ class NodeHistory(RuleBasedStateMachine):
     def in_flight_is_what_the_processes_have(self) -> None:
         if not hasattr(self, "machine"):
             return
-        assert set(self.machine.staff.workers) == self.processes.keys()
+        assert set(self.machine.pool.workers) == self.processes.keys()
         for process in self.processes.values():
             inside = [] if process.runs is None else [process.runs]
             in_flight = [assignment.delivery.mini_batch for assignment in process.worker.in_flight._assignments]

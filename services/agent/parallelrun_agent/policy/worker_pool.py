@@ -18,7 +18,7 @@ _ASK_AFTER_S = 1.0
 """Who has been in init() for longer when the job ends is asked where it hangs."""
 
 
-class Staff:
+class WorkerPool:
     """Who is there, who else is wanted, and who must go.
 
     Args:

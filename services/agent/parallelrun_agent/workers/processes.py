@@ -1,6 +1,6 @@
 """The processes of one job's workers: started, heard, timed, and ended with all that they leave behind.
 
-The crew knows processes, not mini-batches: what it hears it tells the job's machine, which decides.
+This knows processes, not mini-batches: what it hears it tells the job's machine, which decides.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_UNWAITED = 200
 """How many ended children a worker may gather. In a container, all of a node may have some thousand processes."""
 
 
-class Crew:
+class WorkerProcesses:
     """Used by the agent's one thread only.
 
     Args:
@@ -193,7 +193,7 @@ class Crew:
     def replace_hoarders(self, now: float) -> None:
         """End who keeps too many process ids of children that have ended, as soon as it has done what it is at."""
         unwaited = self._watch.orphans.unwaited(now)
-        for worker in self._machine.staff.able():
+        for worker in self._machine.pool.able():
             count = unwaited[self.process(worker).pid]
             if count - self._from_init.get(worker.process, 0) > _MOST_UNWAITED:
                 log.warning("worker_replaced", job_id=self._plans.job_id, process=worker.process, ended_children=count)

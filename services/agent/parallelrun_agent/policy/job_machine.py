@@ -15,7 +15,7 @@ from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import TURN_S, LookAhead
 from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death
-from parallelrun_agent.policy.staff import Staff
+from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_agent.policy.trust import Trust
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_core.outcome import Failure, Outcome
@@ -45,7 +45,7 @@ class JobMachine:
     def __init__(self, spec: JobSpec, recorder: Recorder, *, limit: int, lease_s: float, shutdown_s: float) -> None:
         self.commands: deque[Command] = deque()
         load_s, run_s = spec.task_overhead_timeout, spec.run_invocation_timeout
-        self.staff = Staff(self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s)
+        self.pool = WorkerPool(self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s)
         self.state: JobState | None = JobState.PROCESSING
         self.ready = 0
         """Mini-batches that wait on Redis, as far as this node knows."""
@@ -66,7 +66,7 @@ class JobMachine:
         self.deliveries = Deliveries()
         self._trust = Trust(self._lease_s)
         self._turn_by = 0.0
-        self.staff.workers.clear()
+        self.pool.workers.clear()
         self.commands.clear()
 
     def _abandon(self, why: str) -> None:
@@ -84,19 +84,19 @@ class JobMachine:
 
     def _report_by(self) -> float:
         since = self.deliveries.reports_since
-        return since if since == NEVER else self.deliveries.report_by(busy=self.staff.is_busy)
+        return since if since == NEVER else self.deliveries.report_by(busy=self.pool.is_busy)
 
     @property
     def is_at_rest(self) -> bool:
         """Nothing runs here and nothing is known to be there to run: what is not reported yet is waited for."""
-        return not (self._is_open and self.ready) and not self.deliveries.backlog and not self.staff.is_busy
+        return not (self._is_open and self.ready) and not self.deliveries.backlog and not self.pool.is_busy
 
     @property
     def nap_s(self) -> float:
         """How long no worker will run dry: half of what the least loaded one needs if all runs are quick."""
         if self._look_ahead.depth == 1:
             return 0.0
-        counts = [len(worker.in_flight) for worker in self.staff.able()]
+        counts = [len(worker.in_flight) for worker in self.pool.able()]
         return (min(counts) - 1) * self._look_ahead.shortest_s / 2 if counts else 0.0
 
     def look_again(self) -> None:
@@ -135,7 +135,7 @@ class JobMachine:
         self._hand_out(now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results
             self.deliveries.backlog.clear()
-            self.staff.end_all(now, orderly=self.state is JobState.FINALIZING)
+            self.pool.end_all(now, orderly=self.state is JobState.FINALIZING)
 
     def trusted_s(self, now: float) -> float:
         """How long this session may still be believed to hold what it has leased."""
@@ -152,7 +152,7 @@ class JobMachine:
         depth = self._look_ahead.depth
         most = wanted = 0
         latest = now - TURN_S
-        for worker in self.staff.able():
+        for worker in self.pool.able():
             in_flight = worker.in_flight
             room = in_flight.room(depth, now)
             wanted += room
@@ -177,10 +177,10 @@ class JobMachine:
 
     def wanted_workers(self, now: float) -> int:
         """How many more workers this job could use on this node."""
-        return self.staff.wanted(self.ready, now) if self._is_open else 0
+        return self.pool.wanted(self.ready, now) if self._is_open else 0
 
     def worker_started(self, worker: Worker) -> None:
-        self.staff.workers.append(worker)
+        self.pool.workers.append(worker)
 
     def worker_ready(self, worker: Worker) -> None:
         """It is through init(). It gets something when all that it said was heard (`heard`).
@@ -188,7 +188,7 @@ class JobMachine:
         Raises:
             LookupError: as for `init_failed`.
         """
-        self.staff.got_ready(worker)
+        self.pool.got_ready(worker)
 
     def init_failed(self, process: str, failure: Failure, now: float, worker: Worker | None = None) -> None:
         """A worker didn't get through init(), or couldn't even be started: nobody's try.
@@ -197,8 +197,8 @@ class JobMachine:
             LookupError: it has said before how its init() ended, so it can't be trusted any more.
         """
         if worker is not None:
-            self.staff.ends_in_init(worker, now)
-        self.staff.init_failed(process, failure, now)
+            self.pool.ends_in_init(worker, now)
+        self.pool.init_failed(process, failure, now)
 
     def answered(self, worker: Worker, answer: Answer, now: float) -> None:
         """It has answered for its head.
@@ -231,7 +231,7 @@ class JobMachine:
 
     def confused(self, worker: Worker) -> None:
         """What it says can't be trusted any more."""
-        self.staff.kill(worker, "confused")
+        self.pool.kill(worker, "confused")
 
     def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:
         """What `TakeBack` brought: another worker may have it, or else another node."""
@@ -250,7 +250,7 @@ class JobMachine:
 
     def out_of_reach(self, worker: Worker) -> None:
         """What it has made of its folders keeps it from being handed anything: another one shall do its work."""
-        self.staff.kill(worker, "distrusted")
+        self.pool.kill(worker, "distrusted")
 
     def unreadable(self, worker: Worker, assignment: Assignment, failure: Failure) -> None:
         """Its message can't be read, and won't be by anybody."""
@@ -259,9 +259,9 @@ class JobMachine:
 
     def exited(self, worker: Worker, end: Exit, now: float) -> None:
         """It is dead, and all that it had said was told before."""
-        self.staff.workers.remove(worker)
+        self.pool.workers.remove(worker)
         if not worker.ready and worker.kill_reason == "init_timeout":
-            self.init_failed(worker.process, Failure("INIT_TIMEOUT", self.staff.too_long_in_init), now)
+            self.init_failed(worker.process, Failure("INIT_TIMEOUT", self.pool.too_long_in_init), now)
         elif not worker.ready and not worker.ending:
             failure = Failure("INIT_DIED", f"The worker ended in init(), code {end.code}.")
             self.init_failed(worker.process, failure, now)
@@ -288,7 +288,7 @@ class JobMachine:
         """Give the backlog to the workers; when nobody is left here to run it, give it back."""
         if not self.deliveries.backlog:
             return
-        able = self.staff.able()
+        able = self.pool.able()
         if not able or self.disk_is_full:
             self.deliveries.give_back_backlog(now)
             return
@@ -306,13 +306,13 @@ class JobMachine:
     def rowless(self, outcome: Outcome) -> None:
         """The rows of this outcome are not where its worker said: a try that failed, and a worker to be ended."""
         self.commands.append(Commit(self._recorder.without_rows(outcome), None))
-        self.staff.kill_writer(outcome.part, "distrusted")
+        self.pool.kill_writer(outcome.part, "distrusted")
 
     def not_kept(self, outcome: Outcome, now: float, *, part_is_lost: bool) -> None:
         """This outcome could not be made durable; a file that lost rows takes no more. `disk_failed` follows."""
         self.deliveries.not_kept(outcome, now)
         if part_is_lost:
-            self.staff.kill_writer(outcome.part, "disk_full")
+            self.pool.kill_writer(outcome.part, "disk_full")
 
     # The disk
 
@@ -322,7 +322,7 @@ class JobMachine:
             return
         self.disk_is_full = True
         self.deliveries.give_back_backlog(now)
-        self.staff.take_back()
+        self.pool.take_back()
 
     def disk_has_room(self) -> None:
         self.disk_is_full = False
@@ -331,30 +331,30 @@ class JobMachine:
 
     def overdue(self, now: float) -> list[Worker]:
         """Those that seem to have run for too long. Hear them first: this node may have been the slow one."""
-        return [worker for worker in self.staff.workers if self.staff.hangs(worker, now)]
+        return [worker for worker in self.pool.workers if self.pool.hangs(worker, now)]
 
     def check_time(self, now: float) -> None:
         """Enforce the lease, the run timeout and the end of the job; let others have what waits for a slow head."""
         if self.joined and not self._trust.holds(now):
             self._abandon("lease_expired")
             return
-        self.staff.check_time(now)
-        if self.deliveries.backlog and self.staff.is_held_up(now):
+        self.pool.check_time(now)
+        if self.deliveries.backlog and self.pool.is_held_up(now):
             self.deliveries.give_back_backlog(now)
         if now > self._end_by:
-            self.staff.kill_all("drained")
+            self.pool.kill_all("drained")
 
     # Ends
 
     def replace(self, worker: Worker) -> None:
         """End it when it has done what it runs: whoever is started in its place has what it lacks."""
-        self.staff.replace(worker)
+        self.pool.replace(worker)
 
     def end_idle_worker(self, now: float) -> bool:
         """End one that has nothing to do and for which nothing is in sight; whether there was one."""
-        worker = self.staff.idle() if not self.ready and not self.deliveries.backlog else None
+        worker = self.pool.idle() if not self.ready and not self.deliveries.backlog else None
         if worker is not None:
-            self.staff.end(worker, now)
+            self.pool.end(worker, now)
         return worker is not None
 
     def drain(self, grace_s: float, now: float) -> None:
@@ -362,18 +362,18 @@ class JobMachine:
         self._draining = True
         self._end_by = now + grace_s
         self.deliveries.give_back_backlog(now)
-        self.staff.take_back()
-        for worker in self.staff.workers:
+        self.pool.take_back()
+        for worker in self.pool.workers:
             if not worker.ready:
-                self.staff.kill(worker, "drained")
+                self.pool.kill(worker, "drained")
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:
         if (self._draining or worker.replaced) and worker.ready and not worker.in_flight:
-            self.staff.end(worker, now)
+            self.pool.end(worker, now)
 
     def _is_done(self) -> bool:
         ended = self._draining or self.state is not JobState.PROCESSING
-        if not ended or self.staff.workers:
+        if not ended or self.pool.workers:
             return False
         # Outcomes that are still being made durable count as unreported; once the job has ended, nobody wants them.
         return self.state is not JobState.PROCESSING or self.deliveries.unreported <= 0

@@ -9,8 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.workers import crew
-from parallelrun_agent.workers.crew import Crew
+from parallelrun_agent.workers import processes
+from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_agent.workers.gpus import VARIABLE, GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.watch import Watch
@@ -30,14 +30,14 @@ def test_a_worker_that_cannot_be_started_takes_no_gpu_with_it(
         plan.working_folder.mkdir(parents=True)
         raise OSError(cause, "it can't be started")
 
-    monkeypatch.setattr(crew, "WorkerProcess", start)
+    monkeypatch.setattr(processes, "WorkerProcess", start)
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in"})
     folder = JobFolder(tmp_path, "job_00000000000000000000")
     record = JobRecord(job_id=folder.job_id, submitted=1.0, code="c", spec={})
     settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="n1")
     pool = GpuPool(["0", "1"])
     plans = PlanMaker(folder, record, spec, settings, pool)
-    found = Crew(
+    found = WorkerProcesses(
         Mock(), plans, Watch(Mock(), Mock()), obey=Mock(), part_ended=Mock(), phase_ended=Mock(), disk_failed=Mock()
     )
     for _ in range(3):
