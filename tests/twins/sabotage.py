@@ -97,14 +97,14 @@ class Step(NamedTuple):
     stand_in: Callable[..., Any]
 
 
-_TRUST: Final = Step("parallelrun_agent.policy.trust:Trust.holds", always(True))
+_DEADLINE: Final = Step("parallelrun_agent.policy.lease_clock:LeaseClock.is_valid", always(True))
 
 MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The token of a commit, the end of a lost session, and the rule that the first decision wins.
     "commit.fence": (
         Line("turn", "held[i] == token", "true"),
         Line("turn", "mode ~= 'join' and not", "mode == 'leave' and not"),
-        _TRUST,
+        _DEADLINE,
         Step("parallelrun_core.decisions:Decided._is_late", always(False)),
     ),
     # The look whether a leader's turn still lasts, in all that it does on Redis.
@@ -113,7 +113,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         for script in ("assign", "forget", "publish", "reap", "retire", "speculate", "transition")
     ),
     # The end that an agent puts to its workers before Redis lets others in.
-    "lease.trust": (_TRUST,),
+    "lease.deadline": (_DEADLINE,),
     # The look whether the rows of an answer are in its part file.
     "commit.check_rows": (Step("parallelrun_agent.committer:Committer._with_rows", lambda committer, group: group),),
     # The end of what a dead worker has left behind outside its process group.

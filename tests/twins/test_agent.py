@@ -8,11 +8,11 @@ import pytest
 
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.policy.in_flight import Assignment, InFlight
-from parallelrun_agent.policy.machine import JobMachine
-from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder
-from parallelrun_agent.policy.worker_pool import WorkerPool
-from parallelrun_agent.policy.trust import Trust
+from parallelrun_agent.policy.job_machine import JobMachine
+from parallelrun_agent.policy.lease_clock import LeaseClock
+from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.outcome import Failure, Outcome
 from tests.twins.sabotage import always, damage, nothing
 from tests.unit.agent import test_in_flight as in_flight
@@ -23,7 +23,7 @@ from tests.unit.agent import test_policies as policies
 FAILURE = Failure("SIGNAL", "m")
 DIED = InFlight.died
 EXITED = JobMachine.exited
-OUTCOME = Recorder.outcome
+BUILD = OutcomeBuilder.build
 
 
 def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,13 +45,13 @@ def test_a_charge_for_a_death_in_init_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_one_counter_for_tries_and_for_lost_nodes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def count_both(recorder: Recorder, assignment: Assignment, *rest: Any) -> Outcome:
-        made = OUTCOME(recorder, assignment, *rest)
+    def count_both(builder: OutcomeBuilder, assignment: Assignment, *rest: Any) -> Outcome:
+        made = BUILD(builder, assignment, *rest)
         tries = made.tries + assignment.delivery.lost
-        status = "failed" if made.failure is not None and tries >= recorder.run_max_try else made.status
+        status = "failed" if made.failure is not None and tries >= builder.run_max_try else made.status
         return type(made)(**{**{name: getattr(made, name) for name in made.__struct_fields__}, "status": status})
 
-    monkeypatch.setattr(Recorder, "outcome", count_both)
+    monkeypatch.setattr(OutcomeBuilder, "build", count_both)
     with damage():
         outcomes.test_a_delivery_that_was_lost_with_its_node_is_no_try()
 
@@ -101,10 +101,10 @@ def test_work_that_a_node_keeps_when_it_is_told_to_stop_is_found(monkeypatch: py
         machine.test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun()
 
 
-def test_trust_for_the_whole_lease_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_margin(trust: Trust, lease_s: float) -> None:
-        trust._window, trust._until = lease_s, float("-inf")
+def test_a_clock_without_a_margin_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_margin(clock: LeaseClock, lease_s: float) -> None:
+        clock._window, clock._until = lease_s, float("-inf")
 
-    monkeypatch.setattr(Trust, "__init__", without_margin)
+    monkeypatch.setattr(LeaseClock, "__init__", without_margin)
     with damage():
-        machine.test_trust_counts_from_when_the_turn_was_sent()
+        machine.test_the_deadline_counts_from_when_the_turn_was_sent()

@@ -198,9 +198,11 @@ class Agent:
         """No call may outlast the trust in a lease: while it waits, nobody ends the workers whose time is up."""
         if now < self._patient_until:
             return
-        trusted_s = min([job.machine.trusted_s(now) for job in self._jobs.values() if job.workers], default=_ANSWER_S)
-        self._patient_until = now + trusted_s - _ANSWER_S
-        limit_s = max(_LEAST_ANSWER_S, min(_ANSWER_S, trusted_s))
+        lease_left_s = min(
+            [job.machine.lease_left_s(now) for job in self._jobs.values() if job.workers], default=_ANSWER_S
+        )
+        self._patient_until = now + lease_left_s - _ANSWER_S
+        limit_s = max(_LEAST_ANSWER_S, min(_ANSWER_S, lease_left_s))
         if limit_s != self._limit_s:
             limit_wait(self._redis, limit_s)
             self._limit_s = limit_s

@@ -25,14 +25,14 @@ from parallelrun_agent.policy.commands import (
     TellStacks,
 )
 from parallelrun_agent.policy.in_flight import Assignment
-from parallelrun_agent.policy.machine import JobMachine
-from parallelrun_agent.policy.outcomes import Recorder
+from parallelrun_agent.policy.job_machine import JobMachine
+from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.packets import packet_of
 from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_agent.workers.watch import Watch
 from parallelrun_core import failpoints, message
 from parallelrun_core.disk_trouble import is_disk_trouble
@@ -94,7 +94,7 @@ class NodeJob:
         )
         self.machine = JobMachine(
             spec,
-            Recorder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
+            OutcomeBuilder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
             limit=watch.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_agent.policy.machine import JobMachine
-from parallelrun_agent.policy.outcomes import Recorder
+from parallelrun_agent.policy.job_machine import JobMachine
+from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.policy.worker import KillReason
 from parallelrun_core.spec import JobSpec
 
@@ -19,5 +19,5 @@ UNCHARGED: tuple[KillReason, ...] = ("drained", "disk_full", "distrusted")
 
 def machine(**fields: Any) -> JobMachine:
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "run_invocation_timeout": RUN_S, **fields})
-    recorder = Recorder("node", generation=0, run_max_try=MAX_TRY)
-    return JobMachine(spec, recorder, limit=SLOTS, lease_s=LEASE_S, shutdown_s=2.0)
+    builder = OutcomeBuilder("node", generation=0, run_max_try=MAX_TRY)
+    return JobMachine(spec, builder, limit=SLOTS, lease_s=LEASE_S, shutdown_s=2.0)

@@ -18,8 +18,8 @@ from parallelrun_agent.policy.commands import (
     TellInitFailure,
     TellStacks,
 )
+from parallelrun_agent.policy.job_machine import JobMachine, NextTurn
 from parallelrun_agent.policy.look_ahead import TURN_S
-from parallelrun_agent.policy.machine import JobMachine, NextTurn
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
 from parallelrun_core.outcome import Failure
@@ -240,10 +240,10 @@ def test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun() -> None:
     assert [command.worker for command in take(node, End)] == [worker]
 
 
-def test_trust_counts_from_when_the_turn_was_sent() -> None:
+def test_the_deadline_counts_from_when_the_turn_was_sent() -> None:
     node, _ = at_work(1)
     node.answered_turn(NextTurn("stay", Reports(), 0), Turn(JobState.PROCESSING), sent_at=101.0, now=105.0)
-    assert node.trusted_s(105.0) == 3.0  # a lease of 8 s less a margin of 1 s, since 101.0
+    assert node.lease_left_s(105.0) == 3.0  # a lease of 8 s less a margin of 1 s, since 101.0
     node.check_time(108.0)
     assert [command.why for command in take(node, Abandon)] == ["lease_expired"]
     assert not node.deliveries.held

@@ -19,8 +19,8 @@ from parallelrun_agent.policy.commands import (
     TellInitFailure,
     TellStacks,
 )
+from parallelrun_agent.policy.job_machine import NextTurn
 from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
-from parallelrun_agent.policy.machine import NextTurn
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome, encode

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_agent.policy.in_flight import Assignment
-from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death, parse_answer
+from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death, parse_answer
 from parallelrun_agent.policy.worker import KillReason
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
@@ -25,7 +25,7 @@ WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")
 
 def record(answer: Answer, *, tries: int = 0, run_max_try: int = 3) -> Outcome:
     assignment = Assignment(Delivery(7, "s/1", tries, 0, b""), 5, 1.0)
-    return Recorder("node", 0, run_max_try).outcome(assignment, WORKER, answer, 0.5)
+    return OutcomeBuilder("node", 0, run_max_try).build(assignment, WORKER, answer, 0.5)
 
 
 def failed_frame(**said: object) -> bytes:
@@ -49,7 +49,7 @@ def test_a_done_frame_becomes_a_decision() -> None:
 
 def test_a_delivery_that_was_lost_with_its_node_is_no_try() -> None:
     assignment = Assignment(Delivery(7, "s/1", 0, 2, b""), 5, 1.0)
-    made = Recorder("node", 0, run_max_try=3).outcome(
+    made = OutcomeBuilder("node", 0, run_max_try=3).build(
         assignment, WORKER, Answer(7, failure=Failure("SIGNAL", "m")), 0.5
     )
     assert (made.status, made.tries) == ("retry", 1)

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parallelrun_agent.node.memory import OomWatch
+from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.look_ahead import HORIZON_S, MAX_DEPTH, LookAhead
-from parallelrun_agent.policy.trust import Trust
 from parallelrun_agent.workers import capped_log
 from parallelrun_agent.workers.capped_log import CappedLog
 from parallelrun_core.store.agent_queue import RENEW_AFTER
@@ -61,25 +61,25 @@ def test_about_as_much_waits_as_the_horizon_says(run_s: float) -> None:
 
 @given(lease=st.floats(0.06, 3600), sent=seconds, later=st.floats(0, 7200))
 @example(lease=3600.0, sent=0.0, later=3590.0)
-def test_trust_ends_before_the_lease_can(lease: float, sent: float, later: float) -> None:
-    trust = Trust(lease)
-    assert not trust.holds(sent)
-    trust.renewed(sent)
-    if trust.holds(sent + later):
+def test_the_local_deadline_is_before_the_end_of_the_lease(lease: float, sent: float, later: float) -> None:
+    clock = LeaseClock(lease)
+    assert not clock.is_valid(sent)
+    clock.renewed(sent)
+    if clock.is_valid(sent + later):
         assert later < lease * (1 - RENEW_AFTER)  # a quick turn doesn't renew it in full
-    assert not trust.holds(sent + lease)
-    assert trust.holds(sent) or lease < 1e-9 * sent
+    assert not clock.is_valid(sent + lease)
+    assert clock.is_valid(sent) or lease < 1e-9 * sent
 
 
 @given(lease=st.floats(1, 100), times=st.lists(seconds, min_size=1, max_size=10), now=seconds)
 def test_an_older_renewal_that_is_confirmed_late_takes_nothing_away(
     lease: float, times: list[float], now: float
 ) -> None:
-    trust, newest = Trust(lease), Trust(lease)
+    clock, newest = LeaseClock(lease), LeaseClock(lease)
     newest.renewed(max(times))
     for sent in times:
-        trust.renewed(sent)
-    assert trust.holds(now) == newest.holds(now)
+        clock.renewed(sent)
+    assert clock.is_valid(now) == newest.is_valid(now)
 
 
 def test_the_kernels_count_of_kills_is_seen_once(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers import processes
-from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_agent.workers.gpus import VARIABLE, GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_agent.workers.watch import Watch
 from parallelrun_agent.workers.worker_process import WorkerPlan
 from parallelrun_core.job_folder import JobFolder, JobRecord

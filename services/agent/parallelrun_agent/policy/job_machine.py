@@ -13,11 +13,11 @@ import msgspec
 from parallelrun_agent.policy.commands import Abandon, Command, Commit
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.look_ahead import TURN_S, LookAhead
-from parallelrun_agent.policy.outcomes import Answer, Exit, Recorder, cause_of_death
-from parallelrun_agent.policy.worker_pool import WorkerPool
-from parallelrun_agent.policy.trust import Trust
+from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
+from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
@@ -42,7 +42,9 @@ class JobMachine:
         shutdown_s: how long a worker's shutdown() may take.
     """
 
-    def __init__(self, spec: JobSpec, recorder: Recorder, *, limit: int, lease_s: float, shutdown_s: float) -> None:
+    def __init__(
+        self, spec: JobSpec, builder: OutcomeBuilder, *, limit: int, lease_s: float, shutdown_s: float
+    ) -> None:
         self.commands: deque[Command] = deque()
         load_s, run_s = spec.task_overhead_timeout, spec.run_invocation_timeout
         self.pool = WorkerPool(self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s)
@@ -53,7 +55,7 @@ class JobMachine:
         self.gather_until = NEVER
         """Until when to wait for answers that are due before a turn could bring anything; NEVER: for none."""
         self._spec = spec
-        self._recorder = recorder
+        self._outcome_builder = builder
         self._lease_s = lease_s
         self._look_ahead = LookAhead(enabled=spec.look_ahead)
         self._draining = False
@@ -64,7 +66,7 @@ class JobMachine:
         self.joined = False
         self.disk_is_full = False
         self.deliveries = Deliveries()
-        self._trust = Trust(self._lease_s)
+        self._lease_clock = LeaseClock(self._lease_s)
         self._turn_by = 0.0
         self.pool.workers.clear()
         self.commands.clear()
@@ -127,7 +129,7 @@ class JobMachine:
             return
         self.joined = True
         self.deliveries.acknowledged(turn.reports)
-        self._trust.renewed(sent_at)
+        self._lease_clock.renewed(sent_at)
         self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
         self.state, self.ready = answer.state, answer.ready
         self.left = turn.mode == "leave"
@@ -137,9 +139,9 @@ class JobMachine:
             self.deliveries.backlog.clear()
             self.pool.end_all(now, orderly=self.state is JobState.FINALIZING)
 
-    def trusted_s(self, now: float) -> float:
+    def lease_left_s(self, now: float) -> float:
         """How long this session may still be believed to hold what it has leased."""
-        return self._trust.left_s(now) if self.joined else 0.0
+        return self._lease_clock.left_s(now) if self.joined else 0.0
 
     def _wants(self, now: float) -> int:
         """How many more to lease now: nothing until some worker has room for a good part of its depth.
@@ -295,7 +297,7 @@ class JobMachine:
         self.commands += self.deliveries.hand_out(able, self._look_ahead.depth, now)
 
     def _conclude(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> None:
-        self.commands.append(Commit(self._recorder.outcome(assignment, worker, answer, elapsed_s), worker))
+        self.commands.append(Commit(self._outcome_builder.build(assignment, worker, answer, elapsed_s), worker))
 
     # What the committer says
 
@@ -305,7 +307,7 @@ class JobMachine:
 
     def rowless(self, outcome: Outcome) -> None:
         """The rows of this outcome are not where its worker said: a try that failed, and a worker to be ended."""
-        self.commands.append(Commit(self._recorder.without_rows(outcome), None))
+        self.commands.append(Commit(self._outcome_builder.without_rows(outcome), None))
         self.pool.kill_writer(outcome.part, "distrusted")
 
     def not_kept(self, outcome: Outcome, now: float, *, part_is_lost: bool) -> None:
@@ -335,7 +337,7 @@ class JobMachine:
 
     def check_time(self, now: float) -> None:
         """Enforce the lease, the run timeout and the end of the job; let others have what waits for a slow head."""
-        if self.joined and not self._trust.holds(now):
+        if self.joined and not self._lease_clock.is_valid(now):
             self._abandon("lease_expired")
             return
         self.pool.check_time(now)

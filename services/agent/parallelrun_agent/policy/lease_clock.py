@@ -8,7 +8,7 @@ the wall clocks say. The margin is never less than twice what a quick turn may l
 from __future__ import annotations
 
 
-class Trust:
+class LeaseClock:
     """The trust window of one session."""
 
     def __init__(self, lease_s: float) -> None:

@@ -75,14 +75,14 @@ def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Recorder:
+class OutcomeBuilder:
     """Makes the outcomes of one job on one node."""
 
     node: str
     generation: int
     run_max_try: int
 
-    def outcome(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> Outcome:
+    def build(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> Outcome:
         """The outcome of a try: done, failed for good, or to be tried again."""
         delivery = assignment.delivery
         tries = delivery.tries + 1

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from parallelrun_agent.node.memory import OomWatch
-from parallelrun_agent.policy.machine import JobMachine
+from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import Exit, parse_answer, parse_failure
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.workers.plans import PlanMaker
