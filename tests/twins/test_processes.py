@@ -13,24 +13,24 @@ import pytest
 from parallelrun_agent.workers import capped_log
 from parallelrun_agent.workers.worker_process import WorkerProcess
 from tests.integration.worker import test_worker_process as worker
-from tests.integration.worker.bench import Bench
+from tests.integration.worker.worker_harness import WorkerHarness
 from tests.twins.sabotage import always, damage
 from tests.unit.agent import test_policies as policies
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[worker.Start]:
-    benches: list[Bench] = []
+    harnesses: list[WorkerHarness] = []
 
-    def begin(script: str) -> Bench:
-        benches.append(Bench(tmp_path, script))
-        return benches[-1]
+    def begin(script: str) -> WorkerHarness:
+        harnesses.append(WorkerHarness(tmp_path, script))
+        return harnesses[-1]
 
     yield begin
-    for bench in benches:
+    for harness in harnesses:
         with suppress(ProcessLookupError):
-            os.killpg(bench.worker.pid, signal.SIGKILL)  # what the sabotage has left alive
-        bench.close()
+            os.killpg(harness.worker.pid, signal.SIGKILL)  # what the sabotage has left alive
+        harness.close()
 
 
 @pytest.mark.integration

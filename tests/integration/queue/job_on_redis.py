@@ -14,7 +14,7 @@ from parallelrun_core.store.agent_queue import AgentQueue, Delivery, Reports
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
 from parallelrun_core.store.registry import Registry
-from tests.unit.core.making import failed, outcome
+from tests.unit.core.factories import failed, outcome
 
 if TYPE_CHECKING:
     from redis import Redis

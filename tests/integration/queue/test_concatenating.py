@@ -30,7 +30,7 @@ from parallelrun_core.store.concatenating import go_on_concatenating
 from parallelrun_core.store.news import Concatenated
 from parallelrun_core.store.registry import Registry
 from tests.integration.queue.job_on_redis import JobOnRedis, message
-from tests.unit.core.making import names_in, outcome
+from tests.unit.core.factories import names_in, outcome
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -40,7 +40,7 @@ from parallelrun_master.scheduling import Publisher
 from parallelrun_master.settings import MasterSettings
 from parallelrun_master.term import Term
 from tests.integration.queue.job_on_redis import JobOnRedis, decided, returned
-from tests.unit.core.making import outcome
+from tests.unit.core.factories import outcome
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.worker.bench import Bench
+from tests.integration.worker.worker_harness import WorkerHarness
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+def start(tmp_path: Path) -> Iterator[Callable[..., WorkerHarness]]:
     """Start a worker with this entry script."""
-    started: list[Bench] = []
+    started: list[WorkerHarness] = []
 
-    def begin(script: str, **options: object) -> Bench:
-        bench = Bench(tmp_path / f"worker{len(started)}", script, **options)  # type: ignore[arg-type]
-        started.append(bench)
-        return bench
+    def begin(script: str, **options: object) -> WorkerHarness:
+        harness = WorkerHarness(tmp_path / f"worker{len(started)}", script, **options)  # type: ignore[arg-type]
+        started.append(harness)
+        return harness
 
     yield begin
-    for bench in started:
-        bench.close()
+    for harness in started:
+        harness.close()

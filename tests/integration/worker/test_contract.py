@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.worker.bench import Bench
+from tests.integration.worker.worker_harness import WorkerHarness
 
 pytestmark = pytest.mark.integration
 
-Start = Callable[..., Bench]
+Start = Callable[..., WorkerHarness]
 
 HELPER = """
     import json, pickle
@@ -33,19 +33,19 @@ HELPER = """
 
 
 def test_the_helper_is_one_in_each_process_and_knows_its_folders(start: Start) -> None:
-    bench = start(HELPER).ready()
-    home, logs = str(bench.logs.parent), bench.logs / "user" / "entry_script_log" / "node000"
-    assert json.loads(bench.run("x").rows) == [True, str(logs), home, home, "process000", home]
+    harness = start(HELPER).ready()
+    home, logs = str(harness.logs.parent), harness.logs / "user" / "entry_script_log" / "node000"
+    assert json.loads(harness.run("x").rows) == [True, str(logs), home, home, "process000", home]
     lines = (logs / "process000.log.txt").read_text().splitlines()
     assert [line.split("|")[1:] for line in lines] == [
-        ["INFO", str(bench.worker.pid), line.split("|")[3], words]
+        ["INFO", str(harness.worker.pid), line.split("|")[3], words]
         for line, words in zip(lines, ["imported it", "begins"], strict=False)
-    ] + [["DEBUG", str(bench.worker.pid), lines[0].split("|")[3], "ran"]]
-    assert "begins" not in bench.stdout.read_text()
+    ] + [["DEBUG", str(harness.worker.pid), lines[0].split("|")[3], "ran"]]
+    assert "begins" not in harness.stdout.read_text()
 
 
 def test_the_helpers_folder_for_logs_is_there_before_anything_is_logged(start: Start) -> None:
-    bench = start("""
+    harness = start("""
         import os
         from azureml_user.parallel_run import EntryScript
         def init():
@@ -53,11 +53,11 @@ def test_the_helpers_folder_for_logs_is_there_before_anything_is_logged(start: S
         def run(items):
             return items
     """).ready()
-    assert (bench.logs / "user" / "entry_script_log" / "node000" / "mine.txt").exists()
+    assert (harness.logs / "user" / "entry_script_log" / "node000" / "mine.txt").exists()
 
 
 def test_a_child_that_is_spawned_gets_the_helper_of_its_parent(start: Start) -> None:
-    bench = start("""
+    harness = start("""
         import multiprocessing
         from azureml_user.parallel_run import EntryScript
         def run(items):
@@ -67,8 +67,8 @@ def test_a_child_that_is_spawned_gets_the_helper_of_its_parent(start: Start) -> 
             entry.logger.info("from a child")
             return entry.agent_name
     """).ready()
-    assert bench.run("x").rows == b"process000\n"
-    (log,) = (bench.logs / "user").rglob("*.log.txt")
+    assert harness.run("x").rows == b"process000\n"
+    (log,) = (harness.logs / "user").rglob("*.log.txt")
     assert log.read_text().endswith("|from a child\n")
 
 
@@ -83,10 +83,10 @@ def test_files_below_logs_come_back_and_nothing_is_left_where_there_are_none(sta
     )
     writer, other = start(f"{write}\n    return items").ready(), start("def run(items): return items").ready()
     assert writer.run("a").returned == other.run("a").returned == 1
-    for bench in (writer, other):
-        bench.worker.end()
-        assert bench.exited() == 0
-        bench.close()
+    for harness in (writer, other):
+        harness.worker.end()
+        assert harness.exited() == 0
+        harness.close()
     assert (writer.logs / "files" / "deep" / "x").exists()
     assert not (other.logs / "files").exists()
 
@@ -96,11 +96,11 @@ def test_a_profile_names_the_users_functions(start: Start, module: str) -> None:
     script = (
         "def work(): pass\ndef init(): work()\ndef run(items):\n    work()\n    return items\ndef shutdown(): work()"
     )
-    bench = start(script, config={"profiling_module": module}).ready()
-    assert bench.run("a").rows == b"a\n"
-    bench.worker.end()
-    assert bench.exited() == 0
-    stats = pstats.Stats(str(bench.logs / "process000.profile")).stats  # type: ignore[attr-defined]
+    harness = start(script, config={"profiling_module": module}).ready()
+    assert harness.run("a").rows == b"a\n"
+    harness.worker.end()
+    assert harness.exited() == 0
+    stats = pstats.Stats(str(harness.logs / "process000.profile")).stats  # type: ignore[attr-defined]
     assert [counts[0] for (file, _, name), counts in stats.items() if name == "work" and "score.py" in file] == [3]
 
 
@@ -111,28 +111,28 @@ def test_nice_is_as_the_job_asks(start: Start) -> None:
 
 
 def test_the_workers_own_log_tells_each_mini_batch(start: Start) -> None:
-    bench = start("def run(items):\n    if 'bad' in items: raise ValueError\n    return items").ready()
-    bench.run("a", mini_batch=5)
-    bench.run("bad", mini_batch=6)
-    bench.worker.end()
-    bench.exited()
-    log: Path = bench.logs / "process000.txt"
+    harness = start("def run(items):\n    if 'bad' in items: raise ValueError\n    return items").ready()
+    harness.run("a", mini_batch=5)
+    harness.run("bad", mini_batch=6)
+    harness.worker.end()
+    harness.exited()
+    log: Path = harness.logs / "process000.txt"
     told = [line.split("|")[1] + "|" + line.split("|")[4] for line in log.read_text().splitlines()]
     assert "INFO|Mini-batch 5 is picked." in told, "who looks while the first one runs sees it"
     assert any(line.startswith("INFO|Mini-batch 5: run() took ") and "1 rows of 1 items" in line for line in told)
     assert any(line.startswith("ERROR|Mini-batch 6: run() failed") and "ValueError" in line for line in told)
     assert told[-1] == "INFO|shutdown() is done; the worker ends."
-    copies = (bench.logs / "sys" / "error" / "node" / "node000" / "process000.txt").read_text().splitlines()
+    copies = (harness.logs / "sys" / "error" / "node" / "node000" / "process000.txt").read_text().splitlines()
     assert copies == [line for line in log.read_text().splitlines() if "|ERROR|" in line]
 
 
 def test_a_worker_that_waits_has_written_all_that_it_had_to_say(start: Start) -> None:
-    bench = start("def run(items):\n    return items").ready()
+    harness = start("def run(items):\n    return items").ready()
     for number in range(3):
-        bench.run("a", mini_batch=number)
-    log: Path = bench.logs / "process000.txt"
-    bench.until(lambda: "Mini-batch 2: run() took" in log.read_text(), "the last line is there")
-    assert bench.run("a", mini_batch=3).rows == b"a\n"
+        harness.run("a", mini_batch=number)
+    log: Path = harness.logs / "process000.txt"
+    harness.until(lambda: "Mini-batch 2: run() took" in log.read_text(), "the last line is there")
+    assert harness.run("a", mini_batch=3).rows == b"a\n"
 
 
 def test_the_level_of_the_job_is_that_of_all_its_logs(start: Start) -> None:
@@ -145,15 +145,15 @@ def test_the_level_of_the_job_is_that_of_all_its_logs(start: Start) -> None:
                 logger.warning("enough")
             return items
     """
-    bench = start(script, logging_level="WARNING").ready()
-    bench.run("a")
-    bench.worker.end()
-    bench.exited()
-    (own,) = (bench.logs / "user").rglob("*.log.txt")
-    for log in (bench.stdout, own):
+    harness = start(script, logging_level="WARNING").ready()
+    harness.run("a")
+    harness.worker.end()
+    harness.exited()
+    (own,) = (harness.logs / "user").rglob("*.log.txt")
+    for log in (harness.stdout, own):
         assert "enough" in log.read_text()
         assert "too much" not in log.read_text()
-    assert not (bench.logs / "process000.txt").exists()
+    assert not (harness.logs / "process000.txt").exists()
 
 
 def test_arguments_as_published_scripts_read_them(start: Start) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_agent.workers import leftovers
-from tests.integration.worker.bench import is_alive
+from tests.integration.worker.worker_harness import is_alive
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(1000)"]
 

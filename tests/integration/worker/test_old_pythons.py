@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_worker import frames
-from tests.integration.worker.bench import Bench
+from tests.integration.worker.worker_harness import WorkerHarness
 
 pytestmark = pytest.mark.integration
 
@@ -48,30 +48,32 @@ def interpreter(version: str) -> str:
 
 @pytest.mark.parametrize("kind", ["text", "jsonl"])
 @pytest.mark.parametrize("version", ["3.8", "3.9", "3.10"])
-def test_a_worker_begins_runs_reads_tells_and_ends(start: Callable[..., Bench], version: str, kind: str) -> None:
+def test_a_worker_begins_runs_reads_tells_and_ends(
+    start: Callable[..., WorkerHarness], version: str, kind: str
+) -> None:
     output = {"format": kind, "separator": " ", "safe": False}
-    bench = start(SCRIPT, python=interpreter(version), config={"output": output}, PYTHONPATH=str(AGENT)).ready()
-    assert bench.run("a", "b").rows == {"text": b"a\nb\n", "jsonl": b'"a"\n"b"\n'}[kind]
-    assert bench.run("bad", mini_batch=1).error["message"] == "ValueError: bad"
-    gone = str(bench.logs.parent / "gone.txt")
-    plan = {"name": "data", "kind": "files", "is_copied": True, "root": str(bench.logs.parent), "keys": []}
-    (bench.logs.parent / "inputs.json").write_text(json.dumps([plan]))
+    harness = start(SCRIPT, python=interpreter(version), config={"output": output}, PYTHONPATH=str(AGENT)).ready()
+    assert harness.run("a", "b").rows == {"text": b"a\nb\n", "jsonl": b'"a"\n"b"\n'}[kind]
+    assert harness.run("bad", mini_batch=1).error["message"] == "ValueError: bad"
+    gone = str(harness.logs.parent / "gone.txt")
+    plan = {"name": "data", "kind": "files", "is_copied": True, "root": str(harness.logs.parent), "keys": []}
+    (harness.logs.parent / "inputs.json").write_text(json.dumps([plan]))
     described = json.dumps({"input": 0, "keys": [], "pieces": [], "paths": [gone]}).encode()
-    bench.worker.deliver(2, described, frames.DESCRIBED)
-    error = bench.wait_for_answers(3)[2].error
+    harness.worker.deliver(2, described, frames.DESCRIBED)
+    error = harness.wait_for_answers(3)[2].error
     assert error["category"] == "INPUT_UNREADABLE"
     assert "No such file" in error["message"]
-    bench.worker.end()
-    assert bench.exited() == 0
-    assert (bench.working_folder / "own.csv").read_text() == "a row\n" * 2
-    assert (bench.working_folder / "handler").exists()
+    harness.worker.end()
+    assert harness.exited() == 0
+    assert (harness.working_folder / "own.csv").read_text() == "a row\n" * 2
+    assert (harness.working_folder / "handler").exists()
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.13"])
-def test_a_thread_that_hangs_is_broken_off(start: Callable[..., Bench], version: str) -> None:
+def test_a_thread_that_hangs_is_broken_off(start: Callable[..., WorkerHarness], version: str) -> None:
     hanging = "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n" + SCRIPT
-    bench = start(hanging, python=interpreter(version), config={"exit_s": 3.0}, PYTHONPATH=str(AGENT)).ready()
-    bench.run("a")
-    bench.worker.end()
-    assert bench.exited() == 0
-    assert (bench.working_folder / "own.csv").read_text() == "a row\n"
+    harness = start(hanging, python=interpreter(version), config={"exit_s": 3.0}, PYTHONPATH=str(AGENT)).ready()
+    harness.run("a")
+    harness.worker.end()
+    assert harness.exited() == 0
+    assert (harness.working_folder / "own.csv").read_text() == "a row\n"

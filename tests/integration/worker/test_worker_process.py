@@ -13,53 +13,53 @@ from pathlib import Path
 import pytest
 
 from parallelrun_worker import frames
-from tests.integration.worker.bench import Bench, is_alive
-from tests.unit.core.making import open_descriptors
+from tests.integration.worker.worker_harness import WorkerHarness, is_alive
+from tests.unit.core.factories import open_descriptors
 
 pytestmark = pytest.mark.integration
 
-Start = Callable[..., Bench]
+Start = Callable[..., WorkerHarness]
 
 CHILD_ENDS_S = 30.0
 ECHO = "def run(items):\n    return items\n"
 
 
 def test_rows_are_written_and_answered_in_order(start: Start) -> None:
-    bench = start(ECHO).ready()
-    assert bench.run("a", "b", mini_batch=7) == (7, b"a\nb\n", 2, {})
-    assert bench.run("c", mini_batch=3) == (3, b"c\n", 1, {})
-    assert bench.part is not None
-    assert bench.part.read_bytes() == b"a\nb\nc\n"
+    harness = start(ECHO).ready()
+    assert harness.run("a", "b", mini_batch=7) == (7, b"a\nb\n", 2, {})
+    assert harness.run("c", mini_batch=3) == (3, b"c\n", 1, {})
+    assert harness.part is not None
+    assert harness.part.read_bytes() == b"a\nb\nc\n"
 
 
 def test_any_path_arrives_as_the_operating_system_has_it(start: Start) -> None:
-    bench = start("import os\ndef run(items):\n    return [os.fsencode(item).hex() for item in items]").ready()
+    harness = start("import os\ndef run(items):\n    return [os.fsencode(item).hex() for item in items]").ready()
     names = [b"/a b", b"/\xff\xfe", b"/new\nline", "/é\U0001f600".encode()]
-    answer = bench.run(*(name.decode("utf-8", "surrogateescape") for name in names))
+    answer = harness.run(*(name.decode("utf-8", "surrogateescape") for name in names))
     assert answer.rows.decode().split() == [name.hex() for name in names]
 
 
 def test_a_worker_without_rows_counts_them_all_the_same(start: Start) -> None:
-    bench = start(ECHO, rows=False).ready()
-    assert bench.run("a", "b") == (0, b"", 2, {})
+    harness = start(ECHO, rows=False).ready()
+    assert harness.run("a", "b") == (0, b"", 2, {})
 
 
 def test_orderly_end_finishes_the_line_calls_shutdown_and_says_so(start: Start) -> None:
-    bench = start(ECHO + "def shutdown():\n    open('done', 'w').close()\n").ready()
+    harness = start(ECHO + "def shutdown():\n    open('done', 'w').close()\n").ready()
     for number in range(5):
-        bench.worker.deliver(number, b"x")
-    bench.worker.end()
-    assert bench.exited() == 0
-    assert [answer.mini_batch for answer in bench.answers()] == [0, 1, 2, 3, 4]
-    assert bench.kinds()[-1] == frames.STOPPED
-    assert (bench.working_folder / "done").exists()
+        harness.worker.deliver(number, b"x")
+    harness.worker.end()
+    assert harness.exited() == 0
+    assert [answer.mini_batch for answer in harness.answers()] == [0, 1, 2, 3, 4]
+    assert harness.kinds()[-1] == frames.STOPPED
+    assert (harness.working_folder / "done").exists()
 
 
 def test_shutdown_that_raises_is_told_and_the_end_is_still_orderly(start: Start) -> None:
-    bench = start(ECHO + "def shutdown():\n    raise RuntimeError('no shutdown')\n").ready()
-    bench.worker.end()
-    assert bench.exited() == 0
-    kind, payload = bench.heard[-1]
+    harness = start(ECHO + "def shutdown():\n    raise RuntimeError('no shutdown')\n").ready()
+    harness.worker.end()
+    assert harness.exited() == 0
+    kind, payload = harness.heard[-1]
     assert kind == frames.STOPPED
     assert b"no shutdown" in payload
 
@@ -83,24 +83,24 @@ OWN_FILE = """
 
 def test_it_ends_like_any_python_program(start: Start) -> None:
     """What a script has not closed itself is written; what it has put off until the end is done."""
-    bench = start(OWN_FILE).ready()
-    bench.run("a")
-    bench.worker.end()
-    assert bench.exited() == 0
-    assert (bench.working_folder / "own.csv").read_text() == "a row\n"
-    assert (bench.working_folder / "handler").exists()
-    assert (bench.working_folder / "uploaded").exists()
+    harness = start(OWN_FILE).ready()
+    harness.run("a")
+    harness.worker.end()
+    assert harness.exited() == 0
+    assert (harness.working_folder / "own.csv").read_text() == "a row\n"
+    assert (harness.working_folder / "handler").exists()
+    assert (harness.working_folder / "uploaded").exists()
 
 
 def test_what_hangs_at_the_end_is_broken_off_and_the_rest_of_the_end_is_not(start: Start) -> None:
     hanging = "    threading.Thread(target=wait_in_a_thread).start()\n    atexit.register(wait_for_ever)\n"
-    bench = start(OWN_FILE + hanging, config={"exit_s": 3.0}).ready()
-    bench.run("a")
-    bench.worker.end()
-    assert bench.exited() == 0
-    assert (bench.working_folder / "own.csv").read_text() == "a row\n"
-    assert (bench.working_folder / "handler").exists()
-    told = bench.stderr.read_text()
+    harness = start(OWN_FILE + hanging, config={"exit_s": 3.0}).ready()
+    harness.run("a")
+    harness.worker.end()
+    assert harness.exited() == 0
+    assert (harness.working_folder / "own.csv").read_text() == "a row\n"
+    assert (harness.working_folder / "handler").exists()
+    told = harness.stderr.read_text()
     assert told.count("TimeoutError: This holds up the end of the process") >= 2
     assert "in wait_in_a_thread" in told
     assert "in wait_for_ever" in told
@@ -113,18 +113,18 @@ def test_without_the_last_flush_the_rows_that_a_hanging_thread_knows_are_lost(st
         __main__._flush_open_files = lambda: None
     threading.Thread(target=wait_in_a_thread).start()
     """
-    bench = start(OWN_FILE + twin, config={"exit_s": 3.0}).ready()
-    bench.run("a")
-    bench.worker.end()
-    assert bench.exited() == 0
-    assert (bench.working_folder / "own.csv").read_text() == ""
+    harness = start(OWN_FILE + twin, config={"exit_s": 3.0}).ready()
+    harness.run("a")
+    harness.worker.end()
+    assert harness.exited() == 0
+    assert (harness.working_folder / "own.csv").read_text() == ""
 
 
 def test_an_init_that_fails_beside_threads_that_hang_ends_all_the_same(start: Start) -> None:
     script = "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
-    bench = start(script + "raise ValueError('no model')", config={"exit_s": 3.0})
-    assert bench.exited() == 1
-    assert bench.kinds() == [frames.INIT_FAILED]
+    harness = start(script + "raise ValueError('no model')", config={"exit_s": 3.0})
+    assert harness.exited() == 1
+    assert harness.kinds() == [frames.INIT_FAILED]
 
 
 # Mini-batches that fail and leave the worker alive
@@ -150,16 +150,16 @@ def test_a_run_that_fails_is_told_with_its_cause_and_the_next_one_runs(start: St
         "import sys\nclass Broken(Exception):\n    def __str__(self): raise ValueError('mine')\n"
         f"def f(n): return f(n + 1)\ndef run(items):\n    if items[0] == 'bad':\n        {body}\n    return items\n"
     )
-    bench = start(script).ready()
+    harness = start(script).ready()
     category, words = FAILING[body]
-    assert bench.run("good").rows == b"good\n"
-    error = bench.run("bad", mini_batch=1).error
+    assert harness.run("good").rows == b"good\n"
+    error = harness.run("bad", mini_batch=1).error
     assert error["category"] == category
     assert words in error["message"]
     assert "parallelrun_worker" not in error["traceback"]
     if category == "RUN_EXCEPTION" and "Broken()]" not in body:
         assert 'File "score.py", line' in error["traceback"], "as the user has it, not where it was copied to"
-    assert bench.run("good again", mini_batch=2).rows == b"good again\n"
+    assert harness.run("good again", mini_batch=2).rows == b"good again\n"
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_a_run_that_fails_is_told_with_its_cause_and_the_next_one_runs(start: St
     ],
 )
 def test_a_script_that_does_not_begin_is_told_with_its_cause(start: Start, script: str, words: str) -> None:
-    bench = start(script)
-    assert bench.exited() == 1
-    ((kind, payload),) = bench.heard
+    harness = start(script)
+    assert harness.exited() == 1
+    ((kind, payload),) = harness.heard
     assert kind == frames.INIT_FAILED
     assert words in payload.decode()
 
@@ -185,7 +185,7 @@ def test_a_script_that_does_not_begin_is_told_with_its_cause(start: Start, scrip
 
 
 def test_whatever_is_printed_goes_to_its_own_file_and_nowhere_else(start: Start) -> None:
-    bench = start("""
+    harness = start("""
         import logging, os, sys
         def run(items):
             os.write(1, b"direct\\n")
@@ -195,35 +195,35 @@ def test_whatever_is_printed_goes_to_its_own_file_and_nowhere_else(start: Start)
             logging.getLogger("mine").info("logged")
             return items
     """).ready()
-    assert bench.run("a").rows == b"a\n"
-    printed, direct = bench.stdout.read_text(), bench.child_stdout.read_text()
+    assert harness.run("a").rows == b"a\n"
+    printed, direct = harness.stdout.read_text(), harness.child_stdout.read_text()
     assert all(words in printed and words not in direct for words in ("printed", "logged"))
     assert all(words in direct and words not in printed for words in ("direct", "from a child"))
-    assert "error" in bench.stderr.read_text()
-    assert bench.child_stderr.read_text() == "complaint\n"
+    assert "error" in harness.stderr.read_text()
+    assert harness.child_stderr.read_text() == "complaint\n"
 
 
 def test_a_flood_of_output_holds_nobody_up(start: Start) -> None:
-    bench = start("def run(items):\n    for _ in range(2000):\n        print('x' * 5000)\n    return items").ready()
-    assert bench.run("a").returned == 1
-    assert bench.stdout.stat().st_size > 10_000_000
+    harness = start("def run(items):\n    for _ in range(2000):\n        print('x' * 5000)\n    return items").ready()
+    assert harness.run("a").returned == 1
+    assert harness.stdout.stat().st_size > 10_000_000
 
 
 def test_a_closed_standard_output_is_the_users_own_trouble(start: Start) -> None:
-    bench = start("""
+    harness = start("""
         import os, sys
         def run(items):
             sys.stdout.close()
             os.close(2)
             return items
     """).ready()
-    assert bench.run("a").rows == b"a\n"
-    assert bench.run("b", mini_batch=1).error["category"] == "RUN_EXCEPTION"  # stdout is closed already
+    assert harness.run("a").rows == b"a\n"
+    assert harness.run("b", mini_batch=1).error["category"] == "RUN_EXCEPTION"  # stdout is closed already
 
 
 def test_standard_input_is_empty(start: Start) -> None:
-    bench = start("import sys\ndef run(items):\n    return [repr(sys.stdin.read())]").ready()
-    assert bench.run("a").rows == b"''\n"
+    harness = start("import sys\ndef run(items):\n    return [repr(sys.stdin.read())]").ready()
+    assert harness.run("a").rows == b"''\n"
 
 
 # Deaths
@@ -242,47 +242,47 @@ def test_what_was_answered_before_a_death_is_heard_and_nothing_more(start: Start
     script = (
         f"import ctypes, os, signal\ndef run(items):\n    if items[0] == 'bad':\n        {body}\n    return items\n"
     )
-    bench = start(script).ready()
+    harness = start(script).ready()
     for number, item in enumerate(["a", "b", "bad", "c"]):
-        bench.worker.deliver(number, item.encode())
-    assert bench.exited() == DEATHS[body]
-    assert [(answer.mini_batch, answer.rows) for answer in bench.answers()] == [(0, b"a\n"), (1, b"b\n")]
+        harness.worker.deliver(number, item.encode())
+    assert harness.exited() == DEATHS[body]
+    assert [(answer.mini_batch, answer.rows) for answer in harness.answers()] == [(0, b"a\n"), (1, b"b\n")]
     if DEATHS[body] in (-signal.SIGABRT, -signal.SIGSEGV):
-        assert "score.py" in bench.stderr.read_text()
+        assert "score.py" in harness.stderr.read_text()
 
 
 def test_frames_survive_a_kill_in_the_middle_of_many(start: Start) -> None:
-    bench = start(ECHO).ready()
+    harness = start(ECHO).ready()
     for number in range(300):
-        bench.worker.deliver(number, b"x" * 50)
-    bench.until(lambda: bench.part is not None and bench.part.stat().st_size > 51 * 100, "a hundred are done")
-    bench.worker.kill()
-    assert bench.exited() == -signal.SIGKILL
-    answers = bench.answers()
+        harness.worker.deliver(number, b"x" * 50)
+    harness.until(lambda: harness.part is not None and harness.part.stat().st_size > 51 * 100, "a hundred are done")
+    harness.worker.kill()
+    assert harness.exited() == -signal.SIGKILL
+    answers = harness.answers()
     assert len(answers) >= 100 - 1
     assert [answer.mini_batch for answer in answers] == list(range(len(answers)))
     assert {answer.rows for answer in answers} == {b"x" * 50 + b"\n"}
 
 
 def test_sigterm_that_is_ignored_does_not_save_it_from_the_agent(start: Start) -> None:
-    bench = start("""
+    harness = start("""
         import signal, time
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         def run(items):
             open("running", "w").close()
             time.sleep(1000)
     """).ready()
-    bench.worker.deliver(0, b"x")
-    bench.until((bench.working_folder / "running").exists, "it runs")
-    os.kill(bench.worker.pid, signal.SIGTERM)
-    assert is_alive(bench.worker.pid)
-    bench.worker.kill()
-    assert bench.exited() == -signal.SIGKILL
+    harness.worker.deliver(0, b"x")
+    harness.until((harness.working_folder / "running").exists, "it runs")
+    os.kill(harness.worker.pid, signal.SIGTERM)
+    assert is_alive(harness.worker.pid)
+    harness.worker.kill()
+    assert harness.exited() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("end", ["kill", "exit"])
 def test_children_that_the_user_started_end_with_their_worker(start: Start, end: str) -> None:
-    bench = start("""
+    harness = start("""
         import os, subprocess
         def run(items):
             child = subprocess.Popen(["sleep", "1000"])
@@ -292,19 +292,19 @@ def test_children_that_the_user_started_end_with_their_worker(start: Start, end:
                     time.sleep(1)
             return [str(child.pid)]
     """).ready()
-    child = int(bench.run("x").rows)
+    child = int(harness.run("x").rows)
     assert is_alive(child)
     if end == "kill":
-        bench.worker.kill()
+        harness.worker.kill()
     else:
-        bench.worker.end()
-    bench.exited()
-    bench.until(lambda: not is_alive(child), "the child ends", CHILD_ENDS_S)
+        harness.worker.end()
+    harness.exited()
+    harness.until(lambda: not is_alive(child), "the child ends", CHILD_ENDS_S)
 
 
 def test_a_forked_child_that_falls_out_of_run_does_not_answer_for_its_parent(start: Start) -> None:
     """`if os.fork() == 0: …; sys.exit()` is what people write; the child must not go on as a second worker."""
-    bench = start("""
+    harness = start("""
         import os, sys
         def run(items):
             child = os.fork()
@@ -313,16 +313,16 @@ def test_a_forked_child_that_falls_out_of_run_does_not_answer_for_its_parent(sta
             os.waitpid(child, 0)
             return items
     """).ready()
-    answers = [bench.run(str(number), mini_batch=number) for number in range(3)]
+    answers = [harness.run(str(number), mini_batch=number) for number in range(3)]
     assert [answer.rows for answer in answers] == [b"0\n", b"1\n", b"2\n"]
-    bench.worker.end()
-    bench.exited()
-    assert [answer.mini_batch for answer in bench.answers()] == [0, 1, 2]
+    harness.worker.end()
+    harness.exited()
+    assert [answer.mini_batch for answer in harness.answers()] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("end", ["return", "sys.exit(0)", "raise ValueError('in the child')"])
 def test_a_forked_child_that_falls_out_of_init_or_shutdown_says_nothing(start: Start, end: str) -> None:
-    bench = start(f"""
+    harness = start(f"""
         import os, sys
         def init():
             child = os.fork()
@@ -334,15 +334,15 @@ def test_a_forked_child_that_falls_out_of_init_or_shutdown_says_nothing(start: S
         def run(items):
             return items
     """).ready()
-    assert bench.run("a").rows == b"a\n"
-    bench.worker.end()
-    assert bench.exited() == 0
-    assert bench.kinds() == [frames.READY, frames.DONE, frames.STOPPED]
-    assert bench.heard[-1][1] == b"", "shutdown() has not failed"
+    assert harness.run("a").rows == b"a\n"
+    harness.worker.end()
+    assert harness.exited() == 0
+    assert harness.kinds() == [frames.READY, frames.DONE, frames.STOPPED]
+    assert harness.heard[-1][1] == b"", "shutdown() has not failed"
 
 
 def test_a_child_that_holds_the_pipe_does_not_keep_the_agent_from_seeing_the_end(start: Start) -> None:
-    bench = start("""
+    harness = start("""
         import os, time
         def run(items):
             if os.fork() == 0:
@@ -354,18 +354,19 @@ def test_a_child_that_holds_the_pipe_does_not_keep_the_agent_from_seeing_the_end
                 time.sleep(0.01)
             os._exit(5)
     """).ready()
-    bench.worker.deliver(0, b"x")
-    assert bench.exited() == 5
-    child = int((bench.working_folder / "child").read_text())
+    harness.worker.deliver(0, b"x")
+    assert harness.exited() == 5
+    child = int((harness.working_folder / "child").read_text())
     if is_alive(child):
         os.kill(child, signal.SIGKILL)
 
 
 def test_it_dies_when_its_agent_dies(tmp_path: Path) -> None:
     script = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom tests.integration.worker.bench import Bench\n"
-        "bench = Bench(Path(sys.argv[1]), 'import time\\ndef run(items): time.sleep(1000)\\n').ready()\n"
-        "bench.worker.deliver(0, b'x')\nprint(bench.worker.pid, flush=True)\ntime.sleep(1000)\n"
+        "import os, sys, time\nfrom pathlib import Path\n"
+        "from tests.integration.worker.worker_harness import WorkerHarness\n"
+        "harness = WorkerHarness(Path(sys.argv[1]), 'import time\\ndef run(items): time.sleep(1000)\\n').ready()\n"
+        "harness.worker.deliver(0, b'x')\nprint(harness.worker.pid, flush=True)\ntime.sleep(1000)\n"
     )
     root = Path(__file__).parents[3]
     with subprocess.Popen(
@@ -379,7 +380,7 @@ def test_it_dies_when_its_agent_dies(tmp_path: Path) -> None:
 
 
 def bench_until(condition: Callable[[], bool]) -> None:
-    Bench.until(None, condition, "it ends")  # type: ignore[arg-type]
+    WorkerHarness.until(None, condition, "it ends")  # type: ignore[arg-type]
 
 
 # Taking back
@@ -395,36 +396,36 @@ def run(items):
 
 
 def test_take_back_takes_all_that_is_unread_and_only_that(start: Start) -> None:
-    bench = start(SLOW).ready()
-    bench.worker.deliver(0, b"x")
-    bench.until((bench.working_folder / "running").exists, "the first one runs")
+    harness = start(SLOW).ready()
+    harness.worker.deliver(0, b"x")
+    harness.until((harness.working_folder / "running").exists, "the first one runs")
     for number in range(1, 400):
-        bench.worker.deliver(number, b"y" * 5000)  # more than the socket holds
-    assert bench.worker.take_back() == list(range(1, 400))
-    assert bench.worker.take_back() == []
-    bench.worker.deliver(400, b"z")
-    (bench.working_folder / "go").touch()
-    assert [answer.mini_batch for answer in bench.wait_for_answers(2)] == [0, 400]
-    bench.worker.end()
-    bench.exited()
-    assert [answer.mini_batch for answer in bench.answers()] == [0, 400]
+        harness.worker.deliver(number, b"y" * 5000)  # more than the socket holds
+    assert harness.worker.take_back() == list(range(1, 400))
+    assert harness.worker.take_back() == []
+    harness.worker.deliver(400, b"z")
+    (harness.working_folder / "go").touch()
+    assert [answer.mini_batch for answer in harness.wait_for_answers(2)] == [0, 400]
+    harness.worker.end()
+    harness.exited()
+    assert [answer.mini_batch for answer in harness.answers()] == [0, 400]
 
 
 def test_what_the_socket_does_not_take_follows_with_the_next_answer(start: Start) -> None:
-    bench = start(ECHO).ready()
+    harness = start(ECHO).ready()
     for number in range(200):
-        bench.worker.deliver(number, b"y" * 20_000)
-    while len(bench.answers()) < 200:
-        bench.wait_for_answers(len(bench.answers()) + 1)
-    assert [answer.mini_batch for answer in bench.answers()] == list(range(200))
+        harness.worker.deliver(number, b"y" * 20_000)
+    while len(harness.answers()) < 200:
+        harness.wait_for_answers(len(harness.answers()) + 1)
+    assert [answer.mini_batch for answer in harness.answers()] == list(range(200))
 
 
 def test_take_back_after_a_death_takes_what_it_never_read(start: Start) -> None:
-    bench = start("import os\ndef run(items):\n    os._exit(1)\n").ready()
+    harness = start("import os\ndef run(items):\n    os._exit(1)\n").ready()
     for number in range(3):
-        bench.worker.deliver(number, b"x")
-    assert bench.exited() == 1
-    assert bench.worker.take_back() == [1, 2]
+        harness.worker.deliver(number, b"x")
+    assert harness.exited() == 1
+    assert harness.worker.take_back() == [1, 2]
 
 
 # Large mini-batches
@@ -432,28 +433,28 @@ def test_take_back_after_a_death_takes_what_it_never_read(start: Start) -> None:
 
 @pytest.mark.parametrize("size", [64_990, 64_991, 64_992, 65_000, 1 << 20])
 def test_a_megabyte_of_paths_goes_through_a_file_which_is_removed(start: Start, size: int) -> None:
-    bench = start("def run(items):\n    return [len(items), sum(map(len, items))]").ready()
+    harness = start("def run(items):\n    return [len(items), sum(map(len, items))]").ready()
     items = ["x" * 99] * (size // 100)
     items.append("y" * (size - len("\0".join(items)) - 1))
     assert len("\0".join(items)) == size
-    answer = bench.run(*items)
+    answer = harness.run(*items)
     assert answer.rows.decode().split() == [str(len(items)), str(size - len(items) + 1)]
-    assert bench.waiting_files() == []
+    assert harness.waiting_files() == []
 
 
 def test_a_large_mini_batch_that_is_taken_back_leaves_no_file(start: Start) -> None:
-    bench = start(SLOW).ready()
-    bench.worker.deliver(0, b"x")
-    bench.until((bench.working_folder / "running").exists, "the first one runs")
-    bench.worker.deliver(1, b"x" * (1 << 20))
-    assert bench.worker.take_back() == [1]
-    assert bench.waiting_files() == []
+    harness = start(SLOW).ready()
+    harness.worker.deliver(0, b"x")
+    harness.until((harness.working_folder / "running").exists, "the first one runs")
+    harness.worker.deliver(1, b"x" * (1 << 20))
+    assert harness.worker.take_back() == [1]
+    assert harness.waiting_files() == []
 
 
 def test_a_large_mini_batch_is_none_of_the_business_of_a_script_that_tidies_up_its_folder(
     start: Start, tmp_path: Path
 ) -> None:
-    bench = start(
+    harness = start(
         """
         import os, shutil, time
         HERE = os.getcwd()
@@ -465,22 +466,22 @@ def test_a_large_mini_batch_is_none_of_the_business_of_a_script_that_tidies_up_i
     """,
         GO=str(tmp_path / "go"),
     ).ready()
-    bench.worker.deliver(0, b"wait")
-    bench.until(lambda: not bench.working_folder.exists(), "it has tidied up")
+    harness.worker.deliver(0, b"wait")
+    harness.until(lambda: not harness.working_folder.exists(), "it has tidied up")
     for number in (1, 2):
-        bench.worker.deliver(number, b"x" * 100_000)
-    assert bench.worker.take_back() == [1, 2]
-    bench.worker.deliver(3, b"x" * 100_000)
+        harness.worker.deliver(number, b"x" * 100_000)
+    assert harness.worker.take_back() == [1, 2]
+    harness.worker.deliver(3, b"x" * 100_000)
     (tmp_path / "go").touch()
-    assert [answer.rows for answer in bench.wait_for_answers(2)] == [b"4\n", b"100000\n"]
-    bench.worker.deliver(4, b"x" * 100_000)
-    bench.close()
-    assert bench.waiting_files() == []
+    assert [answer.rows for answer in harness.wait_for_answers(2)] == [b"4\n", b"100000\n"]
+    harness.worker.deliver(4, b"x" * 100_000)
+    harness.close()
+    assert harness.waiting_files() == []
 
 
 def test_a_large_result_is_whole(start: Start) -> None:
-    bench = start("def run(items):\n    return ['x' * 1000] * 20_000").ready()
-    answer = bench.run("a")
+    harness = start("def run(items):\n    return ['x' * 1000] * 20_000").ready()
+    answer = harness.run("a")
     assert answer.returned == 20_000
     assert answer.rows == (b"x" * 1000 + b"\n") * 20_000
 
@@ -491,7 +492,7 @@ def test_a_large_result_is_whole(start: Start) -> None:
 def test_a_disk_that_has_no_room_for_copies_is_nobodys_fault_and_keeps_no_part_of_them(
     start: Start, tmp_path: Path
 ) -> None:
-    bench = start('''
+    harness = start('''
         import errno, os, shutil
         copy = shutil.copyfile
         def copy_where_there_is_room(path, to):
@@ -504,17 +505,17 @@ def test_a_disk_that_has_no_room_for_copies_is_nobodys_fault_and_keeps_no_part_o
     ''', GO=str(tmp_path / "go")).ready()  # fmt: skip
     (tmp_path / "data.txt").write_text("what is in it")
     plan = {"name": "data", "kind": "files", "is_copied": True, "root": str(tmp_path), "keys": []}
-    (bench.logs.parent / "inputs.json").write_text(json.dumps([plan]))
+    (harness.logs.parent / "inputs.json").write_text(json.dumps([plan]))
     described = json.dumps({"input": 0, "keys": [], "pieces": [], "paths": [str(tmp_path / "data.txt")]}).encode()
-    bench.worker.deliver(7, described, frames.DESCRIBED)
-    bench.until_heard(frames.NOT_KEPT)
-    kind, payload = bench.heard[-1]
+    harness.worker.deliver(7, described, frames.DESCRIBED)
+    harness.until_heard(frames.NOT_KEPT)
+    kind, payload = harness.heard[-1]
     assert (kind, payload[:8]) == (frames.NOT_KEPT, frames.MINI_BATCH.pack(7))
     assert b"No space left" in payload
-    assert not list(bench.working_folder.rglob("data.txt"))
+    assert not list(harness.working_folder.rglob("data.txt"))
     (tmp_path / "go").touch()
-    bench.worker.deliver(7, described, frames.DESCRIBED)
-    (answer,) = bench.wait_for_answers(1)
+    harness.worker.deliver(7, described, frames.DESCRIBED)
+    (answer,) = harness.wait_for_answers(1)
     assert answer.rows == b"what is in it\n"
 
 
@@ -522,25 +523,25 @@ def test_a_disk_that_has_no_room_for_copies_is_nobodys_fault_and_keeps_no_part_o
 
 
 def test_a_part_file_is_never_written_by_two(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, ECHO)
+    harness = WorkerHarness(tmp_path, ECHO)
     before = len(open_descriptors())
     with pytest.raises(FileExistsError):
-        Bench(tmp_path, ECHO)
+        WorkerHarness(tmp_path, ECHO)
     assert len(open_descriptors()) == before
-    bench.close()
+    harness.close()
 
 
 def test_a_worker_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) -> None:
     before = open_descriptors()
     with pytest.raises(OSError, match="too long"):
-        Bench(tmp_path, ECHO, LARGE="x" * 200_000)
+        WorkerHarness(tmp_path, ECHO, LARGE="x" * 200_000)
     assert open_descriptors() == before
 
 
 def test_a_worker_frees_all_its_descriptors(tmp_path: Path) -> None:
     before = open_descriptors()
-    bench = Bench(tmp_path, ECHO).ready()
-    bench.worker.end()
-    bench.exited()
-    bench.close()
+    harness = WorkerHarness(tmp_path, ECHO).ready()
+    harness.worker.end()
+    harness.exited()
+    harness.close()
     assert open_descriptors() == before

@@ -19,7 +19,7 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_core import unreadable
 from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.states import JobState
-from tests.unit.core.making import open_descriptors
+from tests.unit.core.factories import open_descriptors
 
 
 def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_agent.committer import Committer
-from tests.unit.core.making import outcome
+from tests.unit.core.factories import outcome
 
 
 def test_a_part_file_is_closed_also_when_its_worker_is_buried_during_the_last_sync(

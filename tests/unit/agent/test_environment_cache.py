@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_agent.environments.cache import LOCK, InUse, prune
-from tests.unit.core.making import names_in, open_descriptors
+from tests.unit.core.factories import names_in, open_descriptors
 
 
 def environment(folder: Path, name: str, used: float) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure
-from tests.unit.core.making import failed
+from tests.unit.core.factories import failed
 
 
 @pytest.fixture

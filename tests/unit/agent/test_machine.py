@@ -25,7 +25,7 @@ from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
 from parallelrun_core.outcome import Failure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Reports, Turn
-from tests.unit.agent.making import RUN_S, UNCHARGED, machine
+from tests.unit.agent.factories import RUN_S, UNCHARGED, machine
 
 C = TypeVar("C")
 NO_MODEL = Failure("INIT_EXCEPTION", "no model")

@@ -26,7 +26,7 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.outcome import Failure, Outcome, encode
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import Delivery, Turn
-from tests.unit.agent.making import LEASE_S, MAX_TRY, RUN_S, SLOTS, UNCHARGED, machine
+from tests.unit.agent.factories import LEASE_S, MAX_TRY, RUN_S, SLOTS, UNCHARGED, machine
 
 MINI_BATCHES = 15
 FAILURE = Failure("RUN_EXCEPTION", "m")

@@ -29,7 +29,7 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker.rows import renderer
-from tests.unit.core.making import names_in, outcome
+from tests.unit.core.factories import names_in, outcome
 
 
 class Job:

@@ -23,7 +23,7 @@ from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.outcome import Outcome
-from tests.unit.core.making import failed, names_in, open_descriptors, outcome
+from tests.unit.core.factories import failed, names_in, open_descriptors, outcome
 
 
 class Job:

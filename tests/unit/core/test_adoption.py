@@ -18,7 +18,7 @@ from parallelrun_core.job_folder import JobFolder, JobRecord, abandoned
 from parallelrun_core.manifest import ManifestWriter, read_closing, read_manifest
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
-from tests.unit.core.making import failed, names_in, outcome
+from tests.unit.core.factories import failed, names_in, outcome
 
 MINI_BATCHES = 6
 ROWS = b"a row\n"

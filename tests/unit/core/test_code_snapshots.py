@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from parallelrun_core import code_snapshots
 from parallelrun_core.code_snapshots import snapshot_folder, snapshot_zip
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from tests.unit.core.making import names_in
+from tests.unit.core.factories import names_in
 
 
 def archive(*members: tuple[str, bytes], mode: int = 0o100644, method: int = zipfile.ZIP_DEFLATED) -> bytes:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parallelrun_core.decisions import Decided, DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.outcome import Outcome, encode, encode_list
-from tests.unit.core.making import failed, outcome
+from tests.unit.core.factories import failed, outcome
 
 some = st.builds(
     lambda mini_batch, generation, done, token: (outcome if done else failed)(

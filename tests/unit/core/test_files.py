@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.files import link_or_copy, write_once
-from tests.unit.core.making import names_in
+from tests.unit.core.factories import names_in
 
 
 def refuse_links(monkeypatch: pytest.MonkeyPatch, number: int) -> None:

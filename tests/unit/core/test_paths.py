@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.paths import open_beneath, relative_parts, within
-from tests.unit.core.making import open_descriptors
+from tests.unit.core.factories import open_descriptors
 
 EVIL = [
     "", "/", ".", "./", "..", "../x", "a/..", "a/../b", "a/../../b", "/etc/passwd", "//etc/passwd", "a\\b", "..\\x",

@@ -23,8 +23,8 @@ from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.window import MAX_OUTSTANDING, MAX_OUTSTANDING_BYTES, Window
-from tests.unit.core.making import failed, outcome
-from tests.unit.master.making import ledger
+from tests.unit.core.factories import failed, outcome
+from tests.unit.master.factories import ledger
 
 ITEMS = 2
 MAX_FAILED_ITEMS = 5

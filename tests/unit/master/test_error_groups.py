@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from parallelrun_master.policy.error_groups import ErrorGroups, files_of
-from tests.unit.core.making import failed, outcome
+from tests.unit.core.factories import failed, outcome
 
 
 def test_errors_that_look_alike_are_one_group_reported_once() -> None:

@@ -11,7 +11,7 @@ from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.outcome import Outcome, encode_all
 from parallelrun_core.record_log import RecordWriter
 from parallelrun_master.journals import finished
-from tests.unit.core.making import failed, outcome
+from tests.unit.core.factories import failed, outcome
 
 
 def candidate(mini_batch: int, **fields: Any) -> Outcome:

@@ -13,8 +13,8 @@ from parallelrun_core.record_log import RecordWriter
 from parallelrun_core.store.news import News
 from parallelrun_core.term_log import open_term
 from parallelrun_master.ledger import Ledger
-from tests.unit.core.making import failed, outcome
-from tests.unit.master import making
+from tests.unit.core.factories import failed, outcome
+from tests.unit.master import factories
 
 
 class Stream:
@@ -36,7 +36,7 @@ class Stream:
 
 
 def ledger(stream: Stream, term: int = 1, *, generation: int = 0) -> Ledger:
-    return making.ledger(stream.folder, stream, term, generation=generation)
+    return factories.ledger(stream.folder, stream, term, generation=generation)
 
 
 def enter_all(books: Ledger) -> list[Outcome]:

@@ -27,7 +27,7 @@ from parallelrun_master.reports.result import write_job_result, write_user_error
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import COLUMNS, TryReport
-from tests.unit.core.making import failed, outcome
+from tests.unit.core.factories import failed, outcome
 
 CSV = "sys/job_report/processed_mini-batches.csv"
 

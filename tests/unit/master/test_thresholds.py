@@ -10,7 +10,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
 from parallelrun_master.policy.thresholds import nothing_returned, over_threshold
-from tests.unit.core.making import failed
+from tests.unit.core.factories import failed
 
 
 def spec(**fields: Any) -> JobSpec:

@@ -19,7 +19,7 @@ class LeaseClock:
         """A renewal that was sent at this monotonic time has been confirmed."""
         self._until = max(self._until, sent_at + self._window)
 
-    def holds(self, now: float) -> bool:
+    def is_valid(self, now: float) -> bool:
         return now < self._until
 
     def left_s(self, now: float) -> float:

@@ -1,4 +1,4 @@
-"""One worker process as an agent starts it, and a patient ear for what it says."""
+"""One worker process as an agent starts it, and everything that it answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     error: dict[str, Any]
 
 
-class Bench:
+class WorkerHarness:
     """A worker with an entry script of the test's own. `close()` it."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Bench:
                 assert done(), f"it died before: {what}; heard {self.heard}; {self.stderr.read_text()}"
                 return
 
-    def ready(self) -> Bench:
+    def ready(self) -> WorkerHarness:
         """Wait until init() is through."""
         self._wait(lambda: any(kind == frames.READY for kind, _ in self.heard), "ready")
         return self
