@@ -41,6 +41,7 @@ class Decided:
         self.items_failed = 0
         self.rows = 0
         self.line_breaks = 0
+        self.shortened = 0
 
     def __contains__(self, mini_batch: int) -> bool:
         return mini_batch < len(self._states) and self._states[mini_batch] != self._OPEN
@@ -64,6 +65,7 @@ class Decided:
             self.empty += outcome.items == 0
             self.rows += outcome.rows
             self.line_breaks += outcome.line_breaks
+            self.shortened += outcome.shortened
         else:
             self._states[mini_batch] = self._FAILED
             self._failures[mini_batch] = _Failed(outcome.generation, failed_items)

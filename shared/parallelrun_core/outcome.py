@@ -68,6 +68,8 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True):
     """Inside rows of text: each of them makes one row look like two."""
     detail: str = ""
     """Of a try that failed: JSON with the first of the mini-batch's files."""
+    shortened: int = 0
+    """Rows of text with an array whose text leaves out values."""
 
     @property
     def failed_items(self) -> int:

@@ -59,13 +59,15 @@ def test_each_row_is_there_once_in_order_though_workers_are_killed(cluster: Clus
         assert cluster.output(result) == ["file,score", *lines]
 
 
-def test_line_breaks_inside_rows_are_told(cluster: Cluster) -> None:
-    script = "def run(mini_batch):\n    return [f'{path}\\nand more' for path in mini_batch]\n"
-    result = cluster.result(job := cluster.submit(script, inputs=cluster.files(20)))
+def test_line_breaks_and_shortened_arrays_inside_rows_are_told(cluster: Cluster) -> None:
+    text = "import numpy\ndef run(mini_batch):\n    return [f'{path}\\nand more' for path in mini_batch]"
+    script = f"{text} + [numpy.zeros(2000)]\n"
+    result = cluster.result(job := cluster.submit(script, inputs=cluster.files(20), mini_batch_size=20))
     assert result.state is JobState.COMPLETED
-    assert len(cluster.output(result)) == 40
+    assert len(cluster.output(result)) == 41
     told = (cluster.folder(job).logs / "job_result.txt").read_text()
     assert "Warning: Rows hold 20 line breaks, so the output has more lines than rows" in told
-    safe = cluster.result(cluster.submit(script, inputs=cluster.files(20), append_row_safe_output=True))
+    assert "Warning: 1 row holds an array of which the text leaves out values ('...'); an output" in told
+    safe = cluster.result(cluster.submit(text, inputs=cluster.files(20), append_row_safe_output=True))
     assert len(cluster.output(safe)) == 20
     assert safe.warnings == []

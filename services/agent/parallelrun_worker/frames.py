@@ -43,9 +43,9 @@ STOPPED = 5
 NOT_KEPT = 6
 LOADED = 7
 HEAD = struct.Struct("<BI")
-RESULT = struct.Struct("<QQQIIIIdd")
+RESULT = struct.Struct("<QQQIIIIIdd")
 """mini-batch, offset and length of its rows in the part file, crc32, items, rows returned, line breaks inside
-rows of text, seconds in run(), CPU seconds.
+rows of text, rows whose text leaves out values, seconds in run(), CPU seconds.
 
 `items` is what the worker found; for a list of files the agent knows it as well."""
 LOAD = struct.Struct("<QId")

@@ -119,13 +119,13 @@ class Runner:
             returned = script.run(mini_batch, found) if items else []
             run_s = time.perf_counter() - began
             self._only_the_worker_goes_on()
-            data, rows, breaks = self._render(returned)
+            data, rows, *told = self._render(returned)
         except NoRoom as error:
             self._give_back(mini_batch, error)
             return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
             run_s = time.perf_counter() - began
-            result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, 0, run_s, time.process_time() - cpu_began)
+            result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, 0, 0, run_s, time.process_time() - cpu_began)
             self._send(frames.FAILED, result + _describe(error, self._code))
             self._log.write(
                 "ERROR",
@@ -148,7 +148,7 @@ class Runner:
             return
         cpu_s = time.process_time() - cpu_began
         self._send(
-            frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, breaks, run_s, cpu_s)
+            frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, *told, run_s, cpu_s)
         )
         self._log_done(mini_batch, run_s, rows, items)
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from parallelrun_core import failpoints
+from parallelrun_core.decisions import Decided
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.job_folder import JobResult
 from parallelrun_core.manifest import last_closing
@@ -78,7 +79,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
-            warnings=[*(made.notes if made else []), *_line_breaks(ledger.decided.line_breaks if made else 0)],
+            warnings=[*made.notes, *_about_text(ledger.decided)] if made else [],
             failure=status.failure,
         )
         term.reports.conclude(result, ledger.errors)
@@ -193,9 +194,15 @@ class Finishing:
             term.log.warning("concatenation_interrupted", again_in_s=pause_s)
 
 
-def _line_breaks(count: int) -> list[str]:
-    """What to say of rows of text with line breaks inside: nobody can tell where such a row ends."""
-    if not count:
-        return []
-    how = "append_row_safe_output, or an output file whose name ends in .jsonl or .parquet, keeps such rows whole"
-    return [f"Rows hold {count:,} line breaks, so the output has more lines than rows; {how}."]
+def _about_text(decided: Decided) -> list[str]:
+    """What to say of rows of text that nobody can read back as they were."""
+    found = []
+    if decided.line_breaks:
+        how = "append_row_safe_output, or an output file whose name ends in .jsonl or .parquet, keeps such rows whole"
+        count = f"{decided.line_breaks:,}"
+        found.append(f"Rows hold {count} line breaks, so the output has more lines than rows; {how}.")
+    if decided.shortened:
+        how = "an output file whose name ends in .jsonl or .parquet, or .tolist() in the script, keeps all of them"
+        rows = "1 row holds" if decided.shortened == 1 else f"{decided.shortened:,} rows hold"
+        found.append(f"{rows} an array of which the text leaves out values ('...'); {how}.")
+    return found

@@ -30,7 +30,7 @@ def record(answer: Answer, *, tries: int = 0, run_max_try: int = 3) -> Outcome:
 
 def failed_frame(**said: object) -> bytes:
     fields = {"category": "RUN_EXCEPTION", "message": "m", "traceback": "t", **said}
-    return frames.RESULT.pack(7, 0, 0, 0, 0, 0, 0, 0.1, 0.1) + json.dumps(fields).encode()
+    return frames.RESULT.pack(7, 0, 0, 0, 0, 0, 0, 0, 0.1, 0.1) + json.dumps(fields).encode()
 
 
 def answered(failed: bytes) -> Answer:
@@ -38,13 +38,13 @@ def answered(failed: bytes) -> Answer:
 
 
 def test_a_done_frame_becomes_a_decision() -> None:
-    answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 0.25, 0.125))
+    answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 2, 0.25, 0.125))
     done = record(answer)
     assert answer.mini_batch == 7
     assert (done.mini_batch, done.status, done.tries, done.token) == (7, "done", 1, "s/1")
     assert (done.part, done.offset, done.length, done.crc) == ("s.process000", 10, 20, 30)
     assert (done.rows, done.items, done.run_s, done.process_s, done.elapsed_s) == (4, 5, 0.25, 0.125, 0.5)
-    assert done.failure is None
+    assert (done.line_breaks, done.shortened, done.failure) == (1, 2, None)
 
 
 def test_a_delivery_that_was_lost_with_its_node_is_no_try() -> None:
@@ -84,7 +84,7 @@ def test_any_text_in_an_error_can_be_recorded(message: str, traceback: str) -> N
 )))  # fmt: skip
 def test_what_no_worker_of_ours_says_is_told_as_such_or_recorded(rest: bytes) -> None:
     """The user's code can write into the pipe. What comes of it is an error of a kind that the agent expects."""
-    payload = frames.RESULT.pack(7, 0, 0, 0, 0, 0, 0, 0.1, 0.1) + rest
+    payload = frames.RESULT.pack(7, 0, 0, 0, 0, 0, 0, 0, 0.1, 0.1) + rest
     try:
         answer = answered(payload)
     except (ParallelRunError, LookupError):

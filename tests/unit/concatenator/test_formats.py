@@ -45,7 +45,7 @@ class Job:
         render = renderer({"format": kind, "separator": self.spec.append_row_separator, "safe": False})
         made = []
         for number, each in reversed(list(enumerate(returned))):
-            (data, rows, _), part = render(each), f"part{number % 2}"
+            (data, rows, *_), part = render(each), f"part{number % 2}"
             with (self.parts / part).open("ab") as file:
                 at = file.tell()
                 file.write(data)

@@ -47,16 +47,36 @@ def test_a_header_stands_apart_before_the_rows() -> None:
     data = render(TABLE, "headed").data
     assert data == HEADER_LENGTH.pack(8) + b'a "b c"\n' + b'1 x\n2 "y z"\n'
     assert render(["x"], "headed").data == HEADER_LENGTH.pack(0) + b"x\n"
-    assert render(TABLE[:0], "headed") == (b"", 0, 0)
+    assert render(TABLE[:0], "headed") == Rendered(b"", 0)
     levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", 3)]))
     assert render(levels, "headed", ",").data == HEADER_LENGTH.pack(8) + b"a_b,a_3\n" + b"1,2\n"
 
 
 def test_line_breaks_inside_rows_are_counted_or_written_as_text() -> None:
-    assert render(["a\nb", "c", "d\n"], "text") == (b"a\nb\nc\nd\n\n", 3, 2)
-    assert render(["a\nb", "c\r"], "text", safe=True) == (b"a\\nb\nc\\r\n", 2, 0)
+    assert render(["a\nb", "c", "d\n"], "text") == Rendered(b"a\nb\nc\nd\n\n", 3, 2)
+    assert render(["a\nb", "c\r"], "text", safe=True) == Rendered(b"a\\nb\nc\\r\n", 2, 0)
     assert render(pd.DataFrame({"a": ["x\ny"], "b": [1]}), "text", safe=True).data == b"x\\ny 1\n"
-    assert render(pd.DataFrame({"a": ["x\ny"]}), "text") == (b'"x\ny"\n', 1, 0)  # a quoted one is read back as it was
+    quoted = render(pd.DataFrame({"a": ["x\ny"]}), "text")
+    assert quoted == Rendered(b'"x\ny"\n', 1, 0)  # it is read back as it was
+
+
+LONG = np.arange(1001)
+LOOP: list[object] = ["..."]
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize("returned, shortened", [
+    (np.zeros((3, 1001)), 3),
+    ([LONG, LONG[1:], "Wait ...", ("a", LONG), ("Wait ...", LONG[:5]), {"v": [LONG]}, pd.Series(LONG)], 4),
+    (pd.DataFrame({"n": [1, 2, 3], "v": [LONG, LONG[:3], "..."], "t": ["...", "...", "x"]}), 1),
+    (np.array(["Wait ...", "x"]), 0),
+    (pd.DataFrame({"t": ["Wait ..."]}), 0),
+    ([LONG.tolist()], 0),
+    ([LOOP], 0),
+])  # fmt: skip
+def test_rows_with_arrays_of_which_the_text_leaves_out_values_are_counted(returned: Any, shortened: int) -> None:
+    assert render(returned, "text").shortened == shortened
+    assert render(returned, "headed").shortened == shortened
 
 
 # JSON lines
@@ -149,7 +169,7 @@ def test_equal_names_are_refused_where_one_column_would_be_lost(kind: str, names
 
 
 def test_no_row_is_no_byte() -> None:
-    assert render([], "parquet") == (b"", 0, 0)
+    assert render([], "parquet") == Rendered(b"", 0)
 
 
 def test_a_worker_tells_once_that_json_has_no_infinity(caplog: pytest.LogCaptureFixture) -> None:

@@ -38,6 +38,7 @@ class Answer(msgspec.Struct, frozen=True):
     """What the worker found in the mini-batch."""
     rows: int = 0
     line_breaks: int = 0
+    shortened: int = 0
     run_s: float = 0.0
     process_s: float = 0.0
     failure: Failure | None = None
@@ -114,6 +115,7 @@ class OutcomeBuilder:
             assignment.load_s,
             answer.line_breaks,
             detail,
+            answer.shortened,
         )
 
     def without_rows(self, outcome: Outcome) -> Outcome:

@@ -16,6 +16,8 @@ class Rendered(NamedTuple):
     rows: int
     line_breaks: int = 0
     """Line breaks inside rows of text, each of which makes one row look like two."""
+    shortened: int = 0
+    """Rows of text with an array whose text leaves out most of its values, as in `[0.1 0.2 ... 0.9]`."""
 
 
 def kind_of(returned: object) -> str:

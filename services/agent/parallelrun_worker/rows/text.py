@@ -10,6 +10,8 @@ from parallelrun_worker.rows.returned import Rendered, column_names, kind_of
 HEADER_LENGTH = struct.Struct("<I")
 """Before the rows of each segment in the format `headed`: how long the header is that follows; 0: there is none."""
 
+_ELLIPSIS = "..."
+
 
 class Lines:
     """Lines, as the reference has them."""
@@ -26,16 +28,21 @@ class Lines:
             BadReturn: what `kind_of` raises.
         """
         is_table = kind_of(returned) == "table"
-        data, line_breaks = self._table(returned) if is_table else self._lines(returned)
+        data, line_breaks, shortened = self._table(returned) if is_table else self._lines(returned)
         if self._headed and data:
             header = self._header(returned) if is_table else b""
             data = HEADER_LENGTH.pack(len(header)) + header + data
-        return Rendered(data, len(returned), line_breaks)
+        return Rendered(data, len(returned), line_breaks, shortened)
 
-    def _table(self, table: Any) -> tuple[bytes, int]:
+    def _table(self, table: Any) -> tuple[bytes, int, int]:
         if self._safe:
             table = table.map(_on_one_line) if hasattr(table, "map") else table.applymap(_on_one_line)
-        return _encode(table.to_csv(sep=self._separator, header=False, index=False)), 0
+        text = table.to_csv(sep=self._separator, header=False, index=False)
+        shortened = 0
+        if _ELLIPSIS in text:
+            places = [place for place, dtype in enumerate(table.dtypes) if dtype.kind == "O"]
+            shortened = sum(map(_is_shortened, table.iloc[:, places].itertuples(index=False, name=None)))
+        return _encode(text), 0, shortened
 
     def _header(self, table: Any) -> bytes:
         import csv
@@ -45,13 +52,24 @@ class Lines:
         csv.writer(text, delimiter=self._separator, lineterminator="\n").writerow(column_names(table))
         return _encode(text.getvalue())
 
-    def _lines(self, rows: Any) -> tuple[bytes, int]:
+    def _lines(self, rows: Any) -> tuple[bytes, int, int]:
         lines = [str(row) for row in rows]
         together = "".join(lines)  # to look into all at once is much quicker
         line_breaks = together.count("\n") if "\n" in together else 0
+        shortened = sum(map(_is_shortened, rows)) if _ELLIPSIS in together else 0
         if self._safe and (line_breaks or "\r" in together):
             lines, line_breaks = [_on_one_line(line) for line in lines], 0
-        return _encode("\n".join([*lines, ""])), line_breaks
+        return _encode("\n".join([*lines, ""])), line_breaks, shortened
+
+
+def _is_shortened(value: Any, depth: int = 3) -> bool:
+    """Whether an array in a row is so long that its text leaves out values: NumPy's, pandas' or PyTorch's."""
+    if isinstance(value, (str, bytes)):
+        return False
+    if isinstance(value, (list, tuple, dict)):
+        within = value.values() if isinstance(value, dict) else value
+        return depth > 0 and any(_is_shortened(each, depth - 1) for each in within)
+    return hasattr(value, "shape") and _ELLIPSIS in str(value)
 
 
 def _on_one_line(value: Any) -> Any:
