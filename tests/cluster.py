@@ -22,10 +22,10 @@ from parallelrun_core import code_snapshots
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, code_store
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.coarse import ask_for_leader
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.rq_queues import ask_for_leader
 from tests.redis_server import RedisServer
 from tests.twins import sabotage
 

@@ -95,9 +95,9 @@ def build_context(settings: ApiSettings) -> Context:
 
 def _call_leader(client: Redis, job_id: str, attempt: str = "0") -> None:
     # RQ takes longer to import than the rest of Redis; a server can start without it.
-    from parallelrun_core.store import coarse
+    from parallelrun_core.store import rq_queues
 
-    coarse.ask_for_leader(client, job_id, attempt=attempt)
+    rq_queues.ask_for_leader(client, job_id, attempt=attempt)
 
 
 def _context_of(request: Request) -> Context:

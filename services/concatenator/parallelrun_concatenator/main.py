@@ -10,9 +10,9 @@ from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core import telemetry
 from parallelrun_core.health import serve_health
 from parallelrun_core.process import StopSignal, die_with_parent_if_told
-from parallelrun_core.store.coarse import CONCATENATE_QUEUE
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
+from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE
 from parallelrun_core.store.rq_workers import RqWorkers
 
 _LOOK_S = 1.0

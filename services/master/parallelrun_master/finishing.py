@@ -13,10 +13,10 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.job_folder import JobResult
 from parallelrun_core.manifest import last_closing
 from parallelrun_core.states import JobState
-from parallelrun_core.store.coarse import ask_for_concatenation, concatenation_failed, concatenation_waits
 from parallelrun_core.store.concatenating import end_concatenating
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.news import Concatenated, News
+from parallelrun_core.store.rq_queues import ask_for_concatenation, concatenation_failed, concatenation_waits
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
 from parallelrun_master.term import Term

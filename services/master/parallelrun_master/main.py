@@ -16,11 +16,11 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.health import serve_health
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.process import StopSignal, die_with_parent_if_told
-from parallelrun_core.store.coarse import LEADER_QUEUE, ask_for_leader
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.leader_queue import longest_ms
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.rq_queues import LEADER_QUEUE, ask_for_leader
 from parallelrun_core.store.rq_workers import RqWorkers
 from parallelrun_core.unreadable import UNREADABLE, LeftAlone
 from parallelrun_master import leader as _preloaded  # noqa: F401 - so that forked processes start at once

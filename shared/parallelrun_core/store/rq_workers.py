@@ -16,8 +16,8 @@ from rq import Worker
 from rq.serializers import JSONSerializer
 
 from parallelrun_core.process import die_with_parent_if_told
-from parallelrun_core.store.coarse import queue
 from parallelrun_core.store.connection import connect
+from parallelrun_core.store.rq_queues import queue
 from parallelrun_core.telemetry import logger
 
 log = logger()

@@ -19,9 +19,9 @@ from parallelrun import Client
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.states import JobState
 from parallelrun_core.store import keys
-from parallelrun_core.store.coarse import LEADER_QUEUE, queue
 from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.rq_queues import LEADER_QUEUE, queue
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
 from tests.integration.api.server import ApiServer, Master
 

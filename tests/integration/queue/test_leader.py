@@ -23,13 +23,13 @@ from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store import coarse
-from parallelrun_core.store.coarse import CONCATENATE_QUEUE
-from parallelrun_core.store.concatenating import begin_concatenating, end_concatenating
+from parallelrun_core.store import rq_queues
+from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.news import MAX_NEWS, Concatenated, report_concatenated
+from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE
 from parallelrun_master import finishing, ledger, scheduling
 from parallelrun_master import term as term_module
 from parallelrun_master.finishing import Finishing
@@ -600,16 +600,16 @@ def test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
     job = led(1, state=JobState.PROCESSING)
     on_redis = job.on_redis
     assert on_redis.leader.acquire("before", ttl_ms=600_000, folder_term=0)
-    on_redis.publish(MAX_NEWS + 20)
+    on_redis.publish(MAX_ENTRIES + 20)
     agent = on_redis.agent()
-    for delivery in agent.lease(MAX_NEWS + 10):
+    for delivery in agent.lease(MAX_ENTRIES + 10):
         assert agent.queue.turn("stay", decided([delivery]), 0).refused == 0
     on_redis.registry.move(on_redis.job_id, state)
     agent.queue.turn("leave", decided(()), 0)
     on_redis.leader.resign("before")
     job.leader().run()
-    assert len(list(read_decisions(job.folder.path))) == MAX_NEWS + 10
-    assert (job.result().state, job.result().progress.done) == (state, MAX_NEWS + 10)
+    assert len(list(read_decisions(job.folder.path))) == MAX_ENTRIES + 10
+    assert (job.result().state, job.result().progress.done) == (state, MAX_ENTRIES + 10)
 
 
 def test_a_leader_told_to_stop_while_workers_shut_down_leaves_the_output_to_the_next(
@@ -646,14 +646,14 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
         return alive(queue)
 
     monkeypatch.setattr(LeaderQueue, "is_concatenating", looked)
-    assert begin_concatenating(on_redis.redis, on_redis.job_id, ttl_ms=60_000)
+    assert acquire_concatenation(on_redis.redis, on_redis.job_id, ttl_ms=60_000)
     thread = threading.Thread(target=job.leader().run)
     thread.start()
-    asked = coarse.queue(on_redis.redis, CONCATENATE_QUEUE)
+    asked = rq_queues.queue(on_redis.redis, CONCATENATE_QUEUE)
     for _ in range(5):
         assert looks.acquire(timeout=30)
     assert asked.count == 0
-    end_concatenating(on_redis.redis, on_redis.job_id)
+    release_concatenation(on_redis.redis, on_redis.job_id)
     until = time.monotonic() + 30
     while not asked.count and time.monotonic() < until:
         time.sleep(0.01)

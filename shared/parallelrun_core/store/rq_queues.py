@@ -1,7 +1,7 @@
-"""The two coarse, idempotent steps that go through RQ: lead a job, put its output together.
+"""The RQ queues of the two idempotent steps that go through RQ: lead a job, put its output together.
 
-RQ's defaults would hurt here: pickle on the wire, a job timeout of 180 s that kills masters. So both sides get their
-queue from here.
+RQ's defaults would hurt here: pickle on the wire, and a job timeout of 180 s that kills leaders. So both sides get
+their queue from this module.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def queue(redis: Redis, name: str) -> Queue:
 
 
 def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
-    """Let a master lead the job. Several askings make at most one leader."""
+    """Let a master lead the job. However often this is called, the job has at most one leader."""
     _enqueue(redis, LEADER_QUEUE, _LEAD, job_id, f"lead-{job_id}-{attempt}")
 
 
@@ -41,7 +41,7 @@ def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
 
 
 def concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
-    """Whether RQ has seen the process of this attempt die. That of a worker which died itself it sees much later."""
+    """Whether RQ has seen the process of this attempt die; it takes much longer when the RQ worker has died, too."""
     asked = queue(redis, CONCATENATE_QUEUE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
     return asked is not None and asked.get_status(refresh=False) in (
         JobStatus.FAILED,
@@ -51,7 +51,7 @@ def concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
 
 
 def concatenation_waits(redis: Redis, job_id: str, *, attempt: str) -> bool:
-    """Whether no concatenator has come to this attempt yet."""
+    """Whether this attempt is still in the queue: no concatenator has taken it."""
     asked = queue(redis, CONCATENATE_QUEUE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
     return asked is not None and asked.get_status(refresh=False) == JobStatus.QUEUED
 
@@ -64,11 +64,11 @@ def _enqueue(redis: Redis, name: str, function: str, job_id: str, rq_id: str) ->
     target = queue(redis, name)
     earlier = target.fetch_job(rq_id)
     if earlier is not None:
-        if earlier.get_status(refresh=False) == JobStatus.QUEUED:  # as fetched: it may end and be gone meanwhile
+        if earlier.get_status(refresh=False) == JobStatus.QUEUED:  # as fetched: it may end and vanish meanwhile
             if target.get_job_position(rq_id) is None:
-                target.push_job_id(rq_id)  # somebody took it: to start it just now, or to die with it
+                target.push_job_id(rq_id)  # a worker took it: it is about to start it, or died with it
             return
-        earlier.delete()  # whoever ran it has died, or it wouldn't be asked for again
+        earlier.delete()  # the process that ran it has died, or it wouldn't be asked for again
     target.enqueue(
         function,
         job_id,
