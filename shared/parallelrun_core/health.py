@@ -37,7 +37,7 @@ def serve_health(port: int, ready: Callable[[], bool]) -> ThreadingHTTPServer | 
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Health checks come every few seconds; they are not news."""
+            """Health checks come every few seconds; they are not worth a line."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()

@@ -43,7 +43,7 @@ from parallelrun_core.manifest import resolve
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure
 from parallelrun_core.store.agent_queue import AgentQueue
-from parallelrun_core.store.news import (
+from parallelrun_core.store.outcome_stream import (
     InitFailure,
     Phase,
     PhaseName,

@@ -25,7 +25,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenating import begin_concatenating, end_concatenating, go_on_concatenating
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.news import Concatenated, report_concatenated
+from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.telemetry import logger
 

@@ -15,7 +15,7 @@ from parallelrun_core.manifest import last_closing
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenating import end_concatenating
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.news import Concatenated, News
+from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
 from parallelrun_core.store.rq_queues import ask_for_concatenation, concatenation_failed, concatenation_waits
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
@@ -114,13 +114,13 @@ class Finishing:
         Raises one of `CONNECTION_ERRORS` when Redis is away.
         """
         ledger = self._term.ledger
-        while news := ledger.read(block_ms=None):
-            ledger.enter([outcome for entry in news for outcome in entry.outcomes])
-            self._hear(news)
+        while entries := ledger.read(block_ms=None):
+            ledger.enter([outcome for entry in entries for outcome in entry.outcomes])
+            self._hear(entries)
         ledger.settle(time.monotonic(), at_once=True)
 
-    def _hear(self, news: list[News]) -> None:
-        for told in (entry.concatenated for entry in news if entry.concatenated is not None):
+    def _hear(self, entries: list[StreamEntry]) -> None:
+        for told in (entry.concatenated for entry in entries if entry.concatenated is not None):
             if told.is_postponed:
                 self._postponed = told
             else:
@@ -147,7 +147,7 @@ class Finishing:
                     return  # Redis has forgotten that they were to leave
 
     def _read(self) -> None:
-        """Wait for news. Nothing can be decided any more; what still comes is about workers and the output."""
+        """Wait for entries. Nothing can be decided any more; what still comes is about workers and the output."""
         self._hear(self._term.ledger.read(block_ms=_LOOK_MS))
         if self._term.tick(time.monotonic()):
             self._term.queue.reap(max_lost=self._term.spec.lost_leases, max_lease_ms=self._term.settings.lease_ms)

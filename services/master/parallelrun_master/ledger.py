@@ -17,7 +17,7 @@ from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.news import News, Phase
+from parallelrun_core.store.outcome_stream import Phase, StreamEntry
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
@@ -91,15 +91,15 @@ class Ledger:
         # How many rows a table has is known when they have been read.
         progress.items_scheduled = max(progress.items_scheduled, decided.items_done + decided.items_failed)
 
-    def read(self, *, block_ms: int | None) -> list[News]:
+    def read(self, *, block_ms: int | None) -> list[StreamEntry]:
         """What has come in since the last call; waits for something when `block_ms` is given."""
-        news = self._queue.news(self._last_seen, block_ms=block_ms)
-        if not news:
+        entries = self._queue.read_entries(self._last_seen, block_ms=block_ms)
+        if not entries:
             self._tries.caught_up()
-            return news
-        self._last_seen = news[-1].entry_id
+            return entries
+        self._last_seen = entries[-1].entry_id
         self._is_synced = False
-        for entry in news:
+        for entry in entries:
             phases = list(entry.phases)
             if entry.init_failure is not None and entry.init_failure.process:
                 node, process, failure, started, seconds = msgspec.structs.astuple(entry.init_failure)
@@ -107,7 +107,7 @@ class Ledger:
             for phase in phases:
                 if self._tries.add_phase(phase):
                     self.errors.add_phase(phase)
-        return news
+        return entries
 
     def start_over(self) -> None:
         """Redis was restarted and may have forgotten: read its stream from the beginning. Repeats are dropped."""

@@ -12,8 +12,8 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.news import MAX_NEWS, News
 from parallelrun_core.store.nodes import Nodes
+from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
 from parallelrun_master.node_watch import NodeWatch
 from parallelrun_master.planning.changed_inputs import changed_inputs
 from parallelrun_master.planning.shuffling import ShuffleFailed
@@ -104,20 +104,20 @@ class Processing:
         published = self._publisher.step(self._scheduler.mini_batches)
         now = time.monotonic()
         waits = not busy and not published
-        news = self._ledger.read(block_ms=self._term.ms_to_tick(now) if waits else None)
-        if waits and 0 < len(news) < MAX_NEWS:
+        entries = self._ledger.read(block_ms=self._term.ms_to_tick(now) if waits else None)
+        if waits and 0 < len(entries) < MAX_ENTRIES:
             # Whatever comes in this while shares one reading, one sync, one round trip.
-            time.sleep(self._gathering.wait_s(sum(len(entry.outcomes) for entry in news), now))
+            time.sleep(self._gathering.wait_s(sum(len(entry.outcomes) for entry in entries), now))
         now = time.monotonic()
-        self._enter(news, now)
-        self._ledger.settle(now, at_once=not news)
+        self._enter(entries, now)
+        self._ledger.settle(now, at_once=not entries)
         if busy:
             self._completion.moved(now)
         if published:
             self._completion.published(self._publisher.window.next_id, now)
         if self._term.tick(now):
             self._look_around(now)
-        woken = any(not entry.outcomes for entry in news)
+        woken = any(not entry.outcomes for entry in entries)
         return woken and self._term.state() is not JobState.PROCESSING
 
     def _schedule(self) -> bool:
@@ -141,8 +141,8 @@ class Processing:
         progress.bytes_shuffled, progress.bytes_to_shuffle = done, total
         self._scheduling_log.shuffled(done, total, time.monotonic())
 
-    def _enter(self, news: list[News], now: float) -> None:
-        outcomes = [outcome for entry in news for outcome in entry.outcomes]
+    def _enter(self, entries: list[StreamEntry], now: float) -> None:
+        outcomes = [outcome for entry in entries for outcome in entry.outcomes]
         if outcomes:
             accepted, new_groups = self._ledger.enter(outcomes)
             self._publisher.window.decided(len(accepted))
@@ -152,7 +152,7 @@ class Processing:
                     self._speculation.observe(outcome.run_s)
             for group in new_groups:
                 self._announce(group)
-        for entry in news:
+        for entry in entries:
             if entry.preparing:
                 self._completion.moved(now)
                 self._nodes.prepares(entry.preparing, now)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from parallelrun_core.errors import Fenced
 from parallelrun_core.store.concatenating import is_concatenating
 from parallelrun_core.store.keys import JobKeys
-from parallelrun_core.store.news import MAX_NEWS, News, read_news
+from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
 
 if TYPE_CHECKING:
@@ -108,11 +108,13 @@ class LeaderQueue:
             return Published(int(rest[0]), 0, 0)
         return Published(first + len(messages), int(rest[0]), int(rest[1]))
 
-    def news(self, after: bytes, *, block_ms: int | None, count: int = MAX_NEWS) -> list[News]:
-        """Entries of the outcome stream behind `after`; waits for the first when `block_ms` is given."""
+    def read_entries(self, after: bytes, *, block_ms: int | None, count: int = MAX_ENTRIES) -> list[StreamEntry]:
+        """Entries of the outcome stream after `after`; waits for the first when `block_ms` is given."""
         answer: Any = self._redis.xread({self._keys.outcomes: after}, count=count, block=block_ms)
         return [
-            read_news(entry_id, fields, self.generation) for _, entries in answer or () for entry_id, fields in entries
+            decode_entry(entry_id, fields, self.generation)
+            for _, entries in answer or ()
+            for entry_id, fields in entries
         ]
 
     def forget(self, up_to: bytes) -> None:

@@ -106,8 +106,8 @@ class JobOnRedis:
 
     def outcomes(self) -> list[Outcome]:
         """All that the leader would read now."""
-        news = self.leader.news(b"0-0", block_ms=None, count=100_000)
-        return [each for entry in news for each in entry.outcomes]
+        entries = self.leader.read_entries(b"0-0", block_ms=None, count=100_000)
+        return [each for entry in entries for each in entry.outcomes]
 
     def everything(self) -> dict[bytes, Any]:
         """Each key of the job with its value, to compare before and after."""

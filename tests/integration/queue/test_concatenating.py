@@ -26,8 +26,8 @@ from parallelrun_core.manifest import ManifestWriter
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.concatenating import go_on_concatenating
-from parallelrun_core.store.news import Concatenated
+from parallelrun_core.store.concatenation_lock import renew_concatenation
+from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_core.store.registry import Registry
 from tests.integration.queue.job_on_redis import JobOnRedis, message
 from tests.unit.core.factories import names_in, outcome
@@ -79,8 +79,8 @@ class Job:
 
     def told(self) -> list[Concatenated]:
         """What the leader has heard."""
-        news = self.on_redis.leader.news(b"0-0", block_ms=None)
-        return [entry.concatenated for entry in news if entry.concatenated is not None]
+        entries = self.on_redis.leader.read_entries(b"0-0", block_ms=None)
+        return [entry.concatenated for entry in entries if entry.concatenated is not None]
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_it_is_seen_to_live_however_long_a_step_takes_and_no_other_begins(
     beats, made = threading.Semaphore(0), SegmentTable
 
     def beat(redis: Redis, job_id: str, *, ttl_ms: int) -> None:
-        go_on_concatenating(redis, job_id, ttl_ms=ttl_ms)
+        renew_concatenation(redis, job_id, ttl_ms=ttl_ms)
         beats.release()
 
     def slow_table(folder: Path) -> SegmentTable:
@@ -200,7 +200,7 @@ def test_it_is_seen_to_live_however_long_a_step_takes_and_no_other_begins(
         return made(folder)
 
     monkeypatch.setattr(concatenating, "_BEAT_S", 0.01)
-    monkeypatch.setattr(concatenating, "go_on_concatenating", beat)
+    monkeypatch.setattr(concatenating, "renew_concatenation", beat)
     monkeypatch.setattr(concatenating, "SegmentTable", slow_table)
     job.concatenate()
     assert len(job.told()) == 1
@@ -232,7 +232,7 @@ def test_one_that_waits_for_a_disk_that_does_not_answer_leaves(job: Job, monkeyp
 
 
 def test_a_dead_one_is_not_taken_for_alive_when_the_clock_of_redis_is_set_back(job: Job) -> None:
-    go_on_concatenating(job.on_redis.redis, job.on_redis.job_id, ttl_ms=3_600_000)
+    renew_concatenation(job.on_redis.redis, job.on_redis.job_id, ttl_ms=3_600_000)
     assert not job.on_redis.leader.is_concatenating()
     job.concatenate()
     assert job.output.read_bytes() == ROWS

@@ -12,7 +12,7 @@ from parallelrun_core.outcome import Failure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import Reports
 from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue
-from parallelrun_core.store.news import (
+from parallelrun_core.store.outcome_stream import (
     Concatenated,
     InitFailure,
     Phase,
@@ -337,7 +337,7 @@ def test_many_mini_batches_of_a_large_node_come_back_at_once(job: JobOnRedis) ->
 # Taking note
 
 
-def test_news_come_in_order_and_from_where_the_reader_was(job: JobOnRedis) -> None:
+def test_entries_come_in_order_and_from_where_the_reader_was(job: JobOnRedis) -> None:
     job.publish(3)
     agent = job.agent()
     held = agent.lease(3)
@@ -346,15 +346,15 @@ def test_news_come_in_order_and_from_where_the_reader_was(job: JobOnRedis) -> No
     report_init_failure(job.redis, job.job_id, failure)
     report_concatenated(job.redis, job.job_id, Concatenated("/out", 5, "abc"))
     report_preparing(job.redis, job.job_id, "node")
-    *news, preparing = job.leader.news(b"0-0", block_ms=None)
-    assert [[each.mini_batch for each in entry.outcomes] for entry in news] == [[0, 1], [], []]
-    assert [entry.preparing for entry in (*news, preparing)] == ["", "", "", "node"]
-    assert news[1].init_failure == failure
-    assert news[2].concatenated == Concatenated("/out", 5, "abc")
-    assert [entry.entry_id for entry in job.leader.news(news[0].entry_id, block_ms=None)] == [
-        news[1].entry_id, news[2].entry_id, preparing.entry_id,
+    *entries, preparing = job.leader.read_entries(b"0-0", block_ms=None)
+    assert [[each.mini_batch for each in entry.outcomes] for entry in entries] == [[0, 1], [], []]
+    assert [entry.preparing for entry in (*entries, preparing)] == ["", "", "", "node"]
+    assert entries[1].init_failure == failure
+    assert entries[2].concatenated == Concatenated("/out", 5, "abc")
+    assert [entry.entry_id for entry in job.leader.read_entries(entries[0].entry_id, block_ms=None)] == [
+        entries[1].entry_id, entries[2].entry_id, preparing.entry_id,
     ]  # fmt: skip
-    assert job.leader.news(preparing.entry_id, block_ms=1) == []
+    assert job.leader.read_entries(preparing.entry_id, block_ms=1) == []
 
 
 def test_who_comes_too_late_leaves_nothing_of_a_job_that_was_retired(job: JobOnRedis) -> None:
@@ -375,10 +375,10 @@ def test_what_is_forgotten_is_gone_and_nothing_else_is(job: JobOnRedis) -> None:
     agent = job.agent()
     for delivery in agent.lease(4):
         agent.queue.turn("stay", decided([delivery]), 0)
-    news = job.leader.news(b"0-0", block_ms=None)
-    job.leader.forget(news[1].entry_id)
+    entries = job.leader.read_entries(b"0-0", block_ms=None)
+    job.leader.forget(entries[1].entry_id)
     assert [each.mini_batch for each in job.outcomes()] == [2, 3]
-    job.leader.forget(news[1].entry_id)
+    job.leader.forget(entries[1].entry_id)
     assert [each.mini_batch for each in job.outcomes()] == [2, 3]
 
 
@@ -388,10 +388,10 @@ def test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_re
     agent = job.agent()
     new = successor(job)
     agent.queue.turn("stay", decided(agent.lease(1)), 0)
-    (seen,) = job.leader.news(b"0-0", block_ms=None)
+    (seen,) = job.leader.read_entries(b"0-0", block_ms=None)
     with pytest.raises(Fenced):
         job.leader.forget(seen.entry_id)
-    assert [each.mini_batch for entry in new.news(b"0-0", block_ms=None) for each in entry.outcomes] == [0]
+    assert [each.mini_batch for entry in new.read_entries(b"0-0", block_ms=None) for each in entry.outcomes] == [0]
 
 
 def test_who_was_replaced_cannot_retire_the_job(job: JobOnRedis) -> None:
@@ -429,7 +429,7 @@ def test_who_was_replaced_cannot_choose_the_nodes(job: JobOnRedis) -> None:
 
 def test_a_reader_is_woken_by_a_change_of_state(job: JobOnRedis) -> None:
     job.registry.move(job.job_id, JobState.CANCELED)
-    (entry,) = job.leader.news(b"0-0", block_ms=None)
+    (entry,) = job.leader.read_entries(b"0-0", block_ms=None)
     assert (entry.outcomes, entry.init_failure, entry.concatenated) == ((), None, None)
 
 

@@ -357,9 +357,9 @@ def test_the_leader_is_woken_when_a_session_leaves_a_job_that_is_finalizing(job:
     agent.lease(0)
     job.force(JobState.FINALIZING)
     agent.queue.turn("leave", Reports(), 0)
-    news = job.leader.news(b"0-0", block_ms=None)
-    assert len(news) == 1
-    assert news[0].outcomes == ()
+    entries = job.leader.read_entries(b"0-0", block_ms=None)
+    assert len(entries) == 1
+    assert entries[0].outcomes == ()
 
 
 # States and nodes

@@ -22,7 +22,7 @@ from parallelrun_core.outcome import Outcome
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import MAX_REPORTS, AgentQueue, Mode, Reports, Turn
-from parallelrun_core.store.news import InitFailure
+from parallelrun_core.store.outcome_stream import InitFailure
 from tests.integration.queue.job_on_redis import JobOnRedis
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class Node:
         return {outcome.mini_batch: outcome for outcome in self.on_redis.outcomes()}
 
     def init_failures(self) -> list[InitFailure]:
-        news = self.on_redis.leader.news(b"0-0", block_ms=None)
-        return [entry.init_failure for entry in news if entry.init_failure is not None]
+        entries = self.on_redis.leader.read_entries(b"0-0", block_ms=None)
+        return [entry.init_failure for entry in entries if entry.init_failure is not None]
 
 
 def _drop(_: object) -> None: ...

@@ -18,7 +18,7 @@ from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.news import InitFailure, News
+from parallelrun_core.store.outcome_stream import InitFailure, StreamEntry
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroups
@@ -41,7 +41,7 @@ class Redis:
         self.folder = folder
         self.ready: list[int] = []
         self.checkpoint = 0
-        self.entries: list[News] = []
+        self.entries: list[StreamEntry] = []
         self.told = 0
         self.committed: set[int] = set()
 
@@ -52,9 +52,9 @@ class Redis:
         else:
             self.committed.add(of.mini_batch)
         self.told += 1
-        self.entries.append(News(b"%d-0" % self.told, outcomes=(of,)))
+        self.entries.append(StreamEntry(b"%d-0" % self.told, outcomes=(of,)))
 
-    def news(self, after: bytes, *, block_ms: int | None) -> list[News]:
+    def read_entries(self, after: bytes, *, block_ms: int | None) -> list[StreamEntry]:
         return [entry for entry in self.entries if int(entry.entry_id[:-2]) > int(after[:-2])]
 
     def forget(self, up_to: bytes) -> None:

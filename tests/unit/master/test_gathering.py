@@ -1,4 +1,4 @@
-"""How long a leader lets news gather: the less the nearer the end of the job is, and never for long."""
+"""How long a leader lets entries gather: the less the nearer the end of the job is, and never for long."""
 
 from __future__ import annotations
 

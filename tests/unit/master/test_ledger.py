@@ -10,7 +10,7 @@ from parallelrun_core import decisions
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.record_log import RecordWriter
-from parallelrun_core.store.news import News
+from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.term_log import open_term
 from parallelrun_master.ledger import Ledger
 from tests.unit.core.factories import failed, outcome
@@ -22,13 +22,13 @@ class Stream:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.entries: list[News] = []
+        self.entries: list[StreamEntry] = []
         self.forgotten: list[tuple[bytes, list[int]]] = []
 
     def add(self, *outcomes: Outcome) -> None:
-        self.entries.append(News(b"%d-0" % (len(self.entries) + 1), outcomes=outcomes))
+        self.entries.append(StreamEntry(b"%d-0" % (len(self.entries) + 1), outcomes=outcomes))
 
-    def news(self, after: bytes, *, block_ms: int | None) -> list[News]:
+    def read_entries(self, after: bytes, *, block_ms: int | None) -> list[StreamEntry]:
         return [entry for entry in self.entries if int(entry.entry_id[:-2]) > int(after[:-2])]
 
     def forget(self, up_to: bytes) -> None:

@@ -19,7 +19,7 @@ from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.news import Phase
+from parallelrun_core.store.outcome_stream import Phase
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports import tries
 from parallelrun_master.reports.overview import Overview

@@ -72,12 +72,12 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
         while not context.stopping.is_set():
             # Taken before the events are read: what comes later rings this bell, and after an end comes nothing.
             bell, has_ended = feed.bell, feed.ended
-            news = await context.feeds.read(feed, after)
-            for event in news:
+            new = await context.feeds.read(feed, after)
+            for event in new:
                 after = event.id
                 if event.name != "end":  # the end is told below, when it is recorded
                     yield _frame(event.name, mask.json(event.data), event.id)
-            if news:
+            if new:
                 continue
             if has_ended:
                 job = await run_sync(context.jobs.get, snapshot.id)

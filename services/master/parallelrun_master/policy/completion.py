@@ -1,4 +1,4 @@
-"""How a job goes while it is `processing`: counts and news in, how it ends out. Pure, no I/O: times are passed in."""
+"""How a job fares while it is `processing`: counts and entries in, its end out. Pure, no I/O: times are passed in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.news import InitFailure
+from parallelrun_core.store.outcome_stream import InitFailure
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.init_watch import InitWatch
 from parallelrun_master.policy.stall_watch import StallWatch

@@ -1,6 +1,6 @@
-"""How long to let news gather before they are entered. Pure arithmetic, no I/O.
+"""How long to let entries gather before they are entered. Pure arithmetic, no I/O.
 
-Each look at the news costs a round trip, a sync and another round trip, whether it brings one outcome or a thousand.
+Each look at the stream costs a round trip, a sync and another round trip, whether it brings one outcome or a thousand.
 While much is left to do, nobody waits for a single outcome. Near the end, the end of the job waits for it.
 """
 
@@ -15,7 +15,7 @@ _SHARE = 0.05
 
 
 class Gathering:
-    """How long to wait for more news, at the speed at which mini-batches have been decided so far.
+    """How long to wait for more entries, at the speed at which mini-batches have been decided so far.
 
     Args:
         progress: of the job; kept up to date by others.

@@ -18,7 +18,7 @@ from pathlib import Path
 from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Outcome
-from parallelrun_core.store.news import Phase
+from parallelrun_core.store.outcome_stream import Phase
 from parallelrun_core.telemetry import logger
 from parallelrun_master.reports.summaries import Summaries
 

@@ -1,4 +1,4 @@
-"""What a leader is told, by way of its job's outcome stream: by agents, by the concatenator, and by scripts."""
+"""The entries of a job's outcome stream: how agents, the concatenator and the scripts notify the leader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from parallelrun_core.store.keys import JobKeys
 if TYPE_CHECKING:
     from redis import Redis
 
-MAX_NEWS = 200
+MAX_ENTRIES = 200
 """Entries of the outcome stream that are read at once."""
 
 PhaseName = Literal["INIT", "SHUTDOWN"]
@@ -31,7 +31,7 @@ class InitFailure(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Phase(msgspec.Struct, array_like=True, frozen=True):
-    """That a worker's init() or shutdown() has ended."""
+    """A worker's init() or shutdown() that has ended."""
 
     node: str
     process: str
@@ -43,21 +43,21 @@ class Phase(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Concatenated(msgspec.Struct, array_like=True, frozen=True):
-    """What the concatenator made, or why it could not."""
+    """The output that the concatenator put together, or why it could not."""
 
     path: str
     length: int
     sha256: str
     problem: str = ""
     notes: list[str] = []
-    """What the user should know of it."""
+    """What the user should know about it."""
     is_postponed: bool = False
-    """Nothing was made, for a reason that may pass: the disk is full, or the service was told to stop. When there is a
-    problem, too, that is not waited for without end."""
+    """There is no output yet, for a reason that may pass: the disk is full, or the service was asked to stop. If there is
+    a problem, too, the leader does not wait for it without end."""
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class StreamEntry:
     """One entry of the outcome stream, decoded: only what it carries is set."""
 
     entry_id: bytes
@@ -66,26 +66,26 @@ class News:
     phases: tuple[Phase, ...] = ()
     concatenated: Concatenated | None = None
     preparing: str = ""
-    """A node that is still making what the workers need. Other entries only wake the leader: a state that changed, a
-    session that left."""
+    """A node that is still building the environment of the workers. Entries that carry nothing only wake the leader: a
+    state has changed, a session has left."""
 
 
 _phases_decoder = msgspec.json.Decoder(list[Phase])
 
 
-def read_news(entry_id: bytes, fields: dict[bytes, bytes], generation: int) -> News:
-    """An entry as the stream holds it. What was given up is an outcome of the leader's `generation`."""
+def decode_entry(entry_id: bytes, fields: dict[bytes, bytes], generation: int) -> StreamEntry:
+    """Decode an entry of the stream. A mini-batch that was given up is an outcome of the leader's `generation`."""
     if records := fields.get(b"r"):
-        return News(entry_id, outcomes=tuple(decode_list(records)))
+        return StreamEntry(entry_id, outcomes=tuple(decode_list(records)))
     if mini_batch := fields.get(b"given_up"):
-        return News(entry_id, outcomes=(_given_up(int(mini_batch), generation, fields),))
+        return StreamEntry(entry_id, outcomes=(_given_up(int(mini_batch), generation, fields),))
     if failure := fields.get(b"init_failed"):
-        return News(entry_id, init_failure=msgspec.json.decode(failure, type=InitFailure))
+        return StreamEntry(entry_id, init_failure=msgspec.json.decode(failure, type=InitFailure))
     if phases := fields.get(b"phases"):
-        return News(entry_id, phases=tuple(_phases_decoder.decode(phases)))
+        return StreamEntry(entry_id, phases=tuple(_phases_decoder.decode(phases)))
     if concatenated := fields.get(b"concatenated"):
-        return News(entry_id, concatenated=msgspec.json.decode(concatenated, type=Concatenated))
-    return News(entry_id, preparing=fields.get(b"preparing", b"").decode())
+        return StreamEntry(entry_id, concatenated=msgspec.json.decode(concatenated, type=Concatenated))
+    return StreamEntry(entry_id, preparing=fields.get(b"preparing", b"").decode())
 
 
 def _given_up(mini_batch: int, generation: int, fields: dict[bytes, bytes]) -> Outcome:
@@ -113,25 +113,25 @@ def _given_up(mini_batch: int, generation: int, fields: dict[bytes, bytes]) -> O
 
 
 def report_init_failure(redis: Redis, job_id: str, failure: InitFailure) -> None:
-    """An agent tells the leader that a worker didn't get through `init()`."""
-    _tell(redis, job_id, {"init_failed": msgspec.json.encode(failure)})
+    """Tell the leader, from an agent, that a worker didn't get through `init()`."""
+    _add(redis, job_id, {"init_failed": msgspec.json.encode(failure)})
 
 
 def report_preparing(redis: Redis, job_id: str, node: str) -> None:
-    """An agent tells the leader that it is making the environment of the workers, and will need some time yet."""
-    _tell(redis, job_id, {"preparing": node})
+    """Tell the leader, from an agent, that it is still building the environment of the workers."""
+    _add(redis, job_id, {"preparing": node})
 
 
 def report_phases(redis: Redis, job_id: str, phases: list[Phase]) -> None:
-    """An agent tells the leader, for its reports, how long init() and shutdown() took in some workers."""
-    _tell(redis, job_id, {"phases": msgspec.json.encode(phases)})
+    """Tell the leader, from an agent, how long init() and shutdown() took in some workers; for the reports."""
+    _add(redis, job_id, {"phases": msgspec.json.encode(phases)})
 
 
 def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated) -> None:
-    """The concatenator tells the leader what it made."""
-    _tell(redis, job_id, {"concatenated": msgspec.json.encode(concatenated)})
+    """Tell the leader, from the concatenator, what became of the output."""
+    _add(redis, job_id, {"concatenated": msgspec.json.encode(concatenated)})
 
 
-def _tell(redis: Redis, job_id: str, entry: dict[str, str | bytes]) -> None:
-    """Add an entry for the leader. A job that was retired has no stream any more, and who comes too late makes none."""
+def _add(redis: Redis, job_id: str, entry: dict[str, str | bytes]) -> None:
+    """Add an entry for the leader. A job that was retired has no stream any more, and a late entry creates none."""
     redis.xadd(JobKeys(job_id).outcomes, entry, nomkstream=True)  # type: ignore[arg-type]
