@@ -22,7 +22,7 @@ from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import last_closing
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.states import JobState
-from parallelrun_core.store.concatenating import begin_concatenating, end_concatenating, go_on_concatenating
+from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation, renew_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
@@ -88,7 +88,7 @@ class Concatenation:
         job_id = self._folder.job_id
         if self._registry.state(job_id) is not JobState.FINALIZING:
             self._log.info("nothing_to_concatenate")
-        elif not begin_concatenating(self._redis, job_id, ttl_ms=_TTL_MS):
+        elif not acquire_concatenation(self._redis, job_id, ttl_ms=_TTL_MS):
             self._log.info("already_concatenating")
         else:
             with self._alive():
@@ -100,7 +100,7 @@ class Concatenation:
         job_id = self._folder.job_id
         try:
             with heartbeat(
-                lambda: go_on_concatenating(self._redis, job_id, ttl_ms=_TTL_MS),
+                lambda: renew_concatenation(self._redis, job_id, ttl_ms=_TTL_MS),
                 self._hung,
                 every_s=_BEAT_S,
                 cpu_used=cpu_ms_of_others,
@@ -110,7 +110,7 @@ class Concatenation:
                 yield
         finally:
             with suppress(*CONNECTION_ERRORS):
-                end_concatenating(self._redis, job_id)
+                release_concatenation(self._redis, job_id)
 
     def _hung(self) -> None:
         """No thread has used CPU time for long: end this process, so that another one may get through."""

@@ -13,7 +13,7 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.job_folder import JobResult
 from parallelrun_core.manifest import last_closing
 from parallelrun_core.states import JobState
-from parallelrun_core.store.concatenating import end_concatenating
+from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
 from parallelrun_core.store.rq_queues import ask_for_concatenation, concatenation_failed, concatenation_waits
@@ -179,7 +179,7 @@ class Finishing:
         """Pass on to the policy what has become of the latest request."""
         term, pause_s = self._term, 0.0
         if concatenation_failed(term.redis, term.job_id, attempt=policy.attempt):
-            end_concatenating(term.redis, term.job_id)
+            release_concatenation(term.redis, term.job_id)
             pause_s = policy.died(now, crashes=term.queue.count_setback("concatenation_crashes"))
         elif term.queue.is_concatenating():
             policy.alive(now)

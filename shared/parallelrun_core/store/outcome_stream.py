@@ -52,8 +52,8 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     notes: list[str] = []
     """What the user should know about it."""
     is_postponed: bool = False
-    """There is no output yet, for a reason that may pass: the disk is full, or the service was asked to stop. If there is
-    a problem, too, the leader does not wait for it without end."""
+    """There is no output yet, for a reason that may pass: the disk is full, or the service was asked to stop. If there
+    is a problem, too, the leader does not wait for it without end."""
 
 
 @dataclass(frozen=True, slots=True)

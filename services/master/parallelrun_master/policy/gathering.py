@@ -1,4 +1,4 @@
-"""How long to let entries gather before they are entered. Pure arithmetic, no I/O.
+"""How long to let entries gather before they are recorded. Pure arithmetic, no I/O.
 
 Each look at the stream costs a round trip, a sync and another round trip, whether it brings one outcome or a thousand.
 While much is left to do, nobody waits for a single outcome. Near the end, the end of the job waits for it.
