@@ -186,13 +186,13 @@ class JobFolder:
         _fill(self.path, record)
         sync_folder(self.path.parent)
 
-    def create_with(self, record: JobRecord, adopt: Callable[[Path], Resumed]) -> JobRecord:
+    def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed]) -> JobRecord:
         """The same for a job that takes over work of another one; returns what it has taken over, too.
 
         All of it appears at once. A process that dies before leaves a folder beside, which `abandoned` finds.
 
         Args:
-            adopt: puts that work into a folder.
+            take_over: puts that work into a folder.
 
         Raises:
             FileExistsError: the job is there already.
@@ -200,7 +200,7 @@ class JobFolder:
         beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
         try:
             (beside / "parts").mkdir(parents=True)
-            record = msgspec.structs.replace(record, resumed=adopt(beside))
+            record = msgspec.structs.replace(record, resumed=take_over(beside))
             _fill(beside, record)
             failpoints.reach("adopt.before_rename")
             try:

@@ -16,7 +16,7 @@ from parallelrun_api.submission import submissions
 from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
-from parallelrun_core import adoption, decisions, schema
+from parallelrun_core import decisions, schema, takeover
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.job_folder import JobFolder, JobRecord
@@ -39,10 +39,10 @@ from tests.unit.api import test_problems as answers
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.concatenator import test_merge as merge
 from tests.unit.concatenator import test_output as output
-from tests.unit.core import test_adoption as take_over
 from tests.unit.core import test_decisions as log
 from tests.unit.core import test_golden as golden
 from tests.unit.core import test_paths as paths
+from tests.unit.core import test_takeover as takeovers
 from tests.unit.master import test_completion as completion
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
@@ -130,19 +130,19 @@ def test_a_take_over_of_what_has_failed_is_found(tmp_path: Path, monkeypatch: py
     def read_as_done(folder: Path) -> Iterator[Outcome]:
         return (replace(found, status="done") for found in read_decisions(folder))
 
-    monkeypatch.setattr(adoption, "read_decisions", read_as_done)
+    monkeypatch.setattr(takeover, "read_decisions", read_as_done)
     with damage():
-        take_over.test_what_is_done_is_taken_over_and_nothing_else(tmp_path)
+        takeovers.test_what_is_done_is_taken_over_and_nothing_else(tmp_path)
 
 
 def test_a_take_over_into_a_job_that_is_there_already_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def create_with(folder: JobFolder, record: JobRecord, adopt: Any) -> None:
+    def create_with(folder: JobFolder, record: JobRecord, take_over: Any) -> None:
         folder.create(record)
-        adopt(folder.path)
+        take_over(folder.path)
 
     monkeypatch.setattr(JobFolder, "create_with", create_with)
     with damage():
-        take_over.test_a_process_that_dies_while_it_takes_over_leaves_no_job(tmp_path)
+        takeovers.test_a_process_that_dies_while_it_takes_over_leaves_no_job(tmp_path)
 
 
 # The output

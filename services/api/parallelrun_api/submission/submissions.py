@@ -32,7 +32,6 @@ from parallelrun_api.submission.output_claims import check_output_is_free
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core import failpoints, telemetry
-from parallelrun_core.adoption import adopt
 from parallelrun_core.code_snapshots import snapshot_folder, snapshot_zip
 from parallelrun_core.entry_script_check import check_entry_script
 from parallelrun_core.errors import Conflict, NotFound
@@ -40,6 +39,7 @@ from parallelrun_core.files import sync_file, sync_folder
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.job_folder import JobFolder, JobRecord, code_store
 from parallelrun_core.states import JobState
+from parallelrun_core.takeover import take_over
 
 if TYPE_CHECKING:
     from parallelrun_core.store.idempotency import IdempotencyKeys
@@ -135,7 +135,7 @@ class Submissions:
             if earlier is None:
                 folder.create(record)
             else:
-                record = folder.create_with(record, partial(adopt, earlier))
+                record = folder.create_with(record, partial(take_over, earlier))
         except FileExistsError:
             return  # the same upload, under the same key, was faster
         except BaseException:

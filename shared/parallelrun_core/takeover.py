@@ -1,8 +1,8 @@
-"""Takes over what a job that has ended has finished, for a new job that does the rest (reference §1.4, `resume_from`).
+"""Takes over what an earlier job has finished, for a new job that does the rest (reference §1.4, `resume_from`).
 
 Plan, decisions and rows come along: the manifest as it is, open or closed, so that mini-batches keep their ids; the
 decisions that are `done`; the part files that these name, and rows that were grouped by keys, as hard links where the
-file system has them. Nothing of the earlier job changes, and it may be deleted afterwards.
+file system has them. Nothing changes in the earlier job, and it may be deleted afterwards.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _TERM: Final = 1
 _AT_ONCE: Final = 1000
 
 
-def adopt(earlier: JobFolder, folder: Path) -> Resumed:
-    """Put what a job has finished into the folder of one that isn't there yet, durably.
+def take_over(earlier: JobFolder, folder: Path) -> Resumed:
+    """Put what a job has finished into the folder of a job that doesn't exist yet, durably.
 
     Args:
-        folder: exists, has a folder `parts`, and nobody else knows it.
+        folder: exists, has a folder `parts`, and no other process uses it.
 
     Raises:
-        Conflict: rows of what was finished are gone.
-        CorruptLog: the books of the earlier job contradict each other.
+        Conflict: rows of the finished mini-batches are gone.
+        CorruptLog: manifest and decisions of the earlier job contradict each other.
     """
     mini_batches = _take_manifest(earlier.path, folder)
     taken = _take_decisions(earlier, folder, mini_batches)
@@ -53,7 +53,7 @@ def adopt(earlier: JobFolder, folder: Path) -> Resumed:
 
 
 def _take_manifest(source: Path, folder: Path) -> int:
-    """Write the manifest anew, in one file; returns how many mini-batches it has."""
+    """Write the manifest again, in one file; returns how many mini-batches it has."""
     writer = ManifestWriter(folder, _TERM)
     try:
         for entry in read_manifest(source):
@@ -62,7 +62,7 @@ def _take_manifest(source: Path, folder: Path) -> int:
         if end is None:
             writer.sync()
         elif writer.close(order=end.order) != end:
-            raise CorruptLog(f"{source}: the manifest is not the one whose count and hash stand at its end")
+            raise CorruptLog(f"{source}: the manifest does not match the count and hash at its end")
     finally:
         writer.stop()
     return writer.mini_batches
@@ -85,7 +85,7 @@ def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resu
 
 
 def _take_groups(source: Path, target: Path) -> None:
-    """Rows that were grouped by keys, whole as they are."""
+    """Take rows that were grouped by keys, unchanged."""
     target.mkdir()
     for path in source.iterdir():
         link_or_copy(path, target / path.name)
@@ -102,7 +102,7 @@ class _Parts:
         self._sizes: dict[str, int] = {}
 
     def take(self, outcome: Outcome) -> None:
-        """See to it that the rows of a mini-batch are in the new job's folder."""
+        """Make sure that the rows of a mini-batch are in the new job's folder."""
         if not outcome.length:
             return
         name = outcome.part
