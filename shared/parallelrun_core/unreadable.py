@@ -1,4 +1,4 @@
-"""Jobs whose folder can't be read as things stand: they are left alone, the log says so once, and the others go on."""
+"""Jobs whose folder can't be read at present: they are skipped, the log says so once, and the others go on."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.telemetry import logger
 
 UNREADABLE: Final = (NotFound, NewerSchema, CorruptLog, OSError)
-"""What reading a job's folder may raise, of which no other job need know."""
+"""What reading a job's folder may raise; no other job is affected."""
 
 
-class LeftAlone:
-    """The jobs that somebody leaves alone, with what the log says of each: once, not at every look.
+class SkippedJobs:
+    """The jobs that a service skips, each logged once, not each time that it is looked at.
 
     Args:
-        root: the folder of all jobs; another one than the API's is the commonest reason why there is none.
+        root: the folder of all jobs; the commonest reason why a job has no folder is that this isn't the API's root.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
 
-    def tell(self, job_id: str, error: Exception) -> None:
-        """Say why this job is left alone, unless that was the last thing that was said of it."""
+    def report(self, job_id: str, error: Exception) -> None:
+        """Log why this job is skipped, unless that was the last thing logged about it."""
         action = action_of(error)
-        if self._told.get(job_id) != action:
-            self._told[job_id] = action
+        if self._reported.get(job_id) != action:
+            self._reported[job_id] = action
             logger().error(action, job_id=job_id, reason=str(error), root=self._root)
 
     def forget(self, job_id: str) -> None:
-        """It could be read."""
-        self._told.pop(job_id, None)
+        """This job could be read."""
+        self._reported.pop(job_id, None)
 
-    def keep(self, job_ids: Container[str]) -> None:
-        """Forget all but these."""
-        self._told = {job_id: action for job_id, action in self._told.items() if job_id in job_ids}
+    def keep_only(self, job_ids: Container[str]) -> None:
+        """Forget all jobs but these."""
+        self._reported = {job_id: action for job_id, action in self._reported.items() if job_id in job_ids}
 
 
 def action_of(error: Exception) -> str:
-    """How the log calls it."""
+    """The log's name for the reason."""
     if isinstance(error, NotFound):
         return "job_folder_missing"
     return "job_too_new" if isinstance(error, NewerSchema) else "job_unreadable"

@@ -30,7 +30,7 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, limit_
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.telemetry import logger
-from parallelrun_core.unreadable import UNREADABLE, LeftAlone
+from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
 
 log = logger()
 
@@ -59,7 +59,7 @@ class Agent:
         self._callbacks: dict[int, Callable[[], object]] = {}
         self._watch = Watch(self._add, self._remove, gpus=GpuPool(find_gpus(settings.gpus)))
         self._jobs: dict[str, NodeJob] = {}
-        self._left_alone = LeftAlone(settings.root)
+        self._skipped = SkippedJobs(settings.root)
         self._join_at: dict[str, float] = {}
         """When to try again to join jobs of which something could not be read or made."""
         self._id = new_session(settings.node)
@@ -252,7 +252,7 @@ class Agent:
         workers = [worker for job in self._jobs.values() for worker in job.workers]
         free, ending = self._settings.slots - len(workers), sum(worker.ending for worker in workers)
         found = self._registry.peek()
-        self._left_alone.keep([job_id for job_id, _, _ in found])
+        self._skipped.keep_only([job_id for job_id, _, _ in found])
         for job_id, state, ready in found:
             job = self._jobs.get(job_id)
             if job is not None:
@@ -277,7 +277,7 @@ class Agent:
         try:
             job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._watch)
         except UNREADABLE as error:
-            self._left_alone.tell(job_id, error)
+            self._skipped.report(job_id, error)
             if isinstance(error, OSError):  # it may pass, but not at once, and each try may cost something
                 self._join_at[job_id] = now + _JOIN_AGAIN_S
             return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.connection import connect
-from parallelrun_core.unreadable import UNREADABLE, LeftAlone
+from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_master.leader import Leader
 from parallelrun_master.settings import MasterSettings
 
@@ -26,7 +26,7 @@ def lead(job_id: str) -> None:
     try:
         leader = Leader(connect(settings.redis_url), job_id, settings, leave=lambda: os._exit(1))
     except UNREADABLE as error:
-        LeftAlone(settings.root).tell(job_id, error)  # another master may be able to lead it
+        SkippedJobs(settings.root).report(job_id, error)  # another master may be able to lead it
         return
 
     def on_terminate(number: int, frame: FrameType | None) -> None:

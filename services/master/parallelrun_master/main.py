@@ -22,7 +22,7 @@ from parallelrun_core.store.leader_queue import longest_ms
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq_queues import LEADER_QUEUE, ask_for_leader
 from parallelrun_core.store.rq_workers import RqWorkers
-from parallelrun_core.unreadable import UNREADABLE, LeftAlone
+from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_master import leader as _preloaded  # noqa: F401 - so that forked processes start at once
 from parallelrun_master.lead import SETTINGS
 from parallelrun_master.settings import MasterSettings
@@ -41,7 +41,7 @@ class Master:
         self._log = telemetry.logger()
         self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders, listen_s=settings.leader_seconds)
         self._run_id = ""
-        self._left_alone = LeftAlone(settings.root)
+        self._skipped = SkippedJobs(settings.root)
         self.connected = False
 
     def run(self, stop: StopSignal) -> None:
@@ -70,7 +70,7 @@ class Master:
         """Make jobs known that have a folder and no result, and of which this Redis knows nothing."""
         for path in sorted((self._settings.root / "jobs").glob("job_*/job.json")):
             folder = JobFolder(self._settings.root, path.parent.name)
-            with self._leaving_alone(folder.job_id):
+            with self._skipping_unreadable(folder.job_id):
                 if folder.result() is None and registry.state(folder.job_id) is None:
                     record = folder.record()
                     output = folder.named_output(record.job_spec())
@@ -82,19 +82,19 @@ class Master:
         for job_id in registry.active_jobs():
             if registry.has_leader(job_id, longest_ms=longest_ms(self._settings.leader_ms)):
                 continue
-            with self._leaving_alone(job_id):
+            with self._skipping_unreadable(job_id):
                 JobFolder(self._settings.root, job_id).record().job_spec()
                 with suppress(NotFound):  # it ended between two questions
                     ask_for_leader(redis, job_id, attempt=str(registry.status(job_id).term))
 
     @contextmanager
-    def _leaving_alone(self, job_id: str) -> Iterator[None]:
-        """A job that can't be read is no reason not to go on with the others."""
+    def _skipping_unreadable(self, job_id: str) -> Iterator[None]:
+        """Skip a job that can't be read, and go on with the others."""
         try:
             yield
-            self._left_alone.forget(job_id)
+            self._skipped.forget(job_id)
         except UNREADABLE as error:
-            self._left_alone.tell(job_id, error)
+            self._skipped.report(job_id, error)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from parallelrun_core import unreadable
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.unreadable import UNREADABLE, LeftAlone
+from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
 
 
 class Log:
@@ -43,20 +43,20 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 )
 def test_each_reason_has_a_name_and_says_where_it_looked(error: Exception, action: str, log: Log) -> None:
     assert isinstance(error, UNREADABLE)
-    LeftAlone(Path("/data")).tell("job_a", error)
+    SkippedJobs(Path("/data")).report("job_a", error)
     assert log.told == [{"action": action, "job_id": "job_a", "reason": str(error), "root": "/data"}]
 
 
 def test_a_job_is_told_of_again_only_when_the_reason_changes_or_it_could_be_read(log: Log) -> None:
-    left_alone = LeftAlone(Path("/data"))
+    skipped = SkippedJobs(Path("/data"))
     for error in (NotFound("gone"), NotFound("still"), CorruptLog("half there"), CorruptLog("still half")):
-        left_alone.tell("job_a", error)
+        skipped.report("job_a", error)
     assert log.actions() == ["job_folder_missing", "job_unreadable"]
-    left_alone.forget("job_a")
-    left_alone.tell("job_a", CorruptLog("again"))
-    left_alone.keep(["job_a"])
-    left_alone.tell("job_a", CorruptLog("and again"))
+    skipped.forget("job_a")
+    skipped.report("job_a", CorruptLog("again"))
+    skipped.keep_only(["job_a"])
+    skipped.report("job_a", CorruptLog("and again"))
     assert log.actions()[2:] == ["job_unreadable"]
-    left_alone.keep([])
-    left_alone.tell("job_a", CorruptLog("new to us"))
+    skipped.keep_only([])
+    skipped.report("job_a", CorruptLog("new to us"))
     assert log.actions()[3:] == ["job_unreadable"]

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from parallelrun_core import telemetry
 from parallelrun_core.job_folder import abandoned, code_store
-from parallelrun_core.unreadable import UNREADABLE, LeftAlone
+from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
@@ -34,7 +34,7 @@ class Registrar:
         self._jobs = jobs
         self._registry = registry
         self._left: list[str] = []
-        self._left_alone = LeftAlone(jobs.root)
+        self._skipped = SkippedJobs(jobs.root)
         self._is_work_left = asyncio.Event()
 
     async def register(self, job_id: str) -> None:
@@ -72,7 +72,7 @@ class Registrar:
             await run_sync(self._submissions.register, job_id)
             log.info("job_registered_late", job_id=job_id)
         except UNREADABLE as error:
-            self._left_alone.tell(job_id, error)
+            self._skipped.report(job_id, error)
         del self._left[0]
 
     def _unknown_to_redis(self) -> list[str]:

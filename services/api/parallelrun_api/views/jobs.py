@@ -17,7 +17,7 @@ from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.unreadable import LeftAlone
+from parallelrun_core.unreadable import SkippedJobs
 
 if TYPE_CHECKING:
     from parallelrun_core.failure import JobFailure
@@ -33,7 +33,7 @@ class Jobs:
     def __init__(self, root: Path, registry: Registry) -> None:
         self.root = root
         self._registry = registry
-        self._left_alone = LeftAlone(root)
+        self._skipped = SkippedJobs(root)
 
     def folder(self, job_id: str) -> JobFolder:
         """The folder of a job whose id came from outside.
@@ -103,7 +103,7 @@ class Jobs:
         except NotFound:
             return  # not wholly created yet, or being deleted
         except (NewerSchema, CorruptLog) as error:
-            self._left_alone.tell(job_id, error)
+            self._skipped.report(job_id, error)
 
     def has_ended(self, job_id: str) -> bool:
         """Whether the job's result is recorded: nothing about it will change, unless it is reopened."""
