@@ -8,16 +8,16 @@ document.py     from YAML or JSON to plain data, changes from a command line, er
 """
 
 from parallelrun_core.spec.document import load_document, set_field
-from parallelrun_core.spec.fields import Environment, Input, Literal, MiniBatchSize, Output, without_nul
+from parallelrun_core.spec.fields import Environment, Input, MiniBatchSize, Output, ValueInput, without_nul
 from parallelrun_core.spec.job import JobSpec
 
 __all__ = [
     "Environment",
     "Input",
     "JobSpec",
-    "Literal",
     "MiniBatchSize",
     "Output",
+    "ValueInput",
     "load_document",
     "set_field",
     "without_nul",

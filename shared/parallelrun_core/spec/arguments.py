@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.spec.fields import Literal
+from parallelrun_core.spec.fields import ValueInput
 
 if TYPE_CHECKING:
     from parallelrun_core.spec.job import JobSpec
@@ -60,7 +60,7 @@ def user_arguments(spec: JobSpec, outputs: Mapping[str, str]) -> list[str]:
         if kind == "outputs":
             return outputs.get(key) or spec.outputs[key].path
         found = spec.inputs[key]
-        return str(found.value) if isinstance(found, Literal) else found.path
+        return str(found.value) if isinstance(found, ValueInput) else found.path
 
     return split_arguments(spec.program_arguments, value_of)
 

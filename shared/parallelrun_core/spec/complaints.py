@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
 from parallelrun_core.errors import Problem
-from parallelrun_core.spec.fields import Environment, Input, Literal, Output, size_meant
+from parallelrun_core.spec.fields import Environment, Input, Output, ValueInput, size_meant
 
 _TAGGED: Final = "inputs"
 """The field whose entries are one of two models: pydantic names the one that it chose in the place of an error."""
@@ -65,8 +65,8 @@ def _message(details: Any) -> str:
 def _known(model: type[BaseModel], location: list[str]) -> Iterable[str]:
     """The fields that there are where an unknown one was found."""
     match location:
-        case ["inputs", _, "literal", *_]:
-            return list(Literal.model_fields)
+        case ["inputs", _, "value", *_]:
+            return list(ValueInput.model_fields)
         case ["inputs", _, _, *_]:
             return list(Input.model_fields)
         case ["outputs", _, _, *_]:

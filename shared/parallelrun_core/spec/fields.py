@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import typing
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
@@ -80,9 +79,9 @@ class Input(Strict):
 
     path: str = Field(min_length=1, max_length=MAX_PATH)
     """Absolute, or relative to the job file. A folder stands for everything below it."""
-    type: typing.Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
+    type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
     """`mltable`: a folder with a file MLTable, which says what to read and how."""
-    mode: typing.Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
+    mode: Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
     """`download` and `eval_download`: copied to the node's own disk before `run()`; the others: read where it is."""
     transformations: tuple[str | dict[str, Any], ...] = ()
     """Steps as in an MLTable file; a reading step makes a table of the files."""
@@ -99,8 +98,8 @@ class Input(Strict):
         return self
 
 
-class Literal(Strict):
-    """A number, a text or a truth value: `${{inputs.NAME}}` is its text."""
+class ValueInput(Strict):
+    """A number, a string or a truth value: `${{inputs.NAME}}` is its text."""
 
     value: bool | int | float | str
 
@@ -110,21 +109,17 @@ class Literal(Strict):
         return without_nul(value) if isinstance(value, str) else value
 
 
-def is_literal(value: object) -> bool:
-    return isinstance(value, Literal) or (isinstance(value, dict) and "value" in value)
+def _kind(given: object) -> str:
+    return "value" if isinstance(given, ValueInput) or (isinstance(given, dict) and "value" in given) else "input"
 
 
-def _kind(value: object) -> str:
-    return "literal" if is_literal(value) else "input"
-
-
-AnyInput = Annotated[Annotated[Input, Tag("input")] | Annotated[Literal, Tag("literal")], Discriminator(_kind)]
+AnyInput = Annotated[Annotated[Input, Tag("input")] | Annotated[ValueInput, Tag("value")], Discriminator(_kind)]
 
 
 class Output(Strict):
     """A folder or a file that the job writes."""
 
-    type: typing.Literal["uri_folder", "uri_file"] = "uri_folder"
+    type: Literal["uri_folder", "uri_file"] = "uri_folder"
     path: str = Field(default="", max_length=MAX_PATH)
     """Absolute, or relative to the job file; its name in the folder of the outputs when empty."""
     file_name: str = Field(default="", max_length=255)
@@ -188,7 +183,7 @@ class MiniBatchSize:
 
     number: int | None = None
     """None: the default, which is 10 files or 1 MiB (reference §0)."""
-    unit: typing.Literal["plain", "bytes", "rows"] = "plain"
+    unit: Literal["plain", "bytes", "rows"] = "plain"
     """`plain`: files of a file list, bytes of a table; `bytes`: those of a table alone, for it was said so."""
 
     @property

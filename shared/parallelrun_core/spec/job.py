@@ -6,10 +6,9 @@ Names and defaults are those of Azure ML (`run_max_try`, `error_threshold`, …)
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -27,7 +26,6 @@ from parallelrun_core.spec.fields import (
     Output,
     Strict,
     checked_file_name,
-    is_literal,
     local_path,
     without_nul,
 )
@@ -36,7 +34,7 @@ _MAX_SECONDS: Final = 259_200
 
 Seconds = Annotated[float, Field(gt=0, le=_MAX_SECONDS)]
 Threshold = Annotated[int, Field(ge=-1)]
-Moved = typing.TypeVar("Moved", Input, Output)
+Moved = TypeVar("Moved", Input, Output)
 
 
 class JobSpec(Strict):
@@ -73,7 +71,7 @@ class JobSpec(Strict):
 
     outputs: dict[str, Output] = Field(default_factory=dict)
     """Folders and files that the script writes itself, by name; a plain text is short for `{path: …}`."""
-    output_action: typing.Literal["append_row", "summary_only"] = "append_row"
+    output_action: Literal["append_row", "summary_only"] = "append_row"
     """`append_row` gathers what `run()` returns in one file; `summary_only` only counts it."""
     append_row_file_name: str = Field(default="parallel_run_step.txt", min_length=1, max_length=255)
     """Name of the output file."""
@@ -118,11 +116,11 @@ class JobSpec(Strict):
     """At the job's tail, start a second delivery of a mini-batch that takes unusually long; the first result counts."""
     look_ahead: bool = True
     """Hand a worker several mini-batches at once while they are short."""
-    logging_level: typing.Literal["DEBUG", "INFO", "WARNING"] = "INFO"
+    logging_level: Literal["DEBUG", "INFO", "WARNING"] = "INFO"
     """Level of the entry script's root logger."""
     resource_monitor_interval: int = Field(default=600, ge=0, le=2**31 - 1)
     """Seconds between two measurements of a node's CPU, memory, disk and network; 0: none."""
-    profiling_module: typing.Literal["", "cProfile", "profile"] = ""
+    profiling_module: Literal["", "cProfile", "profile"] = ""
     """Profile the workers, into `logs/sys/node/<node>/<process>.profile`."""
     nice: int | None = Field(default=None, ge=-20, le=19)
     """Niceness of the workers; unchanged when not set."""
@@ -287,7 +285,7 @@ class JobSpec(Strict):
         return [(name, given) for name in self.input_data if isinstance(given := self.inputs[name], Input)]
 
     def input_paths(self) -> Iterator[tuple[str, Input]]:
-        """Every input that has a path: all but the literals."""
+        """Every input that has a path: all but the values."""
         return ((name, given) for name, given in self.inputs.items() if isinstance(given, Input))
 
     def data_paths(self) -> list[str]:
@@ -339,7 +337,7 @@ def _by_name(value: object, what: str) -> object:
 def _plain(given: object) -> object:
     if isinstance(given, str):
         return {"path": given}
-    return {"value": given} if isinstance(given, bool | int | float) and not is_literal(given) else given
+    return {"value": given} if isinstance(given, bool | int | float) else given
 
 
 def _moved(folder: Path, given: Moved) -> Moved:
