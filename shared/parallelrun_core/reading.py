@@ -14,7 +14,7 @@ from typing import Any
 
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import note_image, read_conda_file
-from parallelrun_core.azure.findings import Findings, Note, Place, relocated
+from parallelrun_core.azure.findings import Findings, Location, Note, relocated
 from parallelrun_core.azure.v1 import is_v1, read_v1
 from parallelrun_core.azure.v2 import is_v2, read_v2
 from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
@@ -29,7 +29,7 @@ class Reading:
 
     spec: JobSpec
     notes: tuple[Note, ...] = ()
-    places: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
     """From a field of the spec to where in the document its value came from."""
     default: str = ""
     """Where all others came from."""
@@ -48,7 +48,7 @@ class Reading:
     def _told(self, problem: Problem) -> Problem:
         if problem.pointer.startswith("-"):  # an option of a command line
             return problem
-        return self.located(relocated(problem, self.places, self.default))
+        return self.located(relocated(problem, self.origins, self.default))
 
 
 def read_job(document: object, *, folder: Path | None = None) -> Reading:
@@ -63,28 +63,28 @@ def read_job(document: object, *, folder: Path | None = None) -> Reading:
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
     findings = Findings()
-    place = Place("", folder)
+    location = Location("", folder)
     if is_v1(document):
-        draft = read_v1(document, place, findings)
+        draft = read_v1(document, location, findings)
     elif is_v2(document):
-        draft = read_v2(document, place, findings)
+        draft = read_v2(document, location, findings)
     else:
-        draft = _read_own(document, place, findings)
+        draft = _read_own(document, location, findings)
     spec = draft.finish(findings)
     if folder is not None:
         spec = spec.relative_to(folder)
-    return Reading(spec, tuple(findings.notes), draft.places, draft.default)
+    return Reading(spec, tuple(findings.notes), draft.origins, draft.default)
 
 
-def _read_own(document: dict[Any, Any], place: Place, findings: Findings) -> Draft:
+def _read_own(document: dict[Any, Any], location: Location, findings: Findings) -> Draft:
     """A job spec as it is, but for the file that its environment names."""
     draft = Draft(dict(document))
     environment = document.get("environment")
     if isinstance(environment, dict):
         if isinstance(environment.get("conda_file"), str):
-            where = place.below("environment", "conda_file")
+            where = location.below("environment", "conda_file")
             inlined = read_conda_file(environment["conda_file"], where, findings)
             draft.fields["environment"] = {**environment, "conda_file": inlined}
         if environment.get("image"):
-            note_image(place.at("environment", "image"), findings)
+            note_image(location.at("environment", "image"), findings)
     return draft

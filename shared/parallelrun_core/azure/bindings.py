@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from parallelrun_core.azure.findings import Findings, Place, quoted
+from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.arguments import same_name
@@ -35,7 +35,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 @dataclass
 class Pipe:
-    """What a step is read in: its pipeline's inputs and outputs, and the place for what is found."""
+    """What a step is read in: its pipeline's inputs and outputs, and the findings."""
 
     findings: Findings
     job_name: str = "job"
@@ -43,7 +43,7 @@ class Pipe:
     """None stands for one that is optional and not given."""
     outputs: Mapping[str, Fields] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    """Where the path of an input of the step is, when the pipeline has it: by the place of the step's."""
+    """From the pointer of an input of the step to that of the pipeline's input that it is bound to."""
 
 
 def is_expression(value: object) -> bool:
@@ -84,57 +84,57 @@ def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> No
 # Inputs
 
 
-def pipeline_inputs(raw: Mapping[str, Any], place: Place, findings: Findings) -> dict[str, Fields | None]:
+def pipeline_inputs(raw: Mapping[str, Any], location: Location, findings: Findings) -> dict[str, Fields | None]:
     """The inputs of a pipeline; None for one that is optional and not given."""
-    names = _unique(raw, place, findings)
-    return {name: _input(value, None, Pipe(findings), place.below(name)) for name, value in names.items()}
+    names = _unique(raw, location, findings)
+    return {name: _input(value, None, Pipe(findings), location.below(name)) for name, value in names.items()}
 
 
 def step_inputs(
-    raw: Mapping[str, Any], declared: Mapping[str, GivenInput] | None, pipe: Pipe, place: Place
+    raw: Mapping[str, Any], declared: Mapping[str, GivenInput] | None, pipe: Pipe, location: Location
 ) -> dict[str, Fields]:
     """The inputs of a step as the job spec has them; those that are optional and not given are left out.
 
     Args:
         declared: what its component declares; None when it has no component.
     """
-    given = _declared(raw, declared, pipe, place, "input")
+    given = _declared(raw, declared, pipe, location, "input")
     found = {}
     for name in given if declared is None else declared:
         key = same_name(name, given)
         value = given[key] if key else None
-        fields = _input(value, (declared or {}).get(name), pipe, place.below(key or name))
+        fields = _input(value, (declared or {}).get(name), pipe, location.below(key or name))
         if fields is not None:
             found[name] = fields
     return found
 
 
-def declarations(raw: Mapping[str, Any], place: Place, findings: Findings) -> dict[str, GivenInput]:
+def declarations(raw: Mapping[str, Any], location: Location, findings: Findings) -> dict[str, GivenInput]:
     """The inputs that a component declares."""
     found = {}
-    for name, value in _unique(raw, place, findings).items():
+    for name, value in _unique(raw, location, findings).items():
         document = {"type": value} if isinstance(value, str) else value
-        given = findings.validate(GivenInput, document, place.at(name))
+        given = findings.validate(GivenInput, document, location.at(name))
         if given is not None:
             found[name] = given
     return found
 
 
 def _declared(
-    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, pipe: Pipe, place: Place, what: str
+    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, pipe: Pipe, location: Location, what: str
 ) -> Mapping[str, Any]:
-    given = _unique(raw, place, pipe.findings)
+    given = _unique(raw, location, pipe.findings)
     for name in given if declared is not None else ():
         if same_name(name, declared or {}) is None:
             message = f"the component has no such {what}"
-            pipe.findings.wrong(place.at(name), message, f"it has: {quoted(declared or {})}")
+            pipe.findings.wrong(location.at(name), message, f"it has: {quoted(declared or {})}")
     return given
 
 
-def _input(value: Any, declared: GivenInput | None, pipe: Pipe, place: Place) -> Fields | None:
+def _input(value: Any, declared: GivenInput | None, pipe: Pipe, location: Location) -> Fields | None:
     given = GivenInput()
     if isinstance(value, dict):
-        checked = pipe.findings.validate(GivenInput, value, place.pointer)
+        checked = pipe.findings.validate(GivenInput, value, location.pointer)
         if checked is None:
             return None
         given, value = checked, checked.path
@@ -146,33 +146,33 @@ def _input(value: Any, declared: GivenInput | None, pipe: Pipe, place: Place) ->
     if value is None:
         if not (given.optional or (declared is not None and declared.optional)):
             what = "a value" if kind in LITERAL_TYPES else "a path"
-            pipe.findings.wrong(place.pointer, f"{what} is required", f"as in --set {_dotted(place)}.path=…")
+            pipe.findings.wrong(location.pointer, f"{what} is required", f"as in --set {_dotted(location)}.path=…")
         return None
-    base = _bound_or_local(value, kind, is_path=given.path is not None, pipe=pipe, place=place)
+    base = _bound_or_local(value, kind, is_path=given.path is not None, pipe=pipe, location=location)
     if base is None:
         return None
     if "value" in base:
-        return _literal(base["value"], kind, declared, place, pipe.findings)
-    return _overlay(base, given, declared, place, pipe.findings)
+        return _literal(base["value"], kind, declared, location, pipe.findings)
+    return _overlay(base, given, declared, location, pipe.findings)
 
 
-def _bound_or_local(value: Any, kind: str | None, *, is_path: bool, pipe: Pipe, place: Place) -> Fields | None:
+def _bound_or_local(value: Any, kind: str | None, *, is_path: bool, pipe: Pipe, location: Location) -> Fields | None:
     """What a value stands for: another input, a literal, or a path."""
     if is_expression(value):
-        where = place.at("path") if is_path else place.pointer
+        where = location.at("path") if is_path else location.pointer
         bound: Fields | None = parent_value(value, "inputs", pipe.inputs, where, pipe.findings)
         if bound is not None:
             name = str(whole_expression(value)).removeprefix("parent.inputs.")
-            pipe.origins[place.pointer] = f"/inputs/{same_name(name, pipe.inputs)}"
+            pipe.origins[location.pointer] = f"/inputs/{same_name(name, pipe.inputs)}"
         return bound
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}
-    path = _local(value, place, pipe.findings)
+    path = _local(value, location, pipe.findings)
     return {"path": path} if path is not None else None
 
 
 def _overlay(
-    base: Fields, given: GivenInput, declared: GivenInput | None, place: Place, findings: Findings
+    base: Fields, given: GivenInput, declared: GivenInput | None, location: Location, findings: Findings
 ) -> Fields | None:
     """The input with the type and mode of the step, else of its component, else of the pipeline."""
     kind = given.type or (declared.type if declared else None) or base.get("type") or "uri_folder"
@@ -180,7 +180,7 @@ def _overlay(
     if kind in MODEL_TYPES:
         kind = "uri_folder"
     if mode in _TABLE_ONLY and kind != "mltable":
-        findings.wrong(place.at("mode"), f"mode {mode!r} is for inputs of type mltable, not {kind}")
+        findings.wrong(location.at("mode"), f"mode {mode!r} is for inputs of type mltable, not {kind}")
         return None
     fields = {"path": base["path"], "type": kind, "mode": mode}
     steps = given.transformations or base.get("transformations")
@@ -188,25 +188,25 @@ def _overlay(
 
 
 def _literal(
-    value: Any, kind: str | None, declared: GivenInput | None, place: Place, findings: Findings
+    value: Any, kind: str | None, declared: GivenInput | None, location: Location, findings: Findings
 ) -> Fields | None:
     if not isinstance(value, bool | int | float | str):
-        findings.wrong(place.pointer, "a number, a text, a truth value or an input with a path is needed")
+        findings.wrong(location.pointer, "a number, a text, a truth value or an input with a path is needed")
         return None
     if kind is not None and kind not in LITERAL_TYPES:
-        findings.wrong(place.pointer, f"{value!r} is a value; an input of type {kind} has a path")
+        findings.wrong(location.pointer, f"{value!r} is a value; an input of type {kind} has a path")
         return None
     wanted = _KINDS.get(kind or "", ())
     if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and kind != "boolean")):
-        findings.wrong(place.pointer, f"{value!r} is not of type {kind}")
+        findings.wrong(location.pointer, f"{value!r} is not of type {kind}")
         return None
     if declared is not None and isinstance(value, int | float):
         below = declared.min is not None and value < declared.min
         above = declared.max is not None and value > declared.max
         if below or above:
-            findings.wrong(place.pointer, f"{value!r} is {_outside(declared)}")
+            findings.wrong(location.pointer, f"{value!r} is {_outside(declared)}")
     if declared is not None and declared.enum is not None and value not in declared.enum:
-        findings.wrong(place.pointer, f"{value!r} is not one of {quoted(map(str, declared.enum))}")
+        findings.wrong(location.pointer, f"{value!r} is not one of {quoted(map(str, declared.enum))}")
     return {"value": value}
 
 
@@ -221,58 +221,62 @@ def _outside(declared: GivenInput) -> str:
 # Outputs
 
 
-def pipeline_outputs(raw: Mapping[str, Any], pipe: Pipe, place: Place) -> dict[str, Fields]:
+def pipeline_outputs(raw: Mapping[str, Any], pipe: Pipe, location: Location) -> dict[str, Fields]:
     """The outputs of a pipeline."""
-    names = _unique(raw, place, pipe.findings)
-    return {name: _output(name, value, None, pipe, place.below(name)) for name, value in names.items()}
+    names = _unique(raw, location, pipe.findings)
+    return {name: _output(name, value, None, pipe, location.below(name)) for name, value in names.items()}
 
 
 def step_outputs(
-    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, pipe: Pipe, place: Place
+    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, pipe: Pipe, location: Location
 ) -> dict[str, Fields]:
     """The outputs of a step as the job spec has them."""
-    given = _declared(raw, declared, pipe, place, "output")
+    given = _declared(raw, declared, pipe, location, "output")
     found = {}
     for name in given if declared is None else declared:
         key = same_name(name, given)
         value = given[key] if key else None
-        found[name] = _output(name, value, (declared or {}).get(name), pipe, place.below(key or name))
+        found[name] = _output(name, value, (declared or {}).get(name), pipe, location.below(key or name))
     return found
 
 
-def _output(name: str, value: Any, declared: Any, pipe: Pipe, place: Place) -> Fields:
+def _output(name: str, value: Any, declared: Any, pipe: Pipe, location: Location) -> Fields:
     document = {"path": value} if is_expression(value) else {} if value is None else value
-    given = pipe.findings.validate(GivenOutput, document, place.pointer)
-    below = pipe.findings.validate(GivenOutput, declared or {}, place.pointer)
+    given = pipe.findings.validate(GivenOutput, document, location.pointer)
+    below = pipe.findings.validate(GivenOutput, declared or {}, location.pointer)
     if given is None or below is None:
         return {}
     for label in ("name", "version"):
         if getattr(given, label) is not None:
-            pipe.findings.note(place.at(label), "outputs are not registered anywhere")
+            pipe.findings.note(location.at(label), "outputs are not registered anywhere")
     path = given.path or below.path
     base: Fields = {}
     if path and "parent." in path:
-        base = parent_value(path, "outputs", pipe.outputs, place.pointer, pipe.findings) or {}
+        base = parent_value(path, "outputs", pipe.outputs, location.pointer, pipe.findings) or {}
         path = None
     kind = given.type or below.type or base.get("type") or "uri_folder"
     fields: Fields = {**base, "type": "uri_file" if kind == "uri_file" else "uri_folder"}
     if path:
         path = path.replace("${{output_name}}", name).replace("${{name}}", pipe.job_name)
-        fields |= _output_path(path, fields["type"], place, pipe.findings)
+        fields |= _output_path(path, fields["type"], location, pipe.findings)
     return fields
 
 
-def _output_path(path: str, kind: str, place: Place, findings: Findings) -> Fields:
+def _output_path(path: str, kind: str, location: Location, findings: Findings) -> Fields:
     datastore = _DATASTORE.match(path)
     if datastore:
         # The datastore is in the cloud. Its file's name is what scripts and people look for.
-        findings.note(place.at("path"), "Azure ML's datastores can't be written here: it goes to the job's own outputs")
+        findings.note(
+            location.at("path"), "Azure ML's datastores can't be written here: it goes to the job's own outputs"
+        )
         last = datastore["path"].rstrip("/").rpartition("/")[2]
         return {"file_name": last} if kind == "uri_file" and last and not is_expression(last) else {}
     if is_expression(path):
-        findings.wrong(place.at("path"), f"{path!r} stands for nothing here", "give a folder or file, or leave it out")
+        findings.wrong(
+            location.at("path"), f"{path!r} stands for nothing here", "give a folder or file, or leave it out"
+        )
         return {}
-    local = _local(path, place, findings)
+    local = _local(path, location, findings)
     return {"path": local} if local else {}
 
 
@@ -305,30 +309,30 @@ def filled(value: Any, own: Mapping[str, Fields], pipe: Pipe, pointer: str) -> A
     return bound["value"]
 
 
-def _unique(raw: Mapping[Any, Any], place: Place, findings: Findings) -> dict[str, Any]:
+def _unique(raw: Mapping[Any, Any], location: Location, findings: Findings) -> dict[str, Any]:
     """What has a name that can be bound."""
     found: dict[str, Any] = {}
     for name, value in raw.items():
         if not isinstance(name, str) or not NAME.fullmatch(name):
             findings.wrong(
-                place.at(name), "a name has letters, digits and '_' only; groups of inputs are not supported"
+                location.at(name), "a name has letters, digits and '_' only; groups of inputs are not supported"
             )
         elif (first := same_name(name, found)) is not None:
-            findings.wrong(place.at(name), f"it is {first!r} again: names are compared without letter case")
+            findings.wrong(location.at(name), f"it is {first!r} again: names are compared without letter case")
         else:
             found[name] = value
     return found
 
 
-def _local(path: str, place: Place, findings: Findings) -> str | None:
+def _local(path: str, location: Location, findings: Findings) -> str | None:
     try:
-        return place.absolute(local_path(path))
+        return location.absolute(local_path(path))
     except ValueError as error:
-        findings.wrong(place.at("path"), str(error), f"a local path, as in --set {_dotted(place)}.path=./data")
+        findings.wrong(location.at("path"), str(error), f"a local path, as in --set {_dotted(location)}.path=./data")
     except InvalidInput as error:
         findings.problems += error.problems
     return None
 
 
-def _dotted(place: Place) -> str:
-    return place.pointer.strip("/").replace("/", ".")
+def _dotted(location: Location) -> str:
+    return location.pointer.strip("/").replace("/", ".")

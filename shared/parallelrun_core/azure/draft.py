@@ -15,16 +15,17 @@ _FOR_PARENTS: Final = ("copy_logs_to_parent", "metrics_name_prefix", "push_metri
 
 @dataclass
 class Draft:
-    """Fields of a job spec, and their places."""
+    """Fields of a job spec, and where in the document their values came from."""
 
     fields: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    """From a field of the spec to a pointer into the document."""
     default: str = ""
-    """Where the document has whatever has no place of its own."""
+    """The pointer for all other fields."""
 
-    def put(self, name: str, value: Any, place: str) -> None:
+    def put(self, name: str, value: Any, pointer: str) -> None:
         """Set a field, unless there is nothing to set."""
-        self.places[name] = place
+        self.origins[name] = pointer
         if value is not None:
             self.fields[name] = value
 
@@ -35,18 +36,18 @@ class Draft:
             InvalidInput: with every problem that was found on the way.
         """
         findings.check()
-        arguments = self.places.get("program_arguments", f"{self.default}/program_arguments")
+        arguments = self.origins.get("program_arguments", f"{self.default}/program_arguments")
         text, inputs = self.fields.get("program_arguments"), self.fields.get("inputs")
         for name, value in take_options(text, inputs, arguments, findings).items():
             self.put(name, value, arguments)
         for name in _FOR_PARENTS:
             if self.fields.get(name):
-                place = self.places.get(name, f"{self.default}/{name}")
-                findings.note(place, f"{name}: the job has no parent, so there is nothing to do")
+                pointer = self.origins.get(name, f"{self.default}/{name}")
+                findings.note(pointer, f"{name}: the job has no parent, so there is nothing to do")
         findings.check()
         try:
             return JobSpec.parse(self.fields)
         except InvalidInput as error:
-            findings.take(error, self.places, self.default)
+            findings.take(error, self.origins, self.default)
         findings.check()
         raise AssertionError("a job spec is wrong without a problem")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.azure.findings import Findings, Place
+from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
 from parallelrun_core.spec.document import load_document
@@ -19,28 +19,28 @@ _FIELDS: Final = frozenset({
 _OWN_PYTHON: Final = "the workers run in the Python of their node"
 
 
-def read_environment(value: Any, place: Place, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
+def read_environment(value: Any, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
     """The environment as the job spec has it, and the variables that come with it."""
     if isinstance(value, str):
-        value, place = _named(value, place, findings)
+        value, location = _named(value, location, findings)
         if value is None:
             return {}, {}
     if not isinstance(value, dict):
-        findings.wrong(place.pointer, "a name such as azureml:NAME@latest, or a mapping, is needed")
+        findings.wrong(location.pointer, "a name such as azureml:NAME@latest, or a mapping, is needed")
         return {}, {}
     for field in value:
         if field not in _FIELDS:
-            findings.wrong(place.at(field), "unknown field")
+            findings.wrong(location.at(field), "unknown field")
     if not any(value.get(field) for field in ("image", "build", "conda_file", "pip")):
-        findings.wrong(place.pointer, "it has neither image nor build nor conda_file", "as in conda_file: conda.yml")
+        findings.wrong(location.pointer, "it has neither image nor build nor conda_file", "as in conda_file: conda.yml")
         return {}, {}
     environment: dict[str, Any] = {"name": str(value.get("name") or "")}
     for field in ("image", "build"):
         if value.get(field):
-            note_image(place.at(field), findings)
+            note_image(location.at(field), findings)
     environment["image"] = str(value.get("image") or "")
     if value.get("conda_file"):
-        environment["conda_file"] = read_conda_file(value["conda_file"], place.below("conda_file"), findings)
+        environment["conda_file"] = read_conda_file(value["conda_file"], location.below("conda_file"), findings)
     if value.get("pip"):
         environment["pip"] = value["pip"]
     return {name: found for name, found in environment.items() if found}, value.get("environment_variables") or {}
@@ -51,49 +51,51 @@ def note_image(pointer: str, findings: Findings) -> None:
     findings.note(pointer, f"no container is made for a job: {_OWN_PYTHON}, or one made as conda_file says")
 
 
-def read_conda_file(value: Any, place: Place, findings: Findings) -> dict[str, Any]:
+def read_conda_file(value: Any, location: Location, findings: Findings) -> dict[str, Any]:
     """A conda environment: the mapping itself, or what is in the file of that name."""
     if isinstance(value, str):
-        value = read_file(value, place, findings)
+        value = read_file(value, location, findings)
         if value is None:
             return {}
     if not isinstance(value, dict) or not isinstance(value.get("dependencies", []), list):
-        findings.wrong(place.pointer, "a conda environment is a mapping with a list of dependencies")
+        findings.wrong(location.pointer, "a conda environment is a mapping with a list of dependencies")
         return {}
     with suppress(ValueError):  # told when the job spec is made
         version = python_of(value)
         if is_too_old(version):
             message = f"the workers need Python 3.{OLDEST_PYTHON} or newer, not {version}: they get that of their node"
-            findings.note(place.pointer, message)
+            findings.note(location.pointer, message)
         elif version and not version.startswith(f"3.{sys.version_info.minor}"):
             message = f"Python {version} where a node has it or can fetch it; otherwise that of the node"
-            findings.note(place.pointer, message)
+            findings.note(location.pointer, message)
     return value
 
 
-def read_file(path: str, place: Place, findings: Findings) -> Any:
+def read_file(path: str, location: Location, findings: Findings) -> Any:
     """A YAML file that a document names; None, with a problem, when it can't be read."""
-    if place.folder is None:
+    if location.folder is None:
         message = f"the file {path!r} is not here: this came over the network"
-        findings.wrong(place.pointer, message, "put what is in the file in its place, or submit with the command line")
+        findings.wrong(
+            location.pointer, message, "put what is in the file in its location, or submit with the command line"
+        )
         return None
     try:
-        return load_document(Path(place.absolute(path)).read_bytes())
+        return load_document(Path(location.absolute(path)).read_bytes())
     except OSError as error:
-        findings.wrong(place.pointer, f"{path}: {error.strerror or error}")
+        findings.wrong(location.pointer, f"{path}: {error.strerror or error}")
     except (InvalidInput, ValueError) as error:  # a path that holds a zero byte names no file
-        findings.wrong(place.pointer, f"{path}: {error}")
+        findings.wrong(location.pointer, f"{path}: {error}")
     return None
 
 
-def _named(name: str, place: Place, findings: Findings) -> tuple[Any, Place]:
+def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Location]:
     if name.startswith("azureml:"):
-        findings.note(place.pointer, f"an environment of Azure ML is not made here: {_OWN_PYTHON}")
-        return None, place
+        findings.note(location.pointer, f"an environment of Azure ML is not made here: {_OWN_PYTHON}")
+        return None, location
     is_file = name.startswith("file:") or name.endswith((".yml", ".yaml"))
     if not is_file:
-        findings.wrong(place.pointer, f"{name!r} names nothing", f"as in azureml:{name}@latest, or a mapping")
-        return None, place
-    found = read_file(name, place, findings)
-    beside = Path(place.absolute(name)).parent if place.folder is not None else None
-    return found, Place(place.pointer, beside)
+        findings.wrong(location.pointer, f"{name!r} names nothing", f"as in azureml:{name}@latest, or a mapping")
+        return None, location
+    found = read_file(name, location, findings)
+    beside = Path(location.absolute(name)).parent if location.folder is not None else None
+    return found, Location(location.pointer, beside)

@@ -56,28 +56,28 @@ class Findings(Problems):
                 self.wrong(pointer + problem.pointer, problem.message, hint)
             return None
 
-    def take(self, error: InvalidInput, places: Mapping[str, str], default: str = "") -> None:
+    def take(self, error: InvalidInput, origins: Mapping[str, str], default: str = "") -> None:
         """Keep the problems of a job spec, told of the fields of the document that it was made from.
 
         Args:
-            places: from a field of the job spec to where its value came from.
+            origins: from a field of the job spec to where its value came from.
             default: where all others came from.
         """
-        self.problems += (relocated(problem, places, default) for problem in error.problems)
+        self.problems += (relocated(problem, origins, default) for problem in error.problems)
 
 
-def relocated(problem: Problem, places: Mapping[str, str], default: str = "") -> Problem:
+def relocated(problem: Problem, origins: Mapping[str, str], default: str = "") -> Problem:
     """A problem of a job spec, told of the field of the document that it came from (see `Findings.take`)."""
     field, _, rest = problem.pointer.removeprefix("/").partition("/")
     name, _, part = rest.partition("/")
-    place = places.get(f"{field}/{name}") if name else None
-    if place is None:
-        place, part = places.get(field, f"{default}/{field}" if field else default), rest
-    return replace(problem, pointer=f"{place}/{part}" if part else place)
+    origin = origins.get(f"{field}/{name}") if name else None
+    if origin is None:
+        origin, part = origins.get(field, f"{default}/{field}" if field else default), rest
+    return replace(problem, pointer=f"{origin}/{part}" if part else origin)
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where a part of a document is from: where in it, and which folder its relative paths start from."""
 
     pointer: str
@@ -87,8 +87,8 @@ class Place:
     def at(self, *names: str | int) -> str:
         return "/".join([self.pointer, *map(str, names)])
 
-    def below(self, *names: str | int) -> Place:
-        return Place(self.at(*names), self.folder)
+    def below(self, *names: str | int) -> Location:
+        return Location(self.at(*names), self.folder)
 
     def absolute(self, path: str) -> str:
         """A path of the document as it is used from now on."""

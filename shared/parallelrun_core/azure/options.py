@@ -113,10 +113,10 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
     except ValueError:
         return {}  # told of the arguments as a whole
     found: dict[str, Any] = {}
-    place = 0
-    while place < len(words):
-        word = words[place]
-        place += 1
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
         if word == "--":
             break
         name, equals, value = word.removeprefix("--").partition("=")
@@ -124,11 +124,11 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
         if not full:
             continue
         if not equals:
-            if place == len(words) or _is_option(words[place]):
+            if index == len(words) or _is_option(words[index]):
                 _complain(name, full, "a value is needed", pointer, findings)
                 continue
-            value = words[place]
-            place += 1
+            value = words[index]
+            index += 1
         option = OPTIONS[full]
         try:
             read = option.read(value)

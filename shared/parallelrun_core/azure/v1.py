@@ -21,7 +21,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, m
 
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
-from parallelrun_core.azure.findings import Findings, Place, as_mapping
+from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.complaints import at
@@ -119,14 +119,14 @@ def is_v1(document: Mapping[Any, Any]) -> bool:
     return CONFIG in document
 
 
-def read_v1(document: Mapping[str, Any], place: Place, findings: Findings) -> Draft:
+def read_v1(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
     """The job that a v1 document describes."""
-    step = findings.validate(StepDocument, document, place.pointer)
-    here = place.below(CONFIG)
+    step = findings.validate(StepDocument, document, location.pointer)
+    here = location.below(CONFIG)
     config = findings.validate(Config, as_mapping(document.get(CONFIG), here.pointer, findings), here.pointer)
-    draft = Draft(default=place.pointer)
+    draft = Draft(default=location.pointer)
     if step is not None:
-        _put_step(step, place, draft, findings)
+        _put_step(step, location, draft, findings)
     if config is not None:
         _put_config(config, here, draft, findings)
     return draft
@@ -135,42 +135,42 @@ def read_v1(document: Mapping[str, Any], place: Place, findings: Findings) -> Dr
 # The configuration
 
 
-def _put_config(config: Config, place: Place, draft: Draft, findings: Findings) -> None:
+def _put_config(config: Config, location: Location, draft: Draft, findings: Findings) -> None:
     same = (
         "error_threshold", "output_action", "mini_batch_size", "description", "logging_level", "run_max_try",
         "run_invocation_timeout", "append_row_file_name", "allowed_failed_percent", "partition_keys",
     )  # fmt: skip
     for name in same:
-        draft.put(name, getattr(config, name), place.at(name))
-    draft.put("instance_count", config.node_count, place.at("node_count"))
-    draft.put("max_concurrency_per_instance", config.process_count_per_node, place.at("process_count_per_node"))
-    draft.put("mini_batch_error_threshold", config.allowed_failed_count, place.at("allowed_failed_count"))
-    environment, variables = _environment(config, place, findings)
-    draft.put("environment", environment, place.at("environment"))
+        draft.put(name, getattr(config, name), location.at(name))
+    draft.put("instance_count", config.node_count, location.at("node_count"))
+    draft.put("max_concurrency_per_instance", config.process_count_per_node, location.at("process_count_per_node"))
+    draft.put("mini_batch_error_threshold", config.allowed_failed_count, location.at("allowed_failed_count"))
+    environment, variables = _environment(config, location, findings)
+    draft.put("environment", environment, location.at("environment"))
     draft.put(
         "environment_variables",
         {**variables, **(config.environment_variables or {})},
-        place.at("environment_variables"),
+        location.at("environment_variables"),
     )
     name = "compute_target" if config.compute_target is not None else "compute_target_name"
-    findings.note(place.at(name), "places work in Azure ML; it has no effect here")
+    findings.note(location.at(name), "places work in Azure ML; it has no effect here")
     script, code = config.entry_script, config.source_directory
     if code is None:
         code, script = str(Path(script).parent), Path(script).name
-    draft.put("code", place.absolute(code), place.at("source_directory"))
-    draft.put("entry_script", script, place.at("entry_script"))
+    draft.put("code", location.absolute(code), location.at("source_directory"))
+    draft.put("entry_script", script, location.at("entry_script"))
 
 
-def _environment(config: Config, place: Place, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
+def _environment(config: Config, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
     if config.environment_dir_path is not None:
         file = str(Path(config.environment_dir_path) / _CONDA_IN_FOLDER)
-        where = place.below("environment_dir_path")
+        where = location.below("environment_dir_path")
         return read_environment(
             {"conda_file": read_file(file, where, findings) or {"dependencies": []}}, where, findings
         )
     if config.environment is None:
-        return read_environment(f"azureml:{config.environment_name}", place.below("environment_name"), findings)
-    where = place.below("environment")
+        return read_environment(f"azureml:{config.environment_name}", location.below("environment_name"), findings)
+    where = location.below("environment")
     if isinstance(config.environment, str):
         name = config.environment.removeprefix("azureml:")
         return read_environment(f"azureml:{name}", where, findings)
@@ -198,56 +198,56 @@ def _as_v2(environment: object) -> object:
 # The step
 
 
-def _put_step(step: StepDocument, place: Place, draft: Draft, findings: Findings) -> None:
+def _put_step(step: StepDocument, location: Location, draft: Draft, findings: Findings) -> None:
     if step.name is not None and not _STEP_NAME.fullmatch(step.name):
         form = "3 to 32 small letters, digits and '-', a letter first and no '-' last"
         message = f"{step.name!r} is no name of a step: {form}"
-        findings.wrong(place.at("name"), message)
-    draft.put("name", step.name, place.at("name"))
-    data = _inputs(step.inputs, "input", place.below("inputs"), draft, findings)
-    side = _inputs(step.side_inputs, "side_input", place.below("side_inputs"), draft, findings)
+        findings.wrong(location.at("name"), message)
+    draft.put("name", step.name, location.at("name"))
+    data = _inputs(step.inputs, "input", location.below("inputs"), draft, findings)
+    side = _inputs(step.side_inputs, "side_input", location.below("side_inputs"), draft, findings)
     if len({given["type"] == "mltable" for given in data.values()}) > 1:
-        findings.wrong(place.at("inputs"), "all inputs are files, or all are tables")
+        findings.wrong(location.at("inputs"), "all inputs are files, or all are tables")
     for name, given in data.items():
         if given["type"] == "mltable" and given["mode"] != "direct":
-            findings.wrong(place.at("inputs", name, "mode"), "a table is read directly: mode: direct")
+            findings.wrong(location.at("inputs", name, "mode"), "a table is read directly: mode: direct")
     for name, given in side.items():
         if given["type"] == "mltable":
-            findings.wrong(place.at("side_inputs", name, "type"), "a side input is a folder or a file")
+            findings.wrong(location.at("side_inputs", name, "type"), "a side input is a folder or a file")
         if name in data:
-            findings.wrong(place.at("side_inputs", name), f"there is an input {name!r} already")
-    draft.put("inputs", {**data, **side}, place.at("inputs"))
-    draft.put("input_data", list(data), place.at("inputs"))
+            findings.wrong(location.at("side_inputs", name), f"there is an input {name!r} already")
+    draft.put("inputs", {**data, **side}, location.at("inputs"))
+    draft.put("input_data", list(data), location.at("inputs"))
     if step.output is not None:
-        draft.put("output", place.absolute(step.output), place.at("output"))
-    draft.put("program_arguments", _arguments(step.arguments or [], place, findings), place.at("arguments"))
+        draft.put("output", location.absolute(step.output), location.at("output"))
+    draft.put("program_arguments", _arguments(step.arguments or [], location, findings), location.at("arguments"))
     if step.allow_reuse:
-        findings.note(place.at("allow_reuse"), "the result of an earlier job is never taken in place of this one")
+        findings.note(location.at("allow_reuse"), "the result of an earlier job is never taken in place of this one")
 
 
-def _inputs(value: Any, prefix: str, place: Place, draft: Draft, findings: Findings) -> dict[str, dict[str, Any]]:
-    """Inputs by name; those without one get a number. The draft is told of their places."""
+def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings: Findings) -> dict[str, dict[str, Any]]:
+    """Inputs by name; those without one get a number. The draft gets their origins."""
     if isinstance(value, str):
         value = [value]
     pairs: list[tuple[str, str | int, Any]]
     if isinstance(value, list):
         pairs = [(_name_of(given) or f"{prefix}_{number}", number, given) for number, given in enumerate(value)]
     else:
-        pairs = [(name, name, given) for name, given in as_mapping(value, place.pointer, findings).items()]
+        pairs = [(name, name, given) for name, given in as_mapping(value, location.pointer, findings).items()]
     found: dict[str, dict[str, Any]] = {}
     for name, key, given in pairs:
-        where = place.below(key)
+        where = location.below(key)
         data = findings.validate(GivenData, {"path": given} if isinstance(given, str) else given, where.pointer)
         if data is None:
             continue
         try:
-            path = place.absolute(local_path(data.path))
+            path = location.absolute(local_path(data.path))
         except (ValueError, InvalidInput) as error:
             findings.wrong(where.at("path"), str(error))
             continue
         if name in found:
             findings.wrong(where.pointer, f"there is an input {name!r} already")
-        draft.places[f"inputs/{name}"] = where.pointer
+        draft.origins[f"inputs/{name}"] = where.pointer
         default = "direct" if data.type == "mltable" else "ro_mount"
         mode = "ro_mount" if data.mode == "mount" else data.mode or default
         found[name] = {"path": path, "type": data.type, "mode": mode}
@@ -261,9 +261,9 @@ def _name_of(given: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _arguments(given: list[Any], place: Place, findings: Findings) -> str:
+def _arguments(given: list[Any], location: Location, findings: Findings) -> str:
     """The arguments as one text, quoted as for a shell."""
-    pointer = place.at("arguments")
+    pointer = location.at("arguments")
     words = []
     for number, value in enumerate(given):
         if not isinstance(value, str | int | float):

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from parallelrun_api.http.paging import encode_token
 from parallelrun_api.views import files
-from parallelrun_api.views.files import Place, Places, page, page_begin
+from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_core.errors import InvalidInput
 
 
-def pages_of(place: Place | Places, between: Callable[[], object] = lambda: None) -> list[list[str]]:
+def pages_of(served: ServedFolder | ServedFolders, between: Callable[[], object] = lambda: None) -> list[list[str]]:
     """The paths on all pages."""
     found, token = [], ""
     while True:
-        answer = page(place, page_begin(token))
+        answer = page(served, page_begin(token))
         found.append([entry.path for entry in answer.items])
         assert answer.truncated == (answer.next_page_token is not None)
         if answer.next_page_token is None:
@@ -31,8 +31,8 @@ def pages_of(place: Place | Places, between: Callable[[], object] = lambda: None
         between()
 
 
-def all_of(folder: Path) -> Place:
-    return Place(anchor=folder.parent, beneath=folder.name)
+def all_of(folder: Path) -> ServedFolder:
+    return ServedFolder(anchor=folder.parent, beneath=folder.name)
 
 
 def make(folder: Path, *paths: str) -> None:
@@ -104,22 +104,22 @@ def test_what_is_neither_file_nor_folder_does_not_end_a_list(tmp_path: Path, mon
     assert pages_of(all_of(tmp_path)) == [["e"]]
 
 
-def test_several_places_are_one_list_and_the_first_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_folders_are_one_list_and_the_first_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_FILES", 2)
     make(
         tmp_path, "models/a", "models/b/c", "report/r.csv", "report/private", "own/models/a", "own/n", "own/models.txt"
     )
     (tmp_path / "models" / "a").write_text("the first")
-    places = Places(
+    served = ServedFolders(
         (
-            Place(anchor=tmp_path, beneath="models", name="models"),
-            Place(anchor=tmp_path, beneath="report", only="r.csv", name="report"),
-            Place(anchor=tmp_path, beneath="own"),
+            ServedFolder(anchor=tmp_path, beneath="models", name="models"),
+            ServedFolder(anchor=tmp_path, beneath="report", only="r.csv", name="report"),
+            ServedFolder(anchor=tmp_path, beneath="own"),
         )
     )
 
-    assert pages_of(places) == [["models.txt", "models/a"], ["models/b/c", "n"], ["report/r.csv"]]
-    assert next(islice(places.files("models.txt"), 1)).bytes == len("the first")
+    assert pages_of(served) == [["models.txt", "models/a"], ["models/b/c", "n"], ["report/r.csv"]]
+    assert next(islice(served.files("models.txt"), 1)).bytes == len("the first")
 
 
 @pytest.mark.parametrize("after", ["../", "../secret", "./", "in/../../", "/etc/", "\0", "in//", "in/./a", "link/x"])
@@ -127,7 +127,7 @@ def test_a_token_of_somebodys_making_leads_nowhere(tmp_path: Path, after: str) -
     make(tmp_path, "secret", "in/place/in/a", "z")
     (tmp_path / "in" / "place" / "link").symlink_to("..")
 
-    found = page(Place(anchor=tmp_path, beneath="in/place"), page_begin(encode_token("files", after)))
+    found = page(ServedFolder(anchor=tmp_path, beneath="in/place"), page_begin(encode_token("files", after)))
 
     assert {entry.path for entry in found.items} <= {"in/a"}
 

@@ -1,4 +1,4 @@
-"""Sets of places say what lists of places would."""
+"""Sets of positions say what lists of positions would."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_master.planning.record_bits import Places, Words, bits_of, following, odd_from, preceding
+from parallelrun_master.planning.record_bits import Offsets, Words, bits_of, following, odd_from, preceding
 
 masks = st.lists(st.booleans(), min_size=1, max_size=200).map(lambda found: np.array(found, dtype=bool))
 
@@ -32,11 +32,11 @@ def test_neighbours_and_parity(mask: np.ndarray, first: bool) -> None:
     width=st.sampled_from([1, 2]),
     cut=st.tuples(st.integers(0, 9), st.integers(0, 250)),
 )
-def test_places_are_counted_and_found(mask: np.ndarray, base: int, width: int, cut: tuple[int, int]) -> None:
+def test_offsets_are_counted_and_found(mask: np.ndarray, base: int, width: int, cut: tuple[int, int]) -> None:
     expected = [base + int(at) * width for at in np.flatnonzero(mask)]
-    places = Places(bits_of(mask), base, width)
-    assert [places[rank] for rank in range(len(places))] == expected
-    part = places.part(*cut)
+    offsets = Offsets(bits_of(mask), base, width)
+    assert [offsets[rank] for rank in range(len(offsets))] == expected
+    part = offsets.part(*cut)
     assert [part[rank] for rank in range(len(part))] == expected[slice(*cut)]
     for offset in range(base + 2 * len(mask) + 3):
-        assert part.before(offset) == sum(place < offset for place in expected[slice(*cut)])
+        assert part.before(offset) == sum(each < offset for each in expected[slice(*cut)])

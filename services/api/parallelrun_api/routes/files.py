@@ -13,7 +13,7 @@ from parallelrun_api.http.paging import PathToken
 from parallelrun_api.models import FileList
 from parallelrun_api.routes.docs import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
-from parallelrun_api.views.files import Place, Places, page, page_begin
+from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_core import telemetry
 from parallelrun_core.errors import NotFound
 from parallelrun_core.paths import within
@@ -85,39 +85,39 @@ def read_output(
     return download(fd, Path(path).name, BYTES, Wanted(range=range, if_range=if_range, tail=tail))
 
 
-def _logs(context: Context, job_id: str) -> Place:
+def _logs(context: Context, job_id: str) -> ServedFolder:
     folder = context.jobs.folder(job_id)
     folder.record()
-    return Place(anchor=folder.path.parent, beneath=f"{job_id}/logs")
+    return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs")
 
 
-def _outputs(context: Context, job_id: str) -> Places:
+def _outputs(context: Context, job_id: str) -> ServedFolders:
     folder = context.jobs.folder(job_id)
     spec = folder.record().job_spec()
-    places = []
+    served = []
     for name, given in spec.outputs.items():
         if not (given.path or spec.output):
             continue  # it is in the job's own folder
         shown = name if given.path or given.type == "uri_folder" else ""
-        places.append(_named(context, given.type, Path(folder.output_paths(spec)[name]), shown))
+        served.append(_named(context, given.type, Path(folder.output_paths(spec)[name]), shown))
     if not spec.output:
-        places.append(Place(anchor=folder.path.parent, beneath=f"{job_id}/outputs"))
+        served.append(ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/outputs"))
     elif spec.writes_rows and not spec.append_row_to:
-        places.append(_named(context, "uri_file", folder.output_file(spec)))
-    found = tuple(place for place in places if place is not None)
+        served.append(_named(context, "uri_file", folder.output_file(spec)))
+    found = tuple(each for each in served if each is not None)
     if not found:
         raise NotFound(f"Job {job_id} has no output file.")
-    return Places(found)
+    return ServedFolders(found)
 
 
-def _named(context: Context, kind: str, path: Path, name: str = "") -> Place | None:
-    """A file or folder that a job has named; None when it leads to where jobs have nothing to do."""
-    # The job may have put a link there since it was submitted, so it is resolved and checked anew; a link that comes
-    # after that is met when the path is walked from the top.
+def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFolder | None:
+    """A file or folder that a job has named; None when it leads to where jobs may not write."""
+    # The job may have put a link there since it was submitted, so it is resolved and checked again; a link that comes
+    # later is found when the path is walked from the top.
     real = (path.parent if kind == "uri_file" else path).resolve()
     only = path.name if kind == "uri_file" else ""
     root = context.settings.root.resolve()
     is_ours = within(real, [root / "jobs", root / "code"]) or (not only and root.is_relative_to(real))
     if is_ours or not within(real, context.settings.roots):
         return None
-    return Place(anchor=Path("/"), beneath=str(real).lstrip("/"), only=only, name=name)
+    return ServedFolder(anchor=Path("/"), beneath=str(real).lstrip("/"), only=only, name=name)

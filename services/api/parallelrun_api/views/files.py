@@ -1,7 +1,7 @@
-"""Files below a job's folder, for those who ask: listed and opened without ever following a link.
+"""Lists and opens the logs and outputs of a job, without ever following a link.
 
-Users' code can write where these files are. So nothing here goes by a path twice: what was opened is what is looked
-at and what is sent.
+Users' code can write where these files are. So nothing here uses a path twice: the file that was opened is the one
+that is looked at and sent.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ MAX_TAIL_LINES: Final = 100_000
 _MAX_TAIL_BYTES: Final = 16 << 20
 _MAX_DEPTH: Final = 32
 _HELD: Final = MAX_FILES + 2
-"""Names of one folder in memory: those of a page, the one before it and the one that tells of another page."""
+"""Names of one folder in memory: those of a page, the one before it, and one that shows that another page follows."""
 _LIST: Final = "files"
 _BLOCK: Final = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """A folder that files are served from."""
+class ServedFolder:
+    """A folder from which files are served."""
 
     anchor: Path
     """A folder that no job can replace."""
     beneath: str
-    """From there to the folder; any part of it may be a job's work."""
+    """The path from there to the folder; a job may have created any part of it."""
     only: str = ""
     """The one file in it that is served; empty: all."""
     name: str = ""
-    """Its paths are below this one."""
+    """Prefix of the paths of its files."""
 
     def files(self, after: str = "") -> Iterator[FileEntry]:
-        """The regular files in it, by path: those whose path comes behind `after`. None when it isn't there."""
+        """The regular files in it, by path: those whose path comes after `after`. None when it doesn't exist."""
         prefix = f"{self.name}/" if self.name else ""
         if after > prefix and not after.startswith(prefix):
             return
@@ -79,16 +79,16 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Places:
-    """Several places as one; of those that have a file of the same path, the first one's is served."""
+class ServedFolders:
+    """Several folders as one; when several have a file of the same path, that of the first one is served."""
 
-    places: tuple[Place, ...]
+    folders: tuple[ServedFolder, ...]
 
     def files(self, after: str = "") -> Iterator[FileEntry]:
-        """The regular files in all of them, by path: those whose path comes behind `after`."""
-        of_each = (place.files(after) for place in self.places)
+        """The regular files in all of them, by path: those whose path comes after `after`."""
+        of_each = (folder.files(after) for folder in self.folders)
         for _, same in groupby(merge(*of_each, key=_path), key=_path):
-            yield next(same)  # of the first place: merging keeps the order of those that are equal
+            yield next(same)  # of the first folder: merging keeps the order of those that are equal
 
     def open(self, path: str) -> int:
         """Open a regular file in one of them; returns the file descriptor.
@@ -97,22 +97,22 @@ class Places:
             UnsafePath: the path leaves the folders.
             NotFound: there is no such file, or it isn't a regular one.
         """
-        for place in self.places[:-1]:
+        for folder in self.folders[:-1]:
             with suppress(NotFound):
-                return place.open(path)
-        return self.places[-1].open(path)
+                return folder.open(path)
+        return self.folders[-1].open(path)
 
 
-def page(place: Place | Places, after: str) -> FileList:
-    """As many files as one answer tells of; they follow those that an earlier one told of."""
-    found = list(islice(place.files(after), MAX_FILES + 1))
+def page(served: ServedFolder | ServedFolders, after: str) -> FileList:
+    """One page of files: those after the path with which the page before it ended."""
+    found = list(islice(served.files(after), MAX_FILES + 1))
     more = len(found) > MAX_FILES
     token = encode_token(_LIST, found[MAX_FILES - 1].path) if more else None
     return FileList(items=found[:MAX_FILES], truncated=more, next_page_token=token)
 
 
 def page_begin(token: str) -> str:
-    """The path that a page's token says to go on behind.
+    """The path after which the page of this token begins.
 
     Raises:
         InvalidInput: it isn't a token of a list of files.
@@ -124,17 +124,17 @@ def _path(entry: FileEntry) -> str:
     return entry.path
 
 
-def _files(place: Place, after: str) -> Iterator[FileEntry]:
-    """Regular files whose path can be asked for, by path; those behind `after`."""
+def _files(served: ServedFolder, after: str) -> Iterator[FileEntry]:
+    """Regular files whose path can be asked for, by path; those after `after`."""
     try:
-        fd = open_beneath(place.anchor, place.beneath, os.O_RDONLY | os.O_DIRECTORY)
+        fd = open_beneath(served.anchor, served.beneath, os.O_RDONLY | os.O_DIRECTORY)
     except (NotFound, OSError):
         return
     try:
-        if not place.only:
+        if not served.only:
             yield from _below(fd, "", after, 0)
-        elif place.only > after and _can_be_asked_for(place.only):
-            yield from _file(fd, "", place.only)
+        elif served.only > after and _can_be_asked_for(served.only):
+            yield from _file(fd, "", served.only)
     finally:
         os.close(fd)
 
@@ -159,11 +159,11 @@ def _below(folder: int, prefix: str, after: str, depth: int) -> Iterator[FileEnt
 
 
 def _names(folder: int, first: str) -> Iterator[str]:
-    """The names in a folder, sorted, from `first` on. With `/` behind those of folders, paths are sorted, too."""
+    """The names in a folder, sorted, from `first` on. With a `/` after those of folders, paths are sorted, too."""
     is_wanted = ge
     while True:
         with os.scandir(folder) as entries:
-            # Never all of them at once: a job may have made millions.
+            # Never all of them at once: a job may have created millions.
             names = (name for name in map(_marked, entries) if name and is_wanted(name, first))
             found = nsmallest(_HELD, names)
         yield from found
@@ -201,10 +201,10 @@ def _can_be_asked_for(name: str) -> bool:
 
 
 def last_lines(fd: int, size: int, lines: int) -> int:
-    """Where in a file its last lines begin, looking back no further than a bound."""
+    """The offset at which the last lines of a file begin, looking back no further than a limit."""
     if lines <= 0:
         return size
-    # The line break that ends the last line begins no further one.
+    # A line break at the end of the file begins no further line.
     wanted = lines + 1 if size and os.pread(fd, 1, size - 1) == b"\n" else lines
     at = size
     while at > 0 and size - at < _MAX_TAIL_BYTES:

@@ -1,7 +1,7 @@
-"""Sets of places in a block of text, a bit for each character, 64 to a word.
+"""Sets of positions in a block of text, a bit for each character, 64 to a word.
 
-Counting and combining them costs a small part of what lists of places do, and a mini-batch needs only one place in
-many thousands.
+Counting and combining them costs a small part of what lists of positions do, and a mini-batch needs only one position
+in many thousands.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ONES: Final = np.array([number.bit_count() for number in range(1 << 16)], dtype
 
 
 def bits_of(mask: npt.NDArray[np.bool_]) -> Words:
-    """The places where a mask is true; those behind its end are not."""
+    """The positions where a mask is true; those after its end are not."""
     packed = np.packbits(mask, bitorder="little")
     words = np.zeros(-(-len(packed) // 8), dtype="<u8")
     words.view(np.uint8)[: len(packed)] = packed
@@ -28,7 +28,7 @@ def bits_of(mask: npt.NDArray[np.bool_]) -> Words:
 
 
 def following(words: Words, *, first: bool) -> Words:
-    """The places behind these; the very first one is among them or not."""
+    """The positions after these; the very first one is among them or not."""
     shifted = words << np.uint64(1)
     shifted[1:] |= words[:-1] >> np.uint64(63)
     shifted[0] |= np.uint64(first)
@@ -36,24 +36,24 @@ def following(words: Words, *, first: bool) -> Words:
 
 
 def preceding(words: Words) -> Words:
-    """The places before these."""
+    """The positions before these."""
     shifted = words >> np.uint64(1)
     shifted[:-1] |= words[1:] << np.uint64(63)
     return shifted
 
 
 def odd_from(words: Words) -> Words:
-    """The places up to which there is an odd number of these, they themselves counted."""
+    """The positions up to which, inclusive, there is an odd number of these."""
     found = words.copy()
     for shift in (1, 2, 4, 8, 16, 32):
         found ^= found << np.uint64(shift)
     odd = np.bitwise_xor.accumulate(found >> np.uint64(63))
-    found[1:] ^= np.negative(odd[:-1])  # all bits, where an odd number stand in the words before
+    found[1:] ^= np.negative(odd[:-1])  # all bits, where there is an odd number in the words before
     return found
 
 
-class Places:
-    """Some of the places of a text, in order, as offsets in a file.
+class Offsets:
+    """Some positions of a text, in order, as offsets in a file.
 
     Args:
         words: a bit for each character of the text, whose first one is at `base` in the file.
@@ -67,11 +67,11 @@ class Places:
         of_quarters = _ONES[words.view(np.uint16)].view(np.uint32)
         ones = (of_quarters * np.uint32(0x01010101)) >> np.uint32(24)  # the four numbers of a word, added up
         self._up_to: npt.NDArray[np.int64] = np.cumsum(ones, dtype=np.int64)
-        """How many places there are up to the end of each word."""
+        """How many offsets there are up to the end of each word."""
         self._ranks = range(int(self._up_to[-1]))
 
-    def part(self, first: int, end: int) -> Places:
-        """Those from the one with this rank on and before that one."""
+    def part(self, first: int, end: int) -> Offsets:
+        """Those with a rank from `first` up to but not including `end`."""
         found = copy(self)
         found._ranks = self._ranks[first:end]
         return found
@@ -80,7 +80,7 @@ class Places:
         return len(self._ranks)
 
     def __getitem__(self, rank: int) -> int:
-        """The offset of the place with this rank, counted from 0.
+        """The offset with this rank, counted from 0.
 
         Raises:
             IndexError: there is none.
@@ -93,7 +93,7 @@ class Places:
         return self._base + (word * _WORD + (bits & -bits).bit_length() - 1) * self._width
 
     def before(self, offset: int) -> int:
-        """How many of the places are before this offset."""
+        """How many of these are before this offset."""
         word, bit = divmod(max(0, -((self._base - offset) // self._width)), _WORD)
         if word >= len(self._words):
             return len(self)

@@ -1,7 +1,7 @@
 """Finds where the records of a text file begin, in one pass, with a few MiB of memory, whatever the file's size.
 
 Needed where bytes alone don't tell: when quoted fields may hold newlines, and when rows are counted. Blocks are looked
-at as sets of places (record_bits.py). Where every quote is where it belongs (behind a delimiter, a newline or another
+at as sets of positions (record_bits.py). Where every quote is where it belongs (behind a delimiter, a newline or another
 quote), a newline is the end of a record when an even number of quotes stands before it. A block with a quote elsewhere
 is taken apart field by field, as the reader will do it.
 """
@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from parallelrun_master.planning.record_bits import Places, Words, bits_of, following, odd_from, preceding
+from parallelrun_master.planning.record_bits import Offsets, Words, bits_of, following, odd_from, preceding
 
 _BLOCK: Final = 1 << 20
 _LONGEST: Final = 64 << 20
@@ -51,7 +51,7 @@ def form_of(file: BinaryIO, encoding: str, delimiter: str = ",", *, multi_line: 
     )
 
 
-def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Places]:
+def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
     """Yield where records begin that are not empty lines, in order; the end of the file is none."""
     size = os.fstat(file.fileno()).st_size
     at, block = form.bom, _BLOCK
@@ -61,7 +61,7 @@ def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Places]:
         if not data:
             return
         is_last = at + len(data) >= size
-        starts = Places(_starts(data, form, is_last=is_last), at, form.width)
+        starts = Offsets(_starts(data, form, is_last=is_last), at, form.width)
         if is_last:
             yield starts
             return

@@ -16,7 +16,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
-from parallelrun_master.planning.record_bits import Places
+from parallelrun_master.planning.record_bits import Offsets
 from parallelrun_master.planning.record_scan import form_of, record_starts
 
 EMPTY_UP_TO: Final = 3
@@ -163,7 +163,7 @@ class RecordCutter:
         """Nothing of what follows in this file is wanted."""
         return self._end is not None or (self._window.is_over and self._begin is None)
 
-    def add(self, starts: Places) -> Iterator[Piece]:
+    def add(self, starts: Offsets) -> Iterator[Piece]:
         """The pieces that are known to end, now that records are known to begin here."""
         wanted = self._window.next(len(starts))
         for rank in self._cuts(starts, wanted):
@@ -176,7 +176,7 @@ class RecordCutter:
             self._end = starts[wanted.stop]
         self._window.seen += len(starts)
 
-    def _cuts(self, starts: Places, wanted: range) -> Iterable[int]:
+    def _cuts(self, starts: Offsets, wanted: range) -> Iterable[int]:
         """Which of these begin a piece."""
         if self._rows is not None:
             first = -self._counted % self._rows
@@ -184,7 +184,7 @@ class RecordCutter:
             return wanted[first :: self._rows]
         return self._cuts_by_bytes(starts, wanted)
 
-    def _cuts_by_bytes(self, starts: Places, wanted: range) -> Iterator[int]:
+    def _cuts_by_bytes(self, starts: Offsets, wanted: range) -> Iterator[int]:
         """The first one behind each multiple of the size."""
         rank = wanted.start
         if self._begin is not None:
