@@ -52,7 +52,7 @@ class Master:
             try:
                 run_id = server_run_id(redis)
                 self._workers.keep_running()
-                if registry.has_forgotten():
+                if registry.claim_recovery():
                     self._run_id = ""
                 if run_id != self._run_id:
                     self._adopt_folders(registry)

@@ -18,7 +18,7 @@ NODES_ALIVE: Final = PREFIX + "nodes:alive"
 
 
 KNOWN: Final = PREFIX + "known"
-"""string: there since a master has looked whether Redis knows all jobs that have a folder."""
+"""string: there once a master has claimed to check that Redis knows all jobs that have a folder."""
 
 
 def idempotency(key: str) -> str:

@@ -83,8 +83,8 @@ class Registry:
                 return job_id
         return None
 
-    def has_forgotten(self) -> bool:
-        """Whether Redis is empty, or new, since somebody last asked: a server may lose all it has and live on."""
+    def claim_recovery(self) -> bool:
+        """Whether the caller is to make all jobs known again: Redis is new, or was wiped since the last claim."""
         return bool(self._redis.set(keys.KNOWN, 1, nx=True))
 
     def is_active(self, job_id: str) -> bool:
