@@ -22,7 +22,7 @@ REPEATABLE_STATUS: Final = frozenset({429, 502, 503, 504})
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _MAX_PROBLEM_BYTES: Final = 1 << 20
 _IN_FLIGHT: Final = "idempotency_key_in_flight"
-"""A request whose answer was lost is still being worked on; its answer can be had again."""
+"""A request whose answer was lost is still in progress; its answer can be had again."""
 
 Body = Callable[[], dict[str, Any]]
 """Makes the keyword arguments that give httpx a request's body, afresh for every attempt."""

@@ -13,7 +13,7 @@ from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.metrics import ClusterCollector, Metrics
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.submission.idempotency import Turns
+from parallelrun_api.submission.idempotency import KeyLocks
 from parallelrun_api.submission.registrar import Registrar
 from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_api.submission.submissions import Submissions
@@ -42,7 +42,7 @@ class Context:
     reopenings: Reopenings
     registrar: Registrar
     metrics: Metrics
-    turns: Turns = field(default_factory=Turns)
+    key_locks: KeyLocks = field(default_factory=KeyLocks)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the server has been told to stop: streams end then."""
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from parallelrun_api.http.errors import KeyInFlight
 from parallelrun_api.http.paging import clamped, decode_numbers, decode_token, encode_token
-from parallelrun_api.submission.idempotency import Turns, checked_key
+from parallelrun_api.submission.idempotency import KeyLocks, checked_key
 from parallelrun_api.submission.upload import _parse_json
+from parallelrun_api.views.events import EventId
 from parallelrun_api.views.files import last_lines
-from parallelrun_api.views.happenings import EventId
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.store.fitness import unfit
@@ -89,19 +89,19 @@ class TestKeys:
             with pytest.raises(InvalidInput):
                 checked_key(key)
 
-    def test_requests_with_one_key_take_turns(self) -> None:
+    def test_requests_with_one_key_come_one_after_another(self) -> None:
         story: list[str] = []
 
-        async def request(turns: Turns, key: str, name: str) -> None:
-            async with turns.turn(key):
+        async def request(key_locks: KeyLocks, key: str, name: str) -> None:
+            async with key_locks.hold(key):
                 story.append(f"{name} begins")
                 await asyncio.sleep(0)
                 story.append(f"{name} ends")
 
         async def both(*keys: str) -> list[str]:
             story.clear()
-            turns = Turns()
-            await asyncio.gather(*(request(turns, key, str(n)) for n, key in enumerate(keys)))
+            key_locks = KeyLocks()
+            await asyncio.gather(*(request(key_locks, key, str(n)) for n, key in enumerate(keys)))
             return story
 
         assert asyncio.run(both("k", "k")) == ["0 begins", "0 ends", "1 begins", "1 ends"]
@@ -110,8 +110,8 @@ class TestKeys:
 
     def test_patience_has_an_end(self) -> None:
         async def second_of_two() -> None:
-            turns = Turns(patience_s=0.01)
-            async with turns.turn("k"), turns.turn("k"):
+            key_locks = KeyLocks(patience_s=0.01)
+            async with key_locks.hold("k"), key_locks.hold("k"):
                 pass
 
         with pytest.raises(KeyInFlight):

@@ -33,7 +33,7 @@ class Forbidden(HttpError):
 
 
 class KeyInFlight(HttpError):
-    """The first request with this Idempotency-Key is still being worked on."""
+    """The first request with this Idempotency-Key is still in progress."""
 
     code = "idempotency_key_in_flight"
     http_status = 409

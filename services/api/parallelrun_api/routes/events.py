@@ -12,8 +12,8 @@ from starlette.responses import StreamingResponse
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.models import Job
-from parallelrun_api.routes.docs import JobId, content, problems
-from parallelrun_api.views.happenings import EventId
+from parallelrun_api.routes.responses import JobId, content, problems
+from parallelrun_api.views.events import EventId
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask
 

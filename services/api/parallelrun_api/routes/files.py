@@ -11,7 +11,7 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.paging import PathToken
 from parallelrun_api.models import FileList
-from parallelrun_api.routes.docs import FilePath, JobId, content, problems
+from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_core import telemetry

@@ -14,7 +14,7 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
 from parallelrun_api.models import Job, JobPage
-from parallelrun_api.routes.docs import JobId, problems
+from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.jobs import etag, matches
@@ -109,7 +109,7 @@ async def submit(
     key = checked_key(idempotency_key)
     upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=code_store(settings.root))
     with closing(upload):
-        async with context.turns.turn(key):
+        async with context.key_locks.hold(key):
             job_id = await run_sync(context.submissions.accept, upload, key)
             await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)

@@ -10,7 +10,7 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.models import MiniBatchPage
-from parallelrun_api.routes.docs import JobId, problems
+from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.mini_batches import Page, Status, decided, ready, running
 from parallelrun_core.masking import Mask
 

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Response
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Health
-from parallelrun_api.routes.docs import content
+from parallelrun_api.routes.responses import content
 
 router = APIRouter(tags=["operations"])
 

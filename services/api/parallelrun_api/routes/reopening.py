@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Job
-from parallelrun_api.routes.docs import JobId, problems
+from parallelrun_api.routes.responses import JobId, problems
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 

@@ -1,4 +1,4 @@
-"""`Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a request that is sent twice is done once."""
+"""`Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a request that is sent twice is carried out once."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ def checked_key(header: str | None) -> str:
     return key
 
 
-class Turns:
-    """Requests with the same key go one after another: all but the first then find its answer. For one event loop."""
+class KeyLocks:
+    """One lock for each key: of the requests with one key, all but the first find its result. For one event loop."""
 
     def __init__(self, patience_s: float = 20.0) -> None:
         self._patience_s = patience_s
-        self._taken: dict[str, asyncio.Event] = {}
+        self._held: dict[str, asyncio.Event] = {}
 
     @asynccontextmanager
-    async def turn(self, key: str) -> AsyncIterator[None]:
-        """Wait until no other request with this key is being worked on; there is no waiting without a key.
+    async def hold(self, key: str) -> AsyncIterator[None]:
+        """Wait until no other request with this key is in progress, and keep others waiting. Without a key, do nothing.
 
         Raises:
-            KeyInFlight: that takes too long.
+            KeyInFlight: the wait takes too long.
         """
         if not key:
             yield
             return
         try:
             async with asyncio.timeout(self._patience_s):
-                while taken := self._taken.get(key):
-                    await taken.wait()
+                while held := self._held.get(key):
+                    await held.wait()
         except TimeoutError as error:
-            raise KeyInFlight("The first request with this Idempotency-Key is still being worked on.") from error
-        done = self._taken[key] = asyncio.Event()
+            raise KeyInFlight("The first request with this Idempotency-Key is still in progress.") from error
+        released = self._held[key] = asyncio.Event()
         try:
             yield
         finally:
-            del self._taken[key]
-            done.set()
+            del self._held[key]
+            released.set()

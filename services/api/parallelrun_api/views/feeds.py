@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import redis
 from anyio.to_thread import run_sync
 
-from parallelrun_api.views.happenings import BEGINNING, Event, EventId
+from parallelrun_api.views.events import BEGINNING, Event, EventId
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 

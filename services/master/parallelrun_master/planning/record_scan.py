@@ -1,8 +1,8 @@
 """Finds where the records of a text file begin, in one pass, with a few MiB of memory, whatever the file's size.
 
-Needed where bytes alone don't tell: when quoted fields may hold newlines, and when rows are counted. Blocks are looked
-at as sets of positions (record_bits.py). Where every quote is where it belongs (behind a delimiter, a newline or another
-quote), a newline is the end of a record when an even number of quotes stands before it. A block with a quote elsewhere
+Needed where bytes alone don't tell: when quoted fields may hold newlines, and when rows are counted. Blocks are seen
+as sets of positions (record_bits.py). Where every quote is where it belongs (after a delimiter, a newline or another
+quote), a newline is the end of a record when an even number of quotes comes before it. A block with a quote elsewhere
 is taken apart field by field, as the reader will do it.
 """
 
