@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.adoption import adopt
 from parallelrun_core.decisions import DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.job_folder import JobFolder, JobRecord, abandoned
 from parallelrun_core.manifest import ManifestWriter, read_closing, read_manifest
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
+from parallelrun_core.takeover import take_over
 from tests.unit.core.factories import failed, names_in, outcome
 
 MINI_BATCHES = 6
@@ -60,16 +60,16 @@ def decide(folder: JobFolder, term: int, *outcomes: Outcome) -> None:
         writer.add([*outcomes])
 
 
-def take_over(root: Path, earlier: JobFolder) -> JobFolder:
+def successor(root: Path, earlier: JobFolder) -> JobFolder:
     folder = JobFolder(root, "job_later")
-    assert folder.create_with(record(folder.job_id), partial(adopt, earlier)) == folder.record()
+    assert folder.create_with(record(folder.job_id), partial(take_over, earlier)) == folder.record()
     return folder
 
 
 def test_what_is_done_is_taken_over_and_nothing_else(tmp_path: Path) -> None:
     earlier = earlier_job(tmp_path)
     before = {path: path.read_bytes() for path in earlier.path.rglob("*") if path.is_file()}
-    later = take_over(tmp_path, earlier)
+    later = successor(tmp_path, earlier)
     assert {path: path.read_bytes() for path in earlier.path.rglob("*") if path.is_file()} == before
     decided = {each.mini_batch: each for each in read_decisions(later.path)}
     assert sorted(decided) == [0, 2, 5]
@@ -88,16 +88,16 @@ def test_what_is_done_is_taken_over_and_nothing_else(tmp_path: Path) -> None:
 
 def test_the_earlier_job_may_be_deleted_and_taken_over_again(tmp_path: Path) -> None:
     earlier = earlier_job(tmp_path)
-    later = take_over(tmp_path, earlier)
+    later = successor(tmp_path, earlier)
     shutil.rmtree(earlier.path)
     assert (later.parts / "a").read_bytes() == 2 * ROWS
     third = JobFolder(tmp_path, "job_third")
-    third.create_with(record(third.job_id), partial(adopt, later))
+    third.create_with(record(third.job_id), partial(take_over, later))
     assert list(read_outcomes(third.path)) == list(read_outcomes(later.path))
 
 
 def test_a_plan_that_is_not_complete_goes_on_where_it_ended(tmp_path: Path) -> None:
-    later = take_over(tmp_path, earlier_job(tmp_path, closed=False))
+    later = successor(tmp_path, earlier_job(tmp_path, closed=False))
     assert read_closing(later.path) is None
     leader = ManifestWriter(later.path, 2)
     assert leader.mini_batches == MINI_BATCHES
@@ -113,7 +113,7 @@ def test_rows_are_copied_where_there_are_no_links(tmp_path: Path, monkeypatch: p
         patch.setattr(os, "link", link)
         folder = tmp_path / "folder"
         (folder / "parts").mkdir(parents=True)
-        adopt(earlier, folder)
+        take_over(earlier, folder)
     assert (folder / "parts" / "a").read_bytes() == 2 * ROWS
     assert (folder / "parts" / "a").stat().st_nlink == 1
 
@@ -123,7 +123,7 @@ def test_rows_that_are_gone_are_told_and_there_is_no_job(tmp_path: Path, spoil: 
     earlier = earlier_job(tmp_path)
     spoil(earlier.parts / "a")
     with pytest.raises(Conflict, match=r"mini-batch [05] are not in parts/a any more"):
-        take_over(tmp_path, earlier)
+        successor(tmp_path, earlier)
     assert names_in(tmp_path / "jobs") == ["job_earlier"]
 
 
@@ -131,7 +131,7 @@ def test_a_decision_about_nothing_is_not_believed(tmp_path: Path) -> None:
     earlier = earlier_job(tmp_path)
     decide(earlier, 3, outcome(MINI_BATCHES, part="a"))
     with pytest.raises(CorruptLog, match="not in the manifest"):
-        take_over(tmp_path, earlier)
+        successor(tmp_path, earlier)
 
 
 def test_a_process_that_dies_while_it_takes_over_leaves_no_job(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_process_that_dies_while_it_takes_over_leaves_no_job(tmp_path: Path) -
     left: list[Path] = []
 
     def die(folder: Path) -> None:
-        adopt(earlier, folder)
+        take_over(earlier, folder)
         left.extend(abandoned(tmp_path))
         raise KeyboardInterrupt
 
@@ -152,7 +152,7 @@ def test_a_process_that_dies_while_it_takes_over_leaves_no_job(tmp_path: Path) -
 
 def test_who_comes_second_finds_the_job_of_who_came_first(tmp_path: Path) -> None:
     earlier = earlier_job(tmp_path)
-    take_over(tmp_path, earlier)
+    successor(tmp_path, earlier)
     with pytest.raises(FileExistsError):
-        take_over(tmp_path, earlier)
+        successor(tmp_path, earlier)
     assert names_in(tmp_path / "jobs") == ["job_earlier", "job_later"]
