@@ -3,6 +3,6 @@
 Where a worker's Python has no ParallelRun installed, the worker brings a module of this name along.
 """
 
-from parallelrun_worker.helper import EntryScript
+from parallelrun_worker.entry_script import EntryScript
 
 __all__ = ["EntryScript"]

@@ -34,10 +34,10 @@ def main() -> int:
     if config["nice"] is not None:
         _be_nice(config["nice"])
 
-    from parallelrun_worker import helper
+    from parallelrun_worker import entry_script
     from parallelrun_worker.runner import Runner
 
-    helper.provide(config)
+    entry_script.provide(config)
     atexit.register(_end_quietly)  # the first one, so the last that is called
     try:
         return Runner(control, results, part).main(config)

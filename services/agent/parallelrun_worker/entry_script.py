@@ -1,101 +1,105 @@
-"""Loads the user's entry script and finds its functions (reference §3.1)."""
+"""What user scripts import: `from azureml_user.parallel_run import EntryScript` (reference §3.6).
+
+No such package is installed anywhere. The folder `for_users` has it, and `parallelrun.entry_script` with the same
+class. It is the last one on `sys.path`, so a real package of such a name, or a module of the user's own, wins.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import sys
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from parallelrun_worker.mini_batch import MiniBatch
+from parallelrun_worker.log_files import LineFile
 
-
-class Context:
-    """The optional second argument of run(): what this mini-batch is."""
-
-    def __init__(self, mini_batch: int, found: MiniBatch, job_id: str) -> None:
-        self.minibatch_index = mini_batch
-        """Its id; of a mini-batch without data, its rank."""
-        self.partition_key_value = found.partition_key_value
-        """The values of the job's partition_keys, in their order; empty without keys."""
-        self.dataset = found.dataset
-        """Where its rows or files come from, when it is more than a list of files."""
-        self.global_row_index_lower_bound = found.first_row
-        """Index of its first row in the whole input; None when nobody has counted."""
-        self.idempotency_key = f"{job_id}:{mini_batch}"
-        """The same for every try of this mini-batch: for scripts that write somewhere themselves."""
+_SETTINGS = ("node", "process", "logs", "output_dir", "working_dir", "logging_level")
 
 
 class EntryScript:
-    """The user's module. Constructing it imports the module and so runs the user's code.
+    """A worker's own place in the job: its logger and its folders. There is one in each process.
 
     Args:
-        code: the root of the user's code.
-        entry_script: a file below it, or the dotted path of a module in it (`batch_score.main`).
-        job_id: for the context.
-
-    Raises:
-        whatever the user's code raises; AttributeError when it has no run().
+        logging_level: of `logger`; the job's when not given.
     """
 
-    def __init__(self, code: str, entry_script: str, job_id: str) -> None:
-        path = os.path.join(code, entry_script)
-        dotted = not os.path.isfile(path)
-        if dotted:
-            path = os.path.join(code, *entry_script.split(".")) + ".py"
-        # The code's root and the script's own folder: both are where scripts expect to import from.
-        for folder in (code, os.path.dirname(path)):
-            if folder not in sys.path:
-                sys.path.insert(0, folder)
-        module = _import(entry_script) if dotted else _load(path)
-        self._job_id = job_id
-        self._run: Callable[..., object] = module.run
-        self._takes_context = _positional_parameters(module.run) >= 2
-        self.init: Callable[[], object] | None = getattr(module, "init", None)
-        self.shutdown: Callable[[], object] | None = getattr(module, "shutdown", None)
+    _settings: ClassVar[dict[str, Any]] = {}
+    _instance: ClassVar[EntryScript | None] = None
 
-    def under(self, call: Callable[..., object]) -> None:
-        """From now on, have the functions called by `call(function, *arguments)`."""
-        self._run = partial(call, self._run)
-        self.init = partial(call, self.init) if self.init else None
-        self.shutdown = partial(call, self.shutdown) if self.shutdown else None
+    logger: logging.Logger
+    """Writes to logs/user/entry_script_log/<node>/<process>.log.txt."""
+    log_dir: str
+    """The folder of that file. It is there."""
+    output_dir: str
+    """The folder of the job's output; also in the variable AZUREML_BI_OUTPUT_PATH."""
+    working_dir: str
+    """The job's folder on this node; each worker stands in a folder of its own below it."""
+    agent_name: str
+    """The name of the worker, such as `process003`."""
 
-    def run(self, mini_batch: int, found: MiniBatch) -> object:
-        """Call the user's run() with or without the context, as its parameters ask for."""
-        if self._takes_context:
-            return self._run(found.value, Context(mini_batch, found, self._job_id))
-        return self._run(found.value)
+    def __new__(cls, logging_level: int | str | None = None) -> EntryScript:
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+            cls._instance._set_up()
+        return cls._instance
 
+    def __init__(self, logging_level: int | str | None = None) -> None:
+        if logging_level is not None:
+            self.logger.setLevel(logging_level)
 
-def _import(name: str) -> Any:
-    """Import `package.module`, as a module path in place of a file's asks for."""
-    from importlib import import_module
+    def _set_up(self) -> None:
+        settings = self._settings
+        self.agent_name = settings.get("process", "")
+        self.output_dir = settings.get("output_dir") or os.environ.get("AZUREML_BI_OUTPUT_PATH") or os.getcwd()
+        self.working_dir = settings.get("working_dir") or os.getcwd()
+        logs = settings.get("logs", "")
+        self.log_dir = os.path.join(logs, "user", "entry_script_log", settings["node"]) if logs else os.getcwd()
+        self.logger = logging.getLogger("azureml_user.parallel_run")
+        self.logger.setLevel(settings.get("logging_level", "INFO"))
+        if logs:
+            with contextlib.suppress(OSError):  # the script's own error, when it writes there, says more to its user
+                os.makedirs(self.log_dir, exist_ok=True)
+            self.logger.propagate = False
+            self.logger.addHandler(_FileHandler(os.path.join(self.log_dir, f"{self.agent_name}.log.txt")))
 
-    return import_module(name)
+    @property
+    def dir(self) -> str:
+        """The early name of `output_dir`."""
+        return self.output_dir
 
-
-def _load(path: str) -> Any:
-    """Import the file under its own name, so that what it pickles is found again; under another if that is taken."""
-    from importlib.util import module_from_spec, spec_from_file_location
-
-    name = os.path.splitext(os.path.basename(path))[0]
-    if not name.isidentifier() or name in sys.modules:
-        name = "entry_script_of_the_user"
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._settings,)
 
 
-def _positional_parameters(function: Callable[..., object]) -> int:
-    code = getattr(function, "__code__", None)
-    if code is not None and not hasattr(function, "__wrapped__") and not hasattr(function, "__self__"):
-        return int(code.co_argcount)
-    import inspect
+def _restore(settings: dict[str, Any]) -> EntryScript:
+    """The one of this process, which may be a child that knows nothing yet."""
+    if not EntryScript._settings:
+        EntryScript._settings, EntryScript._instance = settings, None
+    return EntryScript()
 
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(parameter.kind in kinds for parameter in inspect.signature(function).parameters.values())
+
+class _FileHandler(logging.Handler):
+    """What is logged is in the file at once: scripts log seldom, and may die any moment."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+        self._file: LineFile | None = None
+        self._pid = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._file is None or self._pid != os.getpid():  # a child writes under its own process id
+            self._file, self._pid = LineFile(self._path), os.getpid()
+        try:
+            message = self.format(record)
+        except Exception:
+            self.handleError(record)
+            return
+        self._file.write(record.levelname, message, at_once=True)
+
+
+def provide(settings: dict[str, Any]) -> None:
+    """Make `EntryScript` importable for the user's script, and for processes that `multiprocessing` starts for it."""
+    EntryScript._settings = {key: settings[key] for key in _SETTINGS}
+    sys.path.append(os.path.join(os.path.dirname(__file__), "for_users"))

@@ -11,11 +11,11 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from parallelrun_worker import frames
-from parallelrun_worker.entry_script import EntryScript
 from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
+from parallelrun_worker.user_script import UserScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,18 +88,18 @@ class Runner:
             except BlockingIOError:  # nothing has come for a while (`frames.IDLE_S`)
                 self._log.flush()
 
-    def _begin(self, config: dict[str, Any]) -> EntryScript:
+    def _begin(self, config: dict[str, Any]) -> UserScript:
         arguments = (config["code"], config["entry_script"], config["job_id"])
         self._log.write("INFO", f"Importing {config['entry_script']}, then init().", at_once=True)
         self._render = renderer(config["output"])
-        script = EntryScript(*arguments)
+        script = UserScript(*arguments)
         if self._profiler is not None:
             script.under(self._profiler.call)
         if script.init is not None:
             script.init()
         return script
 
-    def _run(self, script: EntryScript, packet: bytes) -> None:
+    def _run(self, script: UserScript, packet: bytes) -> None:
         kind, mini_batch = frames.DELIVERY.unpack_from(packet)
         payload = packet[frames.DELIVERY.size :]
         began, cpu_began = time.perf_counter(), time.process_time()
@@ -192,7 +192,7 @@ class Runner:
         self._end = begin + len(data)
         return begin
 
-    def _shut_down(self, script: EntryScript) -> int:
+    def _shut_down(self, script: UserScript) -> int:
         problem = b""
         try:
             if script.shutdown is not None:

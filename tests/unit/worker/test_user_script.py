@@ -18,9 +18,9 @@ LOAD = """
 import sys
 sys.path.insert(0, sys.argv[3])
 import json, logging, struct, zlib, faulthandler, signal, ctypes
-from parallelrun_worker.entry_script import EntryScript
+from parallelrun_worker.user_script import UserScript
 from parallelrun_worker.mini_batch import of_paths
-script = EntryScript(sys.argv[1], sys.argv[2], "job_1")
+script = UserScript(sys.argv[1], sys.argv[2], "job_1")
 if script.init: script.init()
 print(json.dumps([script.run(7, of_paths(b"a")), script.init is not None, script.shutdown is not None]))
 """

@@ -1,0 +1,101 @@
+"""Loads the entry script and finds its functions (reference §3.1)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from parallelrun_worker.mini_batch import MiniBatch
+
+
+class Context:
+    """The optional second argument of run(): what this mini-batch is."""
+
+    def __init__(self, mini_batch: int, found: MiniBatch, job_id: str) -> None:
+        self.minibatch_index = mini_batch
+        """Its id; of a mini-batch without data, its rank."""
+        self.partition_key_value = found.partition_key_value
+        """The values of the job's partition_keys, in their order; empty without keys."""
+        self.dataset = found.dataset
+        """Where its rows or files come from, when it is more than a list of files."""
+        self.global_row_index_lower_bound = found.first_row
+        """Index of its first row in the whole input; None when nobody has counted."""
+        self.idempotency_key = f"{job_id}:{mini_batch}"
+        """The same for every try of this mini-batch: for scripts that write somewhere themselves."""
+
+
+class UserScript:
+    """The loaded module of the entry script. The constructor imports it, and so runs the user's code.
+
+    Args:
+        code: the root of the user's code.
+        entry_script: a file below it, or the dotted path of a module in it (`batch_score.main`).
+        job_id: for the context.
+
+    Raises:
+        whatever the user's code raises; AttributeError when it has no run().
+    """
+
+    def __init__(self, code: str, entry_script: str, job_id: str) -> None:
+        path = os.path.join(code, entry_script)
+        dotted = not os.path.isfile(path)
+        if dotted:
+            path = os.path.join(code, *entry_script.split(".")) + ".py"
+        # The code's root and the script's own folder: both are where scripts expect to import from.
+        for folder in (code, os.path.dirname(path)):
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+        module = _import(entry_script) if dotted else _load(path)
+        self._job_id = job_id
+        self._run: Callable[..., object] = module.run
+        self._takes_context = _positional_parameters(module.run) >= 2
+        self.init: Callable[[], object] | None = getattr(module, "init", None)
+        self.shutdown: Callable[[], object] | None = getattr(module, "shutdown", None)
+
+    def under(self, call: Callable[..., object]) -> None:
+        """From now on, have the functions called by `call(function, *arguments)`."""
+        self._run = partial(call, self._run)
+        self.init = partial(call, self.init) if self.init else None
+        self.shutdown = partial(call, self.shutdown) if self.shutdown else None
+
+    def run(self, mini_batch: int, found: MiniBatch) -> object:
+        """Call the user's run() with or without the context, as its parameters ask for."""
+        if self._takes_context:
+            return self._run(found.value, Context(mini_batch, found, self._job_id))
+        return self._run(found.value)
+
+
+def _import(name: str) -> Any:
+    """Import `package.module`, as a module path in place of a file's asks for."""
+    from importlib import import_module
+
+    return import_module(name)
+
+
+def _load(path: str) -> Any:
+    """Import the file under its own name, so that what it pickles is found again; under another if that is taken."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    name = os.path.splitext(os.path.basename(path))[0]
+    if not name.isidentifier() or name in sys.modules:
+        name = "entry_script_of_the_user"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _positional_parameters(function: Callable[..., object]) -> int:
+    code = getattr(function, "__code__", None)
+    if code is not None and not hasattr(function, "__wrapped__") and not hasattr(function, "__self__"):
+        return int(code.co_argcount)
+    import inspect
+
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(parameter.kind in kinds for parameter in inspect.signature(function).parameters.values())
