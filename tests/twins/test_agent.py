@@ -38,7 +38,7 @@ def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_charge_for_a_death_in_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WorkerPool, "able", lambda pool: [each for each in pool.workers if not each.ending])
+    monkeypatch.setattr(WorkerPool, "available", lambda pool: [each for each in pool.workers if not each.ending])
     monkeypatch.setattr(InFlight, "died", lambda of, *, running: DIED(of, running=True))
     with damage():
         machine.test_a_death_in_init_is_charged_to_no_mini_batch()

@@ -38,7 +38,7 @@ class Committer:
 
     def __init__(self, journal: Path, *, sync: bool, wake: int) -> None:
         self.durable: deque[Candidate] = deque()
-        self.rowless: deque[Candidate] = deque()
+        self.rows_missing: deque[Candidate] = deque()
         """What can't be made durable, because the rows are not where the worker said."""
         self.failed: deque[tuple[Candidate, str, bool]] = deque()
         """What could not be made durable, and why, and whether all that is in its part file may be lost."""
@@ -128,7 +128,7 @@ class Committer:
             if not outcome.length or outcome.offset + outcome.length <= sizes[each.part_fd]:
                 good.append(each)
             else:
-                self.rowless.append(each)
+                self.rows_missing.append(each)
         return good
 
     def _make_durable(self, group: list[Candidate], journal: RecordWriter) -> None:

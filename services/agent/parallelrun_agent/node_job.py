@@ -18,11 +18,11 @@ from parallelrun_agent.policy.commands import (
     Command,
     Commit,
     Deliver,
+    DumpStacks,
     End,
     Kill,
+    ReportInitFailure,
     TakeBack,
-    TellInitFailure,
-    TellStacks,
 )
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
@@ -101,7 +101,8 @@ class NodeJob:
         )
         self._processes = WorkerProcesses(
             self.machine, self._plans, watch,
-            obey=self._obey, part_ended=self._part_ended, phase_ended=self._phase_ended, disk_failed=self._disk_failed,
+            execute=self._execute, part_ended=self._part_ended,
+            phase_ended=self._phase_ended, disk_failed=self._disk_failed,
         )  # fmt: skip
         self._monitor = ResourceMonitor(
             folder.logs / "sys" / "perf" / settings.node, spec.resource_monitor_interval, self._processes.pids
@@ -172,7 +173,7 @@ class NodeJob:
         if answer.refused:
             log.warning("reports_refused", job_id=self.job_id, count=answer.refused)
         self.machine.answered_turn(turn, answer, sent_at=now, now=time.monotonic())
-        self._obey()
+        self._execute()
 
     def reassert(self) -> None:
         """Redis was away and may have forgotten: say what this session holds."""
@@ -183,7 +184,7 @@ class NodeJob:
 
     # What the machine asks for
 
-    def _obey(self) -> None:
+    def _execute(self) -> None:
         commands = self.machine.commands
         while commands:
             command = commands.popleft()
@@ -203,12 +204,12 @@ class NodeJob:
                 self.machine.taken_back(command.worker, taken, time.monotonic())
             case End():
                 self._processes.process(command.worker).end()
-            case TellStacks():
+            case DumpStacks():
                 log.warning(command.worker.kill_reason, job_id=self.job_id, process=command.worker.process)
-                self._processes.process(command.worker).tell_stacks(command.why)
+                self._processes.process(command.worker).dump_stacks(command.why)
             case Kill():
                 self._processes.process(command.worker).kill()
-            case TellInitFailure():
+            case ReportInitFailure():
                 self._init_failed(command.process, command.failure)
                 self._errors.add_init(command.process, command.failure)
             case Abandon():
@@ -258,13 +259,13 @@ class NodeJob:
         while committer.durable:
             candidate = committer.durable.popleft()
             self.machine.kept(candidate.outcome, candidate.encoded, now)
-        while committer.rowless:
-            self.machine.rowless(committer.rowless.popleft().outcome)
+        while committer.rows_missing:
+            self.machine.rows_missing(committer.rows_missing.popleft().outcome)
         while committer.failed:
             candidate, error, part_is_lost = committer.failed.popleft()
             self.machine.not_kept(candidate.outcome, now, part_is_lost=part_is_lost)
             self._disk_failed(error)
-        self._obey()
+        self._execute()
 
     def _part_ended(self, part_fd: int) -> None:
         self._committer.close_part(part_fd)
@@ -300,9 +301,9 @@ class NodeJob:
     def check_time(self, now: float) -> None:
         """Enforce the lease, the run timeout and the end of the job, and look whether a full disk has room again."""
         for worker in self.machine.overdue(now):
-            self._processes.hear(worker)
+            self._processes.receive(worker)
         self.machine.check_time(now)
-        self._obey()
+        self._execute()
         self._processes.replace_hoarders(now)
         self._processes.trim_logs(now)
         self._disk.look(now)
@@ -314,13 +315,13 @@ class NodeJob:
     def end_idle_worker(self, now: float) -> bool:
         """End a worker for which there is nothing to do; whether there was one."""
         found = self.machine.end_idle_worker(now)
-        self._obey()
+        self._execute()
         return found
 
     def drain(self, grace_s: float, now: float) -> None:
         """Finish what runs, return the rest, then leave."""
         self.machine.drain(grace_s, now)
-        self._obey()
+        self._execute()
 
     def close(self) -> None:
         """Forget the job; the last turn has left it, or Redis has."""

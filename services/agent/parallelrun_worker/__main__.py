@@ -55,7 +55,7 @@ def _set_up_streams(config: dict[str, Any]) -> None:
     from parallelrun_worker.log_files import forgiving
 
     faulthandler.enable(config["stderr"])
-    faulthandler.register(frames.TELL_STACKS, config["stderr"])
+    faulthandler.register(frames.DUMP_STACKS, config["stderr"])
     sys.stdout, sys.stderr = forgiving(config["stdout"], sys.stdout), forgiving(config["stderr"], sys.stderr)
     logging.basicConfig(level=config["logging_level"], stream=sys.stdout)
 

@@ -55,5 +55,5 @@ MINI_BATCH = struct.Struct("<Q")
 MAX_PAYLOAD = 1 << 20
 """More than any frame of ours holds: a longer one was written by somebody else."""
 
-TELL_STACKS = signal.SIGRTMAX - 1
+DUMP_STACKS = signal.SIGRTMAX - 1
 """At this signal a worker writes the stacks of all its threads to its stderr. No library is known to use it."""

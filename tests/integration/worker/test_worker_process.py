@@ -59,7 +59,7 @@ def test_shutdown_that_raises_is_told_and_the_end_is_still_orderly(start: Start)
     harness = start(ECHO + "def shutdown():\n    raise RuntimeError('no shutdown')\n").ready()
     harness.worker.end()
     assert harness.exited() == 0
-    kind, payload = harness.heard[-1]
+    kind, payload = harness.received[-1]
     assert kind == frames.STOPPED
     assert b"no shutdown" in payload
 
@@ -176,7 +176,7 @@ def test_a_run_that_fails_is_told_with_its_cause_and_the_next_one_runs(start: St
 def test_a_script_that_does_not_begin_is_told_with_its_cause(start: Start, script: str, words: str) -> None:
     harness = start(script)
     assert harness.exited() == 1
-    ((kind, payload),) = harness.heard
+    ((kind, payload),) = harness.received
     assert kind == frames.INIT_FAILED
     assert words in payload.decode()
 
@@ -338,7 +338,7 @@ def test_a_forked_child_that_falls_out_of_init_or_shutdown_says_nothing(start: S
     harness.worker.end()
     assert harness.exited() == 0
     assert harness.kinds() == [frames.READY, frames.DONE, frames.STOPPED]
-    assert harness.heard[-1][1] == b"", "shutdown() has not failed"
+    assert harness.received[-1][1] == b"", "shutdown() has not failed"
 
 
 def test_a_child_that_holds_the_pipe_does_not_keep_the_agent_from_seeing_the_end(start: Start) -> None:
@@ -509,7 +509,7 @@ def test_a_disk_that_has_no_room_for_copies_is_nobodys_fault_and_keeps_no_part_o
     described = json.dumps({"input": 0, "keys": [], "pieces": [], "paths": [str(tmp_path / "data.txt")]}).encode()
     harness.worker.deliver(7, described, frames.DESCRIBED)
     harness.until_heard(frames.NOT_KEPT)
-    kind, payload = harness.heard[-1]
+    kind, payload = harness.received[-1]
     assert (kind, payload[:8]) == (frames.NOT_KEPT, frames.MINI_BATCH.pack(7))
     assert b"No space left" in payload
     assert not list(harness.working_folder.rglob("data.txt"))

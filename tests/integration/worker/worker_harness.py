@@ -70,7 +70,7 @@ class WorkerHarness:
                 python=python,
             )
         )  # fmt: skip
-        self.heard: list[tuple[int, bytes]] = []
+        self.received: list[tuple[int, bytes]] = []
         self.exit_code: int | None = None
         self._closed = False
 
@@ -88,19 +88,19 @@ class WorkerHarness:
     def _wait(self, done: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            self.heard += self.worker.hear()
+            self.received += self.worker.receive()
             if done():
                 return
-            assert time.monotonic() < deadline, f"{what}; heard {self.heard}; {self.stderr.read_text()}"
+            assert time.monotonic() < deadline, f"{what}; received {self.received}; {self.stderr.read_text()}"
             ready, _, _ = select.select([self.worker.results, self.worker.pidfd], [], [], 1.0)
             if self.worker.pidfd in ready:
-                self.heard += self.worker.hear()
-                assert done(), f"it died before: {what}; heard {self.heard}; {self.stderr.read_text()}"
+                self.received += self.worker.receive()
+                assert done(), f"it died before: {what}; received {self.received}; {self.stderr.read_text()}"
                 return
 
     def ready(self) -> WorkerHarness:
         """Wait until init() is through."""
-        self._wait(lambda: any(kind == frames.READY for kind, _ in self.heard), "ready")
+        self._wait(lambda: any(kind == frames.READY for kind, _ in self.received), "ready")
         return self
 
     def until(self, condition: Callable[[], bool], what: str, within_s: float = PATIENCE_S) -> None:
@@ -128,7 +128,7 @@ class WorkerHarness:
     def answers(self) -> list[Answer]:
         """All answers so far, in order."""
         found = []
-        for kind, payload in self.heard:
+        for kind, payload in self.received:
             if kind in (frames.DONE, frames.FAILED):
                 mini_batch, offset, length, _, _, count, *_ = frames.RESULT.unpack_from(payload)
                 rows = self.part.read_bytes()[offset : offset + length] if self.part else b""
@@ -141,13 +141,13 @@ class WorkerHarness:
         return list(self.working_folder.parent.rglob("*mini-batch*"))
 
     def kinds(self) -> list[int]:
-        return [kind for kind, _ in self.heard]
+        return [kind for kind, _ in self.received]
 
     def exited(self) -> int:
         """Wait for the end; returns the exit code."""
         ready, _, _ = select.select([self.worker.pidfd], [], [], PATIENCE_S)
         assert ready, "it doesn't end"
-        self.heard += self.worker.hear()
+        self.received += self.worker.receive()
         self.exit_code = self.worker.reap()
         return self.exit_code
 

@@ -12,11 +12,11 @@ from parallelrun_agent.policy.commands import (
     Abandon,
     Commit,
     Deliver,
+    DumpStacks,
     End,
     Kill,
+    ReportInitFailure,
     TakeBack,
-    TellInitFailure,
-    TellStacks,
 )
 from parallelrun_agent.policy.job_machine import JobMachine, NextTurn
 from parallelrun_agent.policy.look_ahead import TURN_S
@@ -57,7 +57,7 @@ def take(of: JobMachine, kind: type[C]) -> list[C]:
 def test_what_a_hanging_worker_begins_after_it_has_answered_at_last_is_not_charged() -> None:
     node, worker = at_work(1, 2)
     node.check_time(100.0 + RUN_S + 0.1)
-    assert take(node, TellStacks)
+    assert take(node, DumpStacks)
     node.answered(worker, Answer(1, run_s=RUN_S + 0.15), 100.0 + RUN_S + 0.15)
     node.exited(worker, Exit(-9), 100.0 + RUN_S + 0.3)
     assert [command.outcome.status for command in take(node, Commit)] == ["done"]
@@ -70,14 +70,14 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
         assignment.loads = True
         worker.in_flight.push(assignment, 100.0)
     node.pool.check_time(100.0 + 9 * RUN_S)
-    assert not take(node, TellStacks)
+    assert not take(node, DumpStacks)
     worker.in_flight.loaded(1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
     node.pool.check_time(100.0 + 10 * RUN_S - 0.1)
-    assert not take(node, TellStacks)
+    assert not take(node, DumpStacks)
     node.answered(worker, Answer(1, items=20, rows=20), 100.0 + 10 * RUN_S)
     assert [command.outcome.items for command in take(node, Commit)] == [20]
     node.pool.check_time(100.0 + 20 * RUN_S + 0.1)  # the second one is still being read
-    assert take(node, TellStacks)
+    assert take(node, DumpStacks)
     node.exited(worker, Exit(-9), 100.0 + 20 * RUN_S + 0.3)
     (outcome,) = [command.outcome for command in take(node, Commit)]
     assert outcome.failure is not None
@@ -191,7 +191,7 @@ def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
     node.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=deliveries), sent_at=100.0, now=100.0)
     node.exited(worker, Exit(-9), 101.0)
     assert not [command for command in node.commands if isinstance(command, Commit)]
-    assert [command.failure.category for command in take(node, TellInitFailure)] == ["INIT_DIED"]
+    assert [command.failure.category for command in take(node, ReportInitFailure)] == ["INIT_DIED"]
     assert node.deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
 
 
@@ -203,14 +203,14 @@ def test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through
     node.pool.check_time(100.0 + 3 * RUN_S + 30)
     assert not node.commands
     node.pool.check_time(100.0 + 3 * RUN_S + 30.1)
-    assert [command.worker for command in take(node, TellStacks)] == [hanging]
+    assert [command.worker for command in take(node, DumpStacks)] == [hanging]
     node.exited(hanging, Exit(-9), 146.0)
-    assert [command.failure.category for command in take(node, TellInitFailure)] == ["INIT_TIMEOUT"]
+    assert [command.failure.category for command in take(node, ReportInitFailure)] == ["INIT_TIMEOUT"]
     node.worker_ready(other)
     late = Worker("p2", "s.p2", 150.0)
     node.worker_started(late)
     node.pool.check_time(150.0 + 3 * RUN_S + 30.1)
-    assert [command.worker for command in take(node, TellStacks)] == [late]
+    assert [command.worker for command in take(node, DumpStacks)] == [late]
     node.ready = 2
     assert node.wanted_workers(200.0) == 1, "who is about to end takes none of what waits, who is idle takes one"
 
@@ -236,7 +236,7 @@ def test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun() -> None:
         node.taken_back(command.worker, [2, 3], 100.01)
     assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
     node.answered(worker, Answer(1), 100.02)
-    node.heard(worker, 100.02)
+    node.caught_up(worker, 100.02)
     assert [command.worker for command in take(node, End)] == [worker]
 
 
@@ -301,7 +301,7 @@ def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanw
     lease(node, 100.3, ready=1)
     assert node.next_turn(100.31) is None
     node.answered(worker, Answer(1, run_s=0.3), 100.32)
-    node.heard(worker, 100.32)
+    node.caught_up(worker, 100.32)
     lease(node, 100.33, msgspec.structs.replace(retry, token="s/3"))
     assert begun(node) == [2]
 
@@ -313,10 +313,10 @@ def test_a_retry_is_begun_soon_however_much_else_is_there() -> None:
     for number in (1, 2):
         assert begun(node) == []
         node.answered(worker, Answer(number, run_s=0.001), 100.001 + 0.001 * number)
-        node.heard(worker, 100.001 + 0.001 * number)
+        node.caught_up(worker, 100.001 + 0.001 * number)
     assert begun(node) == [3]
     node.answered(worker, Answer(3, run_s=0.001), 100.004)
-    node.heard(worker, 100.004)
+    node.caught_up(worker, 100.004)
     assert begun(node) == [4, 5]
 
 
@@ -326,12 +326,12 @@ def test_a_job_that_succeeded_lets_its_workers_shut_down_and_asks_who_hangs() ->
     node.worker_started(starting)
     node.worker_started(late)
     node.answered_turn(NextTurn("stay", Reports(), 0), Turn(JobState.FINALIZING), sent_at=100.0, now=100.0)
-    assert list(node.commands) == [End(worker), Kill(starting), TellStacks(late, ANY)]
+    assert list(node.commands) == [End(worker), Kill(starting), DumpStacks(late, ANY)]
     node.commands.clear()
     node.check_time(101.0)
     assert list(node.commands) == [Kill(late)]
     node.check_time(102.1)
-    assert list(node.commands)[1:] == [TellStacks(worker, ANY)]
+    assert list(node.commands)[1:] == [DumpStacks(worker, ANY)]
 
 
 @pytest.mark.parametrize("began", [True, False])
@@ -351,7 +351,7 @@ def test_one_for_whom_two_say_how_its_init_ended_is_not_believed(*, began: bool)
     assert list(node.commands) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
     assert node.pool.wanted(1, 110.0) == 1, "another one is started"
-    assert not take(node, TellInitFailure), "it was told already, or never was"
+    assert not take(node, ReportInitFailure), "it was told already, or never was"
 
 
 def test_one_that_does_not_get_through_init_has_its_time_for_the_end_and_no_more() -> None:
@@ -359,13 +359,13 @@ def test_one_that_does_not_get_through_init_has_its_time_for_the_end_and_no_more
     node.worker_started(worker)
     node.init_failed("p0", NO_MODEL, 100.0, worker)
     node.check_time(101.9)
-    assert not take(node, TellStacks)
+    assert not take(node, DumpStacks)
     node.check_time(102.1)
-    assert take(node, TellStacks) == [TellStacks(worker, ANY)]
+    assert take(node, DumpStacks) == [DumpStacks(worker, ANY)]
     node.check_time(103.0)
     assert take(node, Kill) == [Kill(worker)]
     node.exited(worker, Exit(-9), 103.1)
-    assert not take(node, TellInitFailure), "it was told when it said so"
+    assert not take(node, ReportInitFailure), "it was told when it said so"
 
 
 def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
@@ -377,7 +377,7 @@ def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
     assert not node.commands, "it runs"
     assert node.deliveries.reports.returns == [(2, "s/2")], "nobody else is here to take it"
     node.answered(worker, Answer(1, run_s=0.1), 100.2)
-    node.heard(worker, 100.2)
+    node.caught_up(worker, 100.2)
     assert take(node, End) == [End(worker)]
     node.exited(worker, Exit(0), 100.3)
     assert node.pool.wanted(1, 100.3) == 1

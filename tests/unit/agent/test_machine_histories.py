@@ -13,11 +13,11 @@ from parallelrun_agent.policy.commands import (
     Abandon,
     Commit,
     Deliver,
+    DumpStacks,
     End,
     Kill,
+    ReportInitFailure,
     TakeBack,
-    TellInitFailure,
-    TellStacks,
 )
 from parallelrun_agent.policy.job_machine import NextTurn
 from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
@@ -87,7 +87,7 @@ class NodeHistory(RuleBasedStateMachine):
 
     # What the machine asks for
 
-    def obey(self) -> None:
+    def execute(self) -> None:
         while self.machine.commands:
             command = self.machine.commands.popleft()
             match command:
@@ -111,13 +111,13 @@ class NodeHistory(RuleBasedStateMachine):
                     assert not worker.in_flight
                     assert not self.processes[worker].told_to_end
                     self.processes[worker].told_to_end = True
-                case TellStacks(worker, _):
+                case DumpStacks(worker, _):
                     assert worker.kill_reason
                 case Kill(worker):
                     process = self.processes[worker]
                     assert not process.killed, "it was killed before"
                     process.killed = process.dead = True
-                case TellInitFailure():
+                case ReportInitFailure():
                     pass
                 case Abandon():
                     self.sessions += 1
@@ -149,8 +149,8 @@ class NodeHistory(RuleBasedStateMachine):
         self.now += seconds
         self.machine.check_time(self.now)
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
-        self.obey()
-        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.pool.able()]
+        self.execute()
+        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.pool.available()]
         assert not self.machine.deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
             self.turn_if_due(0.0, 1)
@@ -187,7 +187,7 @@ class NodeHistory(RuleBasedStateMachine):
         if is_lost == 0 and not answer.deliveries:
             return True  # whoever repeats the turn is refused what was accepted
         self.machine.answered_turn(turn, answer, sent_at=sent_at, now=self.now)
-        self.obey()
+        self.execute()
         if answer.lost:
             assert not self.machine.deliveries.held
         return True
@@ -277,7 +277,7 @@ class NodeHistory(RuleBasedStateMachine):
         if really == 0 and not self.draining:
             self.draining = True
             self.machine.drain(3.0, self.now)
-            self.obey()
+            self.execute()
 
     # Workers
 
@@ -305,8 +305,8 @@ class NodeHistory(RuleBasedStateMachine):
         else:
             self.machine.init_failed(process.worker.process, FAILURE, self.now, process.worker)
             process.dead = True
-        self.machine.heard(process.worker, self.now)
-        self.obey()
+        self.machine.caught_up(process.worker, self.now)
+        self.execute()
 
     @rule(number=st.integers(0, 9))
     def run_begins(self, number: int) -> None:
@@ -331,8 +331,8 @@ class NodeHistory(RuleBasedStateMachine):
                 answer = Answer(mini_batch, run_s=0.0005, length=10 * rows, failure=FAILURE if fails else None)
                 self.machine.answered(process.worker, answer, self.now)
                 self.note_head(process.worker)
-        self.machine.heard(process.worker, self.now)
-        self.obey()
+        self.machine.caught_up(process.worker, self.now)
+        self.execute()
 
     @rule(number=st.integers(0, 9))
     def the_disk_takes_no_rows(self, number: int) -> None:
@@ -342,16 +342,16 @@ class NodeHistory(RuleBasedStateMachine):
             self.machine.rows_not_taken(process.worker, mini_batch, self.now)
             self.note_head(process.worker)
             self.machine.disk_failed(self.now)
-            self.machine.heard(process.worker, self.now)
-            self.obey()
+            self.machine.caught_up(process.worker, self.now)
+            self.execute()
 
     @rule(number=st.integers(0, 9))
     def one_is_to_be_replaced(self, number: int) -> None:
         """As one that has gathered too many process ids."""
-        able = self.machine.pool.able()
-        if able:
-            self.machine.replace(able[number % len(able)])
-            self.obey()
+        available = self.machine.pool.available()
+        if available:
+            self.machine.replace(available[number % len(available)])
+            self.execute()
 
     @rule(number=st.integers(0, 9))
     def dies(self, number: int) -> None:
@@ -371,7 +371,7 @@ class NodeHistory(RuleBasedStateMachine):
             if head is not None and process.runs is None:
                 self.begun[head.delivery.token] += 1
             self.machine.exited(process.worker, Exit(-9 if process.dead else 0), self.now)
-            self.obey()
+            self.execute()
 
     @rule(number=st.integers(0, 9), readable=st.booleans())
     def something_can_not_be_handed_over(self, number: int, readable: bool) -> None:
@@ -387,22 +387,22 @@ class NodeHistory(RuleBasedStateMachine):
         else:
             self.begun[assignment.delivery.token] += 1  # charged, as what can't be read by one can't by another
             self.machine.unreadable(process.worker, assignment, FAILURE)
-        self.obey()
+        self.execute()
 
     # Disk
 
-    @rule(fate=st.sampled_from(["kept", "kept", "kept", "rowless", "not kept", "lost"]), count=st.integers(1, 9))
+    @rule(fate=st.sampled_from(["kept", "kept", "kept", "rows missing", "not kept", "lost"]), count=st.integers(1, 9))
     def a_group_is_committed(self, fate: str, count: int) -> None:
         group, self.committing = self.committing[:count], self.committing[count:]
         for outcome in group:
-            if fate == "kept" or (fate == "rowless" and not outcome.length):
+            if fate == "kept" or (fate == "rows missing" and not outcome.length):
                 self.machine.kept(outcome, encode(outcome), self.now)
-            elif fate == "rowless":
-                self.machine.rowless(outcome)
+            elif fate == "rows missing":
+                self.machine.rows_missing(outcome)
             else:
                 self.machine.not_kept(outcome, self.now, part_is_lost=fate == "lost")
                 self.machine.disk_failed(self.now)
-        self.obey()
+        self.execute()
 
     @rule()
     def the_disk_has_room(self) -> None:
@@ -448,11 +448,11 @@ class NodeHistory(RuleBasedStateMachine):
         if not self.draining:
             self.machine.drain(1.0, self.now)
             self.draining = True
-            self.obey()
+            self.execute()
         for _ in range(12):
             self.now += 0.7
             self.machine.check_time(self.now)
-            self.obey()
+            self.execute()
             self.the_dead_are_buried()
             self.a_group_is_committed("kept", 1000)
             self.every_delivery_is_in_exactly_one_place()

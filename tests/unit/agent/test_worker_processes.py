@@ -38,7 +38,7 @@ def test_a_worker_that_cannot_be_started_takes_no_gpu_with_it(
     pool = GpuPool(["0", "1"])
     plans = PlanMaker(folder, record, spec, settings, pool)
     found = WorkerProcesses(
-        Mock(), plans, Watch(Mock(), Mock()), obey=Mock(), part_ended=Mock(), phase_ended=Mock(), disk_failed=Mock()
+        Mock(), plans, Watch(Mock(), Mock()), execute=Mock(), part_ended=Mock(), phase_ended=Mock(), disk_failed=Mock()
     )
     for _ in range(3):
         found.spawn("n1-00000000")

@@ -130,7 +130,7 @@ class JobPython:
     def close(self) -> None:
         """Give up what is being made; what is whole stays."""
         if self._process is not None:
-            self._bury(self._process)
+            self._reap(self._process)
         if self._use is not None:
             self._use.close()
 
@@ -152,7 +152,7 @@ class JobPython:
         process = self._process
         if process is None:
             return
-        code = self._bury(process)
+        code = self._reap(process)
         seconds = round(time.monotonic() - self._began, 1)
         if code == 0 and self._folder is not None and (self._folder / READY).exists():
             log.info("environment_ready", folder=str(self._folder), seconds=seconds)
@@ -165,7 +165,7 @@ class JobPython:
             )
         self._changed()
 
-    def _bury(self, process: subprocess.Popen[bytes]) -> int:
+    def _reap(self, process: subprocess.Popen[bytes]) -> int:
         self._watch.remove(self._pidfd)
         os.close(self._pidfd)
         with suppress(ProcessLookupError):  # also when it has ended: not what it has started

@@ -35,7 +35,7 @@ class End(msgspec.Struct, frozen=True):
     worker: Worker
 
 
-class TellStacks(msgspec.Struct, frozen=True):
+class DumpStacks(msgspec.Struct, frozen=True):
     """Let it write to its stderr where each of its threads stands."""
 
     worker: Worker
@@ -48,7 +48,7 @@ class Kill(msgspec.Struct, frozen=True):
     worker: Worker
 
 
-class TellInitFailure(msgspec.Struct, frozen=True):
+class ReportInitFailure(msgspec.Struct, frozen=True):
     """Let the leader and the user know that a worker didn't get through init()."""
 
     process: str
@@ -63,4 +63,4 @@ class Abandon(msgspec.Struct, frozen=True):
     """How many deliveries it held."""
 
 
-Command = Deliver | TakeBack | Commit | End | TellStacks | Kill | TellInitFailure | Abandon
+Command = Deliver | TakeBack | Commit | End | DumpStacks | Kill | ReportInitFailure | Abandon

@@ -46,18 +46,18 @@ class Deliveries:
             self.held[delivery.token] = delivery
             self.backlog.append(Assignment(delivery))
 
-    def hand_out(self, able: list[Worker], depth: int, now: float) -> Iterator[Deliver]:
+    def hand_out(self, workers: list[Worker], depth: int, now: float) -> Iterator[Deliver]:
         """Assign the backlog to the workers with the fewest in flight, up to `depth` each; what finds no room stays.
 
         A suspect delivery must run alone: the worker with the fewest in flight gets nothing more until it is empty.
         """
-        rooms = [(-room, place) for place, worker in enumerate(able) if (room := worker.in_flight.room(depth, now))]
+        rooms = [(-room, place) for place, worker in enumerate(workers) if (room := worker.in_flight.room(depth, now))]
         heapq.heapify(rooms)
         waiting: list[Assignment] = []
         while self.backlog and rooms:
             assignment = self.backlog.popleft()
             room, place = rooms[0]
-            worker = able[place]
+            worker = workers[place]
             if assignment.delivery.is_suspect:
                 if worker.in_flight:
                     waiting.append(assignment)

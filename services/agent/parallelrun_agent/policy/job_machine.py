@@ -98,7 +98,7 @@ class JobMachine:
         """How long no worker will run dry: half of what the least loaded one needs if all runs are quick."""
         if self._look_ahead.depth == 1:
             return 0.0
-        counts = [len(worker.in_flight) for worker in self.pool.able()]
+        counts = [len(worker.in_flight) for worker in self.pool.available()]
         return (min(counts) - 1) * self._look_ahead.shortest_s / 2 if counts else 0.0
 
     def look_again(self) -> None:
@@ -154,7 +154,7 @@ class JobMachine:
         depth = self._look_ahead.depth
         most = wanted = 0
         latest = now - TURN_S
-        for worker in self.pool.able():
+        for worker in self.pool.available():
             in_flight = worker.in_flight
             room = in_flight.room(depth, now)
             wanted += room
@@ -185,7 +185,7 @@ class JobMachine:
         self.pool.workers.append(worker)
 
     def worker_ready(self, worker: Worker) -> None:
-        """It is through init(). It gets something when all that it said was heard (`heard`).
+        """It is through init(). It gets something when all that it said was read (`caught_up`).
 
         Raises:
             LookupError: as for `init_failed`.
@@ -225,7 +225,7 @@ class JobMachine:
         """
         self.deliveries.give_back([worker.in_flight.answered(mini_batch, now)], now)
 
-    def heard(self, worker: Worker, now: float) -> None:
+    def caught_up(self, worker: Worker, now: float) -> None:
         """All that it has said so far was told: it may have room now, or be done."""
         if self.deliveries.backlog or self._draining or worker.replaced:
             self._hand_out(now)
@@ -290,11 +290,11 @@ class JobMachine:
         """Give the backlog to the workers; when nobody is left here to run it, give it back."""
         if not self.deliveries.backlog:
             return
-        able = self.pool.able()
-        if not able or self.disk_is_full:
+        available = self.pool.available()
+        if not available or self.disk_is_full:
             self.deliveries.give_back_backlog(now)
             return
-        self.commands += self.deliveries.hand_out(able, self._look_ahead.depth, now)
+        self.commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
 
     def _conclude(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> None:
         self.commands.append(Commit(self._outcome_builder.build(assignment, worker, answer, elapsed_s), worker))
@@ -305,7 +305,7 @@ class JobMachine:
         """This outcome is durable."""
         self.deliveries.kept(outcome, encoded, now)
 
-    def rowless(self, outcome: Outcome) -> None:
+    def rows_missing(self, outcome: Outcome) -> None:
         """The rows of this outcome are not where its worker said: a try that failed, and a worker to be ended."""
         self.commands.append(Commit(self._outcome_builder.without_rows(outcome), None))
         self.pool.kill_writer(outcome.part, "distrusted")

@@ -21,7 +21,7 @@ _CONFUSED = (
     "The worker was ended because its answers can't be trusted: something in the process, the entry script or a "
     "library, wrote to a file descriptor that it hadn't opened, or closed it."
 )
-_ROWLESS = (
+_ROWS_MISSING = (
     "The rows are not in the worker's part file: something in the process, the entry script or a library, closed a "
     "file descriptor that it hadn't opened, or cut the file."
 )
@@ -120,7 +120,7 @@ class OutcomeBuilder:
 
     def without_rows(self, outcome: Outcome) -> Outcome:
         """The outcome of a try whose rows are not where its worker said."""
-        failure = Failure("EXITED", _ROWLESS)
+        failure = Failure("EXITED", _ROWS_MISSING)
         status = self._status(outcome.tries)
         return msgspec.structs.replace(
             outcome, status=status, failure=failure, part="", offset=0, length=0, crc=0, rows=0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from parallelrun_agent.policy.commands import Command, End, Kill, TakeBack, TellInitFailure, TellStacks
+from parallelrun_agent.policy.commands import Command, DumpStacks, End, Kill, ReportInitFailure, TakeBack
 from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
 from parallelrun_core.outcome import Failure
@@ -12,7 +12,7 @@ from parallelrun_core.outcome import Failure
 _INIT_FAILURES_PER_WORKER = 3  # a node stops trying after so many (reference §3.7)
 _FIRST_SPAWN_PAUSE_S = 0.05
 _LONGEST_SPAWN_PAUSE_S = 2.0
-_TELL_STACKS_S = 0.2
+_DUMP_STACKS_S = 0.2
 """How long a worker that is to be killed has for writing its stacks."""
 _ASK_AFTER_S = 1.0
 """Who has been in init() for longer when the job ends is asked where it hangs."""
@@ -45,17 +45,17 @@ class WorkerPool:
     def is_busy(self) -> bool:
         return any(worker.in_flight for worker in self.workers)
 
-    def able(self) -> list[Worker]:
+    def available(self) -> list[Worker]:
         """Those that can be given something."""
         return [worker for worker in self.workers if worker.ready and not (worker.ending or worker.replaced)]
 
     def is_held_up(self, now: float) -> bool:
         """Nobody will soon be free: all who can be given something have a head that is unexpectedly slow."""
-        return all(worker.in_flight.running_s(now) > SLOW_HEAD_S for worker in self.able())
+        return all(worker.in_flight.running_s(now) > SLOW_HEAD_S for worker in self.available())
 
     def idle(self) -> Worker | None:
         """One that has nothing to do."""
-        return next((worker for worker in self.able() if not worker.in_flight), None)
+        return next((worker for worker in self.available() if not worker.in_flight), None)
 
     def wanted(self, ready: int, now: float) -> int:
         """How many more the job could use here, when so many mini-batches are ready."""
@@ -79,7 +79,7 @@ class WorkerPool:
         self._init_failed += failure.category == "INIT_EXCEPTION"
         self._spawn_pause_s = min(_LONGEST_SPAWN_PAUSE_S, 2 * self._spawn_pause_s)
         self._spawn_after = now + self._spawn_pause_s
-        self._commands.append(TellInitFailure(process, failure))
+        self._commands.append(ReportInitFailure(process, failure))
 
     # Ways to end one
 
@@ -118,14 +118,14 @@ class WorkerPool:
             if part_name and worker.part_name == part_name:
                 self.kill(worker, reason)
 
-    def _let_tell(self, worker: Worker, reason: KillReason, why: str, now: float) -> None:
+    def _dump_and_kill(self, worker: Worker, reason: KillReason, why: str, now: float) -> None:
         """End it as soon as it has told where it hangs. What it answers until then counts."""
         if not worker.kill_reason:
             worker.kill_reason = reason
             worker.condemned_at = now
-            worker.kill_at = now + _TELL_STACKS_S
+            worker.kill_at = now + _DUMP_STACKS_S
             worker.ending = True
-            self._commands.append(TellStacks(worker, why))
+            self._commands.append(DumpStacks(worker, why))
 
     # Time
 
@@ -143,7 +143,7 @@ class WorkerPool:
             elif worker.ready and not worker.kill_reason:
                 self._check_head(worker, now)
             elif now - worker.started > self._init_s and not worker.ending:
-                self._let_tell(worker, "init_timeout", self.too_long_in_init, now)
+                self._dump_and_kill(worker, "init_timeout", self.too_long_in_init, now)
 
     @property
     def too_long_in_init(self) -> str:
@@ -155,16 +155,16 @@ class WorkerPool:
             self.kill(worker, worker.kill_reason)
         else:
             why = "shutdown(), or the end of the process after it, took too long."
-            self._let_tell(worker, "shutdown_timeout", why, now)
+            self._dump_and_kill(worker, "shutdown_timeout", why, now)
 
     def _check_head(self, worker: Worker, now: float) -> None:
         hangs = self.hangs(worker, now)
         if hangs or (worker.in_flight.running_s(now) > SLOW_HEAD_S and len(worker.in_flight) > 1):
             self._commands.append(TakeBack(worker))
         if hangs and worker.in_flight.loading_s(now):
-            self._let_tell(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)
+            self._dump_and_kill(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)
         elif hangs:
-            self._let_tell(worker, "run_timeout", f"run() took longer than {self._run_s:g} s.", now)
+            self._dump_and_kill(worker, "run_timeout", f"run() took longer than {self._run_s:g} s.", now)
 
     # All of them
 
@@ -183,7 +183,7 @@ class WorkerPool:
             if orderly and worker.ready and not worker.in_flight:
                 self.end(worker, now)
             elif not worker.ready and now - worker.started > _ASK_AFTER_S:
-                self._let_tell(worker, "hung_in_init", "The job ended before init() had.", now)
+                self._dump_and_kill(worker, "hung_in_init", "The job ended before init() had.", now)
             else:
                 self.kill(worker, "ended")
 

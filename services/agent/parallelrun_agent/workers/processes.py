@@ -37,7 +37,7 @@ class WorkerProcesses:
     """Used by the agent's one thread only.
 
     Args:
-        obey: does what the machine asks for; called after every event.
+        execute: does what the machine asks for; called after every event.
         part_ended: told when nobody writes to a part file any more.
         phase_ended: told when a worker is through init() or shutdown(), and how long that took.
         disk_failed: told when something could not be written.
@@ -49,7 +49,7 @@ class WorkerProcesses:
         plans: PlanMaker,
         watch: Watch,
         *,
-        obey: Callable[[], None],
+        execute: Callable[[], None],
         part_ended: Callable[[int], None],
         phase_ended: Callable[[str, PhaseName, float, Failure | None], None],
         disk_failed: Callable[[str], None],
@@ -57,7 +57,7 @@ class WorkerProcesses:
         self._machine = machine
         self._plans = plans
         self._watch = watch
-        self._obey = obey
+        self._execute = execute
         self._part_ended = part_ended
         self._phase_ended = phase_ended
         self._disk_failed = disk_failed
@@ -100,7 +100,7 @@ class WorkerProcesses:
             else:
                 failure = Failure("INIT_DIED", f"The worker can't be started: {error}")
                 self._machine.init_failed(plan.process, failure, time.monotonic())
-            self._obey()
+            self._execute()
             return
         worker = Worker(process.process, process.part_name, time.monotonic())
         self._processes[worker.process] = process
@@ -108,24 +108,24 @@ class WorkerProcesses:
         self._machine.worker_started(worker)
         self._watch.orphans.worker_started(process.pid)
         self._oom.look()
-        self._watch.add(process.results, partial(self.hear, worker))
+        self._watch.add(process.results, partial(self.receive, worker))
         self._watch.add(process.pidfd, partial(self._on_exit, worker))
         log.info("worker_started", job_id=plan.job_id, process=worker.process, pid=process.pid)
 
     def _on_exit(self, worker: Worker) -> None:
-        self.hear(worker)  # what it said before it died counts
+        self.receive(worker)  # what it said before it died counts
         process = self._processes[worker.process]
-        code = self._bury(process)
+        code = self._reap(process)
         self._watch.orphans.end()
         log.info("worker_ended", job_id=self._plans.job_id, process=worker.process, exit_code=code)
         oom_killed = code == -signal.SIGKILL and not worker.kill_reason and self._oom.look()
         self._machine.exited(worker, Exit(code, oom_killed, process.peak_bytes), time.monotonic())
-        self._obey()
+        self._execute()
 
-    def _bury(self, process: WorkerProcess) -> int:
+    def _reap(self, process: WorkerProcess) -> int:
         del self._processes[process.process]
         self._from_init.pop(process.process, None)
-        if process.is_heard:
+        if process.is_watched:
             self._watch.remove(process.results)
         self._watch.remove(process.pidfd)
         code = process.reap()
@@ -142,16 +142,16 @@ class WorkerProcesses:
             process.kill()  # all of them, before waiting for any
         if self._processes:
             for process in list(self._processes.values()):
-                self._bury(process)
+                self._reap(process)
             self._watch.orphans.end()
 
     # What they say
 
-    def hear(self, worker: Worker) -> None:
+    def receive(self, worker: Worker) -> None:
         """Tell the machine all that this worker has said so far."""
         process, now = self._processes[worker.process], time.monotonic()
         try:
-            for kind, payload in process.hear():
+            for kind, payload in process.receive():
                 if kind in _ANSWERS:
                     self._machine.answered(worker, parse_answer(kind, payload), now)
                 else:
@@ -160,11 +160,11 @@ class WorkerProcesses:
             log.error("worker_confused", job_id=self._plans.job_id, process=worker.process, error=str(error))
             process.is_trusted = False
             self._machine.confused(worker)
-        if process.is_heard and process.said_all:  # it has closed its end: there is nothing to wait for any more
-            process.is_heard = False
+        if process.is_watched and process.is_closed:  # it has closed its end: there is nothing to wait for any more
+            process.is_watched = False
             self._watch.remove(process.results)
-        self._machine.heard(worker, now)
-        self._obey()
+        self._machine.caught_up(worker, now)
+        self._execute()
 
     def _on_news(self, worker: Worker, kind: int, payload: bytes, now: float) -> None:
         """What isn't the answer for a mini-batch."""
@@ -193,12 +193,12 @@ class WorkerProcesses:
     def replace_hoarders(self, now: float) -> None:
         """End who keeps too many process ids of children that have ended, as soon as it has done what it is at."""
         unwaited = self._watch.orphans.unwaited(now)
-        for worker in self._machine.pool.able():
+        for worker in self._machine.pool.available():
             count = unwaited[self.process(worker).pid]
             if count - self._from_init.get(worker.process, 0) > _MOST_UNWAITED:
                 log.warning("worker_replaced", job_id=self._plans.job_id, process=worker.process, ended_children=count)
                 self._machine.replace(worker)
-        self._obey()
+        self._execute()
 
     def trim_logs(self, now: float) -> None:
         """Keep logs short; whose log floods is looked at again in the next round."""

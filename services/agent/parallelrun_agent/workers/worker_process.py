@@ -81,9 +81,9 @@ class WorkerProcess:
     def __init__(self, plan: WorkerPlan) -> None:
         self.process = plan.process
         self.part_name = plan.part.name if plan.part else ""
-        self.is_heard = True
+        self.is_watched = True
         """Its pipe is being watched."""
-        self.said_all = False
+        self.is_closed = False
         """It has closed its end of the pipe."""
         self.is_trusted = True
         """Nobody else has written into the pipe."""
@@ -93,7 +93,7 @@ class WorkerProcess:
         # Beside the script's own folder, which the script may empty or remove.
         self._waiting_files = plan.working_folder.with_name(f".{plan.process}")
         self._outbox: deque[bytes] = deque()
-        self._heard = b""
+        self._received = b""
         self._script_logs = plan.script_logs
         with ExitStack() as undo:
             self._streams = []
@@ -157,7 +157,7 @@ class WorkerProcess:
                     os.unlink(packet[frames.DELIVERY.size :])
         return [frames.DELIVERY.unpack_from(packet)[1] for packet in packets]
 
-    def hear(self) -> Iterator[tuple[int, bytes]]:
+    def receive(self) -> Iterator[tuple[int, bytes]]:
         """Every whole frame that the worker has sent so far, as `(kind, payload)`; never waits.
 
         Raises:
@@ -170,18 +170,18 @@ class WorkerProcess:
                 chunk = os.read(self.results, _READ_BYTES)
             except BlockingIOError:
                 return
-            self.said_all = not chunk
-            heard = self._heard + chunk
-            at, size = 0, len(heard)
+            self.is_closed = not chunk
+            received = self._received + chunk
+            at, size = 0, len(received)
             while (begin := at + _HEAD_BYTES) <= size:
-                kind, length = frames.HEAD.unpack_from(heard, at)
+                kind, length = frames.HEAD.unpack_from(received, at)
                 if not frames.READY <= kind <= frames.LOADED or length > frames.MAX_PAYLOAD:
                     raise NotAFrame(f"kind {kind}, {length} bytes")
                 if begin + length > size:
                     break
                 at = begin + length
-                yield kind, heard[begin:at]
-            self._heard = heard[at:]
+                yield kind, received[begin:at]
+            self._received = received[at:]
             if len(chunk) < _READ_BYTES:
                 return
 
@@ -195,11 +195,11 @@ class WorkerProcess:
         """How long ago it was asked to end; 0 when it wasn't."""
         return time.monotonic() - self._asked_to_end if self._asked_to_end else 0.0
 
-    def tell_stacks(self, why: str) -> None:
+    def dump_stacks(self, why: str) -> None:
         """Let it tell its user, in its stderr, where it hangs; it has a moment for that before it is killed."""
         self._stderr.say(f"{why} This is where it stood:")
         with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, frames.TELL_STACKS)
+            signal.pidfd_send_signal(self.pidfd, frames.DUMP_STACKS)
 
     def trim_logs(self) -> bool:
         """Cut its output down to what it may have; whether that was necessary."""
