@@ -122,15 +122,19 @@ def test_a_disk_that_fails_at_the_outputs_sync_delays_the_job(tmp_path: Path) ->
 
 def test_rows_that_are_not_what_was_committed_still_fail_the_job_at_once() -> None:
     """Waiting helps against a full disk, not against damage."""
-    script = SCRIPT + textwrap.dedent("""
-        def shutdown():
+    script = textwrap.dedent("""
+        import os
+        def run(mini_batch):
             (part,) = [path for fd in os.listdir("/proc/self/fd")
                        if "/parts/" in (path := os.path.realpath(f"/proc/self/fd/{fd}"))]
-            with open(part, "r+b") as file:
-                file.write(b"damage")
+            if os.path.getsize(part):  # one in flight: all that is there was committed
+                with open(part, "r+b") as file:
+                    file.write(b"damage")
+            return mini_batch
     """)
     with Cluster(slots=1) as cluster:
-        result = cluster.result(cluster.submit(script, inputs=cluster.files(8)), timeout_s=30)
+        job = cluster.submit(script, inputs=cluster.files(8), mini_batch_size=1, look_ahead=False)
+        result = cluster.result(job, timeout_s=30)
         assert result.state is JobState.FAILED
         assert result.failure is not None
         assert result.failure.code == "CONCATENATION_FAILED"

@@ -140,6 +140,26 @@ def test_an_empty_input_fails_the_job_with_its_path() -> None:
             Reopenings(cluster.root, cluster.registry, lambda *_: None).resume(job, accept_changed_inputs=False)
 
 
+def test_the_output_does_not_wait_for_a_slow_shutdown() -> None:
+    script = textwrap.dedent("""
+        import os, time
+        def run(mini_batch):
+            return mini_batch
+        def shutdown():
+            output = os.path.join(os.environ["AZUREML_BI_OUTPUT_PATH"], "parallel_run_step.txt")
+            until = time.monotonic() + 30
+            while not os.path.exists(output):
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            open(os.environ["SEEN"], "w").close()
+    """)
+    with Cluster(slots=1) as cluster:
+        seen = cluster.home / "seen"
+        job = cluster.submit(script, inputs=cluster.files(20), environment_variables={"SEEN": str(seen)})
+        assert cluster.result(job).state is JobState.COMPLETED
+        assert seen.exists()
+
+
 def test_cancel_ends_running_work_at_once_and_publishes_nothing() -> None:
     script = "import time\ndef run(mini_batch):\n    time.sleep(1000)\n"
     with Cluster() as cluster:

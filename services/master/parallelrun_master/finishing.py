@@ -1,4 +1,4 @@
-"""The last phases of a job: workers shut down, the output is put together, the result recorded, all cleaned up."""
+"""The last phases of a job: the output is put together while workers shut down, the result recorded, all cleaned up."""
 
 from __future__ import annotations
 
@@ -36,12 +36,15 @@ class Finishing:
         """A concatenator has told that it can't make the output now."""
 
     def finalize(self) -> JobResult | None:
-        """Let the workers shut down, then have the output put together; returns the result unless interrupted."""
-        term = self._term
+        """Have the output put together while the workers shut down; returns the result unless interrupted."""
+        term, policy = self._term, ConcatenationPolicy(self._term.queue.term)
         failpoints.reach("finish.finalizing")
         term.reports.say("All mini-batches are decided; workers shut down.")
         with suppress(*CONNECTION_ERRORS):
             self._read_rest()
+            if term.spec.writes_rows:
+                term.reports.say("Concatenation begins.")
+                self._ask(policy, time.monotonic())
         self._wait_for_agents()
         with suppress(*CONNECTION_ERRORS):
             self._read_rest()  # what workers said last, for the reports: how long shutdown() took
@@ -49,8 +52,7 @@ class Finishing:
             return None  # the next leader goes on, or Redis has forgotten that far back
         made: Concatenated | None = Concatenated("", 0, "")
         if term.spec.writes_rows:
-            term.reports.say("Concatenation begins.")
-            made = self._concatenate()
+            made = self._concatenate(policy)
             if made is not None:
                 progress = term.ledger.progress
                 progress.bytes_concatenated = progress.bytes_to_concatenate = made.length
@@ -152,10 +154,14 @@ class Finishing:
         if self._term.tick(time.monotonic()):
             self._term.queue.reap(max_lost=self._term.spec.lost_leases, max_lease_ms=self._term.settings.lease_ms)
 
-    def _concatenate(self) -> Concatenated | None:
+    def _ask(self, policy: ConcatenationPolicy, now: float) -> None:
+        term = self._term
+        is_queued = concatenation_waits(term.redis, term.job_id, attempt=policy.attempt)
+        ask_for_concatenation(term.redis, term.job_id, attempt=policy.ask(now, is_queued=is_queued))
+
+    def _concatenate(self, policy: ConcatenationPolicy) -> Concatenated | None:
         """Have a concatenator make the output, and another one when it dies; None when interrupted."""
         term = self._term
-        policy = ConcatenationPolicy(term.queue.term)
         while self._made is None and not term.resigning:
             try:
                 now = time.monotonic()
@@ -168,8 +174,7 @@ class Finishing:
                     case Step.GIVE_UP:
                         return Concatenated("", 0, "", problem=policy.problem)
                     case Step.ASK:
-                        is_queued = concatenation_waits(term.redis, term.job_id, attempt=policy.attempt)
-                        ask_for_concatenation(term.redis, term.job_id, attempt=policy.ask(now, is_queued=is_queued))
+                        self._ask(policy, now)
                 self._read()
             except CONNECTION_ERRORS as error:
                 term.wait_for_redis(error)
