@@ -1,8 +1,8 @@
 """ParallelRun from Python and from the command line: submit, follow and fetch parallel jobs.
 
-`run` runs one job on this machine, `Client` speaks to an API that is somewhere, and `Cluster` starts one here.
-`ParallelRunStep` and `parallel_run_function` describe jobs in the words of Azure ML. Names are loaded when they are
-first used, so importing this package costs next to nothing.
+`run` runs one job on this machine, `Client` talks to the API of a cluster, and `Cluster` starts one on this machine.
+`ParallelRunStep` and `parallel_run_function` describe jobs as Azure ML's SDKs do. Names are loaded when they are first
+used, so importing this package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ __all__ = [
     "run",
 ]
 
-_ELSEWHERE = {
+_MODULES = {
     "Client": "client",
     "Cluster": "embedded.cluster",
     "Environment": "builders.parts",
@@ -104,7 +104,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found: object = getattr(import_module(f"{__name__}.{_ELSEWHERE.get(name, 'errors')}"), name)
+    found: object = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
     globals()[name] = found
     return found
 

@@ -2,7 +2,7 @@
 
 from parallelrun import Client
 
-with Client() as client:  # of PARALLELRUN_URL, or of what `parallelrun up` has started
+with Client() as client:  # the server at PARALLELRUN_URL, or the cluster that `parallelrun up` started
     job = client.jobs.create("job.yml")
     job = client.jobs.wait(job.id)
     client.outputs.download(job.id, "parallel_run_step.txt")
@@ -25,18 +25,18 @@ class Client:
     """Synchronous, safe to share between threads; close it, or use it in a `with` statement.
 
     Args:
-        url: where the API is, as in `http://127.0.0.1:8080`. When not given, what PARALLELRUN_URL says, else the
-            cluster that `parallelrun up` has started.
-        token: its bearer token; PARALLELRUN_TOKEN when not given. The cluster of `parallelrun up` has its own, so that
-            variable is not about it.
-        timeout_s: the longest silence in one request. Nothing here waits without a limit.
+        url: URL of the API, for example `http://127.0.0.1:8080`; by default PARALLELRUN_URL, else that of the cluster
+            that `parallelrun up` started.
+        token: its bearer token; by default PARALLELRUN_TOKEN. The cluster of `parallelrun up` has a token of its own,
+            for which that variable is ignored.
+        timeout_s: the longest silence within one request. No request waits without a limit.
         retry: how often idempotent requests are repeated.
 
-    Every method raises ConnectionFailed when the server can't be reached, and ApiError or one of its
-    subclasses when it refuses.
+    Every method raises ConnectionFailed if the server can't be reached, and ApiError or one of its subclasses if it
+    refuses the request.
 
     Raises:
-        ConnectionFailed: no server is named, and none was started.
+        ConnectionFailed: no server is given, and none is running in the background.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Client:
         self.nodes = Nodes(self._transport)
 
     def is_ready(self) -> bool:
-        """Whether the server can take jobs right now; False also when nobody answers. One try, a short one."""
+        """Whether the server can accept jobs right now; False if it doesn't answer. One short try."""
         return self._transport.answers("/readyz")
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class Client:
 
 
 def _which_server(url: str, token: str) -> tuple[str, str]:
-    """The URL and token of the server that is meant."""
+    """The URL and token of the server to use."""
     url = url or os.environ.get("PARALLELRUN_URL", "")
     if url:
         return url, token or os.environ.get("PARALLELRUN_TOKEN", "")
@@ -74,5 +74,7 @@ def _which_server(url: str, token: str) -> tuple[str, str]:
 
     found = running()
     if found is None:
-        raise ConnectionFailed("Which server? Give its URL, set PARALLELRUN_URL, or start one with `parallelrun up`.")
+        raise ConnectionFailed(
+            "No server given: pass its URL, set PARALLELRUN_URL, or start one with `parallelrun up`."
+        )
     return found.url, token or found.token

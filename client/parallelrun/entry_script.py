@@ -1,6 +1,6 @@
 """`EntryScript` for entry scripts: a worker's logger and folders. Outside a job it logs as any script does.
 
-Where a worker's Python has no ParallelRun installed, the worker brings a module of this name along.
+If ParallelRun isn't installed in a worker's Python, the worker provides a module of this name.
 """
 
 from parallelrun_worker.entry_script import EntryScript

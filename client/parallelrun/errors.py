@@ -2,19 +2,19 @@
 
     ParallelRunError
     ├── InvalidInput            a job spec or a code folder is wrong; nothing was sent
-    ├── ApiError                the server said no: `status`, `code`, `problems`
-    │   ├── InvalidRequest      400, 413, 415, 422: it can't be understood or a field is wrong
+    ├── ApiError                the server refused: `status`, `code`, `problems`
+    │   ├── InvalidRequest      400, 413, 415, 422: it can't be understood, or a field is wrong
     │   ├── Unauthorized        401, 403: the token is missing or wrong
     │   ├── NotFound            404: no such job, log or output
     │   ├── Conflict            409, 412: the state of the job doesn't allow this
     │   └── Unavailable         429, 5xx: not now
-    ├── ConnectionFailed        there is no server, or the connection broke for good
-    ├── TimedOut                the job hasn't ended in the time given
+    ├── ConnectionFailed        the server can't be reached, or the connection broke for good
+    ├── TimedOut                the job hasn't ended within the time given
     ├── JobFailed               the job ended without a result: `job`
     ├── JobCanceled             the job was canceled: `job`
     └── ClusterFailed           the embedded cluster can't start or has stopped working
 
-The root and `InvalidInput` are those of `parallelrun_core`, so one `except` catches what either finds.
+The root and `InvalidInput` are the classes of `parallelrun_core`, so one `except` catches the errors of both.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class ApiError(ParallelRunError):
         super().__init__(message, problems=problems)
         self.status = status
         self.code = code
-        """Stable name of what went wrong, for programs."""
+        """Stable name of the error, for programs."""
         self.problem = problem or {}
-        """The answer as it came: `application/problem+json`."""
+        """The body of the answer: `application/problem+json`."""
         self.title = str(self.problem.get("title", "")) or message
 
 
@@ -75,11 +75,11 @@ class Unauthorized(ApiError):
 
 
 class NotFound(ApiError):
-    """The server has no such thing."""
+    """The server has no such job, log or output."""
 
 
 class Conflict(ApiError):
-    """The present state doesn't allow this."""
+    """The state of the job doesn't allow this."""
 
 
 class Unavailable(ApiError):
@@ -96,7 +96,7 @@ class ConnectionFailed(ParallelRunError):
 
 
 class TimedOut(ParallelRunError):
-    """The job hasn't ended in the time given; it goes on."""
+    """The job hasn't ended within the time given; it continues."""
 
     code = "timed_out"
 
@@ -142,7 +142,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 
 def error_of(status: int, problem: dict[str, Any]) -> ApiError:
-    """The error for an answer with this status; `problem` is its body, or empty when that was something else."""
+    """The error for an answer with this status; `problem` is its body, or empty if that is of another type."""
     kind = _BY_STATUS.get(status, Unavailable if status >= 500 else ApiError)
     found = problem.get("errors")
     problems = tuple(_problem(entry) for entry in found if isinstance(entry, dict)) if isinstance(found, list) else ()

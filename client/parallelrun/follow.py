@@ -16,7 +16,7 @@ from parallelrun.sse import EventParser, lines_of
 from parallelrun.transport import Transport
 
 SILENCE_S: Final = 40.0
-"""The server says something every 15 s; after this long the connection is taken for dead."""
+"""The server sends something every 15 s; after this long without anything, the connection counts as dead."""
 
 
 def follow_events(
@@ -28,11 +28,11 @@ def follow_events(
     patience_s: float = PATIENCE_S,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Event]:
-    """Yield events until `end`, each connection going on where the one before broke off.
+    """Yield events until `end`. A new connection continues where the last one broke off.
 
     Raises:
-        ApiError: the server refuses, as for a job that isn't there.
-        ConnectionFailed: nothing was heard of the server for `patience_s`.
+        ApiError: the server refuses, for example because there is no such job.
+        ConnectionFailed: nothing was heard from the server for `patience_s`.
     """
     parser = EventParser(last_event_id)
     patience = Patience(patience_s, sleep=sleep)
@@ -48,7 +48,7 @@ def follow_events(
                     yield Event(event=event.event, data=_object(event.data), id=event.id)
                     if event.event == "end":
                         return
-                    patience.heard()  # what the caller took for it was no silence of the server
+                    patience.heard()  # the time that the caller took for it is not silence of the server
             failure = ConnectionFailed("The server closed the stream.")
         except httpx.TransportError as error:
             failure = transport.lost(error)

@@ -1,4 +1,4 @@
-"""Jobs: submit, look at, follow, wait for, cancel."""
+"""Jobs: submit, inspect, follow, wait for, cancel, resume, retry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _LONG_POLL_S: Final = 20.0
 _NO_VERSION: Final = 2**53 - 1
-"""Above every version of a job: who knows it already is told of the end only."""
+"""Above every version of a job: a request that names it is answered early only when the job ends."""
 _PAGE: Final = 200
 _UPLOAD_TIMEOUT_S: Final = 300.0
 
@@ -48,15 +48,15 @@ class Jobs:
         """Submit a job.
 
         Args:
-            spec: the settings, a `ParallelRunStep`, a `parallel_run_function`, or the path of a YAML file, in our own
-                spelling or in one of Azure ML's (docs/compatibility.md). Relative paths are taken from the folder of
-                that file, or from the current one.
-            idempotency_key: submitting twice with the same key gives the same job. Drawn at random when not
-                given, so that a request whose answer was lost can be repeated.
-            upload_code: send the code folder along. Otherwise the server reads it at its path.
+            spec: the settings, a `ParallelRunStep`, a `parallel_run_function`, or the path of a job file, in our own
+                format or in one of Azure ML's (docs/compatibility.md). Relative paths start from the folder of that
+                file, or from the current folder.
+            idempotency_key: submitting twice with the same key gives the same job. Random by default, so that a
+                request whose answer was lost can be repeated.
+            upload_code: send the code folder with the job. Otherwise the server reads it at the same path.
 
         Raises:
-            InvalidInput: a field is wrong; found before anything is sent.
+            InvalidInput: a field is wrong. Nothing was sent.
         """
         from parallelrun.package_code import zip_folder
         from parallelrun.spec_file import read_spec
@@ -69,7 +69,7 @@ class Jobs:
         else:
             with zip_folder(Path(job.code)) as archive:
                 created = self._submit(job.model_copy(update={"code": ""}), archive, key)
-        # The server was sent what was read, so it doesn't know all that there was to say about the document.
+        # The server received the spec, not the document, so it doesn't know all notes on the document.
         return msgspec.structs.replace(created, notes=[*map(str, reading.notes)] or created.notes)
 
     def _submit(self, spec: JobSpec, archive: IO[bytes] | None, key: str) -> Job:
@@ -99,53 +99,52 @@ class Jobs:
         return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
 
     def list(self, *, status: str | None = None, limit: int | None = None) -> Iterator[Job]:
-        """Jobs, the newest first; pages are fetched while they are used."""
+        """Jobs, newest first; pages are fetched as they are needed."""
         params = {"limit": str(min(limit or _PAGE, _PAGE))}
         if status:
             params["status"] = status
         return islice(pages(self._transport, "/v1/jobs", Job, params), limit)
 
     def mini_batches(self, job_id: str, *, status: str | None = None) -> Iterator[MiniBatch]:
-        """The mini-batches of a job; pages are fetched while they are used."""
+        """The mini-batches of a job; pages are fetched as they are needed."""
         params = {"limit": str(_PAGE)}
         if status:
             params["status"] = status
         return pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params)
 
     def cancel(self, job_id: str) -> Job:
-        """Stop a job. Running work is given up, and there will be no output. Doing it twice changes nothing.
+        """Stop a job. Running work is discarded, and there will be no output. Canceling twice changes nothing.
 
         Raises:
-            Conflict: it has ended, or its output is being put together already.
+            Conflict: it has ended, or its output is already being put together.
         """
-        # A request whose answer was lost may be repeated: canceling what is canceled is no error.
+        # A request whose answer was lost may be repeated: canceling a canceled job is not an error.
         answer = self._transport.request("POST", f"{job_path(job_id)}:cancel", idempotent=True)
         return as_model(answer, Job) if isinstance(answer, dict) and "id" in answer else self.get(job_id)
 
     def resume(self, job_id: str, *, accept_changed_inputs: bool = False) -> Job:
-        """Let a failed or canceled job do what it never decided.
+        """Run the mini-batches of a failed or canceled job that have no result yet.
 
         Raises:
             Conflict: it has not ended, or it has completed.
         """
-        wish = {"accept_changed_inputs": accept_changed_inputs}
-        return self._reopen(job_id, "resume", wish)
+        return self._reopen(job_id, "resume", {"accept_changed_inputs": accept_changed_inputs})
 
     def retry(
         self, job_id: str, *, mini_batches: Sequence[int] | None = None, accept_changed_inputs: bool = False
     ) -> Job:
-        """Try the failed mini-batches of a job again, all of them or these, into the same output.
+        """Run the failed mini-batches of a job again, all of them or only these, into the same output.
 
         Raises:
             Conflict: it has not ended, or nothing has failed.
             InvalidRequest: one of the mini-batches has not failed.
         """
-        wish = {"mini_batches": mini_batches and [*mini_batches], "accept_changed_inputs": accept_changed_inputs}
-        return self._reopen(job_id, "retry", wish)
+        options = {"mini_batches": mini_batches and [*mini_batches], "accept_changed_inputs": accept_changed_inputs}
+        return self._reopen(job_id, "retry", options)
 
-    def _reopen(self, job_id: str, verb: str, wish: dict[str, Any]) -> Job:
+    def _reopen(self, job_id: str, verb: str, options: dict[str, Any]) -> Job:
         answer = self._transport.request(
-            "POST", f"{job_path(job_id)}:{verb}", idempotent=False, body=lambda: {"json": wish}
+            "POST", f"{job_path(job_id)}:{verb}", idempotent=False, body=lambda: {"json": options}
         )
         return as_model(answer, Job)
 
@@ -156,16 +155,16 @@ class Jobs:
         last_event_id: str = "",
         on_disconnect: Callable[[Exception], None] | None = None,
     ) -> Iterator[Event]:
-        """What happens to a job, as it happens, until it has ended: the last event is `end`.
+        """The events of a job as they happen; the last one is `end`.
 
-        A broken connection is made anew, and goes on behind the last event that was seen.
+        After a broken connection, the stream continues after the last event that was seen.
 
         Args:
-            last_event_id: go on behind this event of an earlier stream.
-            on_disconnect: told whenever the connection broke, with the reason.
+            last_event_id: continue after this event of an earlier stream.
+            on_disconnect: called with the reason whenever the connection breaks.
 
         Raises:
-            ConnectionFailed: the server stayed away.
+            ConnectionFailed: the server was away for too long.
         """
         return follow_events(
             self._transport, job_path(job_id, "events"), last_event_id=last_event_id, on_disconnect=on_disconnect
@@ -179,20 +178,20 @@ class Jobs:
         on_progress: Callable[[Job], None] | None = None,
         raise_on_failure: bool = True,
     ) -> Job:
-        """Wait until a job has ended, and return it. That the server stays away for a while does no harm.
+        """Wait until a job has ended, and return it. The server may be away for a while meanwhile.
 
         Args:
-            timeout_s: how long at most; None: as long as it takes.
+            timeout_s: how long to wait at most; None: as long as it takes.
             on_progress: called with the job whenever something about it has changed.
-            raise_on_failure: if not, a job that failed or was canceled is returned like one that completed.
+            raise_on_failure: if False, a job that failed or was canceled is returned like one that completed.
 
         Raises:
-            TimedOut: it hasn't ended in time, as far as is known. It goes on.
+            TimedOut: it hasn't ended in time, as far as is known; it continues.
             JobFailed, JobCanceled: it ended without a result.
-            ConnectionFailed: the server stayed away.
+            ConnectionFailed: the server was away for too long.
         """
         deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
-        job = self.get(job_id)  # without patience: who has mistyped the server's address should hear of it soon
+        job = self.get(job_id)  # without patience: a mistyped URL should fail soon
         while True:
             if on_progress:
                 on_progress(job)
@@ -206,7 +205,7 @@ class Jobs:
         return job
 
     def _wait_for(self, job: Job, deadline: float, *, since: int) -> Job:
-        """The job when its version is above `since`, when it has ended, or after a while."""
+        """The job, once it has another version than `since` or has ended."""
 
         def ask() -> Any:
             left_s = deadline - time.monotonic()

@@ -83,5 +83,5 @@ def _error_of(result: RunResult, interrupt: KeyboardInterrupt | None) -> BaseExc
         error.add_note(f"logs: {result.logs}")
         if result.working_data and result.job.progress.done:
             folder = str(result.working_data.parent)
-            error.add_note(f"to run only what is not done, into another folder: resume_from={folder!r}")
+            error.add_note(f"to run only the rest, into another folder, add resume_from={folder!r}")
     return error

@@ -12,25 +12,25 @@ from parallelrun.transport import Transport
 
 
 class Logs:
-    """What a job's processes wrote for people."""
+    """The logs of jobs."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def list(self, job_id: str) -> list[RemoteFile]:
-        """All logs that are there by now."""
+        """All logs that exist so far."""
         return list(pages(self._transport, job_path(job_id, "logs"), RemoteFile))
 
     def read(self, job_id: str, path: str, *, tail: int | None = None) -> Iterator[bytes]:
-        """The text of a log, piece by piece, as it is at this moment.
+        """The content of a log at this moment, in chunks.
 
         Args:
-            path: as `list` has it.
-            tail: only so many lines, the last ones.
+            path: a path from `list`.
+            tail: only this many lines, the last ones.
 
         Raises:
             NotFound: there is no such log.
-            ConnectionFailed: the connection broke on the way.
+            ConnectionFailed: the connection broke.
         """
         params = {} if tail is None else {"tail": str(tail)}
         with self._transport.stream(job_path(job_id, "logs", path), params=params) as response:

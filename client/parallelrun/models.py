@@ -1,4 +1,4 @@
-"""What the server tells, as objects. Fields that this version doesn't know are ignored."""
+"""The server's answers as objects. Unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Failure(msgspec.Struct, kw_only=True, frozen=True):
     """A log to open first, by its path in the job's logs."""
     hint: str = ""
     errors: list[ErrorCount] = []
-    """The five commonest."""
+    """The five most common."""
 
 
 class OutputFile(msgspec.Struct, kw_only=True, frozen=True):
@@ -66,20 +66,20 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     failure: Failure | None = None
     output: OutputFile | None = None
     warnings: list[str] = []
-    """What to know of an output, though the job has completed."""
+    """Warnings about the output of a job that completed."""
     spec: dict[str, Any] = {}
     notes: list[str] = []
-    """What of the document that was submitted is not done there, or not as in Azure."""
+    """What in the submitted document has no effect here, or works differently than in Azure ML."""
     links: dict[str, Any] = {}
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing about it will change. A job that was canceled is so a moment before its end is recorded."""
+        """Whether it has ended and its end is recorded. A canceled job is shown as such a moment earlier."""
         return self.state in _TERMINAL and self.ended is not None
 
 
 class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
-    """One mini-batch of a job. One that is `ready` or `running` has few fields yet."""
+    """One mini-batch of a job. While it is `ready` or `running`, most fields are empty."""
 
     id: int
     status: str
@@ -103,9 +103,9 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
 
     node: str
     state: str
-    """ready; disk_full, while it waits for room; draining, once it was told to stop; lost."""
+    """ready; disk_full, while it waits for free space; draining, after it was told to stop; lost."""
     slots: int = 0
-    """Workers that it runs at the same time."""
+    """How many workers it can run at the same time."""
     busy: int = 0
     host: str = ""
     version: str = ""
@@ -127,13 +127,13 @@ class RemoteFile(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True):
-    """One thing that happened to a job."""
+    """One event of a job."""
 
     event: str
     """snapshot, state, progress, error or end."""
     data: dict[str, Any]
     id: str = ""
-    """Its place in the job's history; empty for what isn't part of that."""
+    """Its place in the job's history; empty for events that aren't part of that."""
 
     def job(self) -> Job:
         """The job that a `snapshot` or `end` carries. Raises ConnectionFailed: it carries none."""

@@ -1,8 +1,8 @@
-"""What a job put out, and how it gets here whole.
+"""The outputs of jobs: listed, and downloaded complete.
 
-A file is downloaded beside its place, under a name that ends in `.part`, and gets its own name when it is
-complete and, where the server names a hash, proven to be the same. A broken download goes on where it
-broke off; with a hash also in a later run, because nothing else says what an earlier one was about.
+A file is downloaded next to its target, under a name that ends in `.part`. It gets its own name when it is complete
+and, if the server has a hash of it, verified. A broken download continues where it broke off; with a hash also in a
+later run, because nothing else tells which file an earlier part belongs to.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from parallelrun.transport import Transport
 
 @dataclass
 class _Part:
-    """What is here of a file."""
+    """The downloaded part of a file."""
 
     path: Path
     sha256: str
-    """The hash that the whole file has to have; empty when the server names none."""
+    """The hash of the whole file; empty if the server has none."""
     version: str = ""
-    """The ETag of the file that it is a part of, as far as this run has heard of one."""
+    """The ETag of the file that this is a part of; empty until this run knows one."""
 
     @property
     def size(self) -> int:
@@ -41,8 +41,8 @@ class _Part:
             return 0
 
     @property
-    def is_as_named(self) -> bool:
-        """Whether it has the hash, if there is one."""
+    def is_verified(self) -> bool:
+        """Whether it matches the hash, if there is one."""
         if not self.sha256:
             return True
         with self.path.open("rb") as file:
@@ -50,7 +50,7 @@ class _Part:
 
 
 class Outputs:
-    """The files that jobs put out."""
+    """The output files of jobs."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Outputs:
         self._sleep = sleep
 
     def list(self, job_id: str) -> list[RemoteFile]:
-        """All files that the job has put out."""
+        """All output files of a job."""
         return list(pages(self._transport, job_path(job_id, "outputs"), RemoteFile))
 
     def download(
@@ -75,27 +75,27 @@ class Outputs:
         *,
         on_bytes: Callable[[int], None] | None = None,
     ) -> Path:
-        """Fetch one file, and return where it is now. What was there before is replaced.
+        """Download one file, and return its path here. An existing file is replaced.
 
         Args:
-            path: as `list` has it; kept below `folder`.
-            on_bytes: told how many bytes are here, again and again.
+            path: a path from `list`; the file has the same path below `folder`.
+            on_bytes: called after each chunk with the number of bytes that are here.
 
         Raises:
             NotFound: there is no such file.
             UnsafePath: the path leads out of the folder.
-            ConnectionFailed: the server stayed away, or what came isn't what the server says it has.
+            ConnectionFailed: the server was away for too long, or the file doesn't match its hash.
         """
         return self._download(self._job(job_id), path, Path(folder), on_bytes)
 
     def download_all(self, job_id: str, folder: str | Path = ".") -> Iterator[Path]:
-        """Fetch all files that the job has put out, as `download` does it; yields where they are as they arrive."""
+        """Download all output files of a job, as `download` does; yields the path of each when it is complete."""
         job = self._job(job_id)
         for file in pages(self._transport, job_path(job_id, "outputs"), RemoteFile, asked=self._asked):
             yield self._download(job, file.path, Path(folder), None)
 
     def _job(self, job_id: str) -> Job:
-        # Without patience: who has mistyped the server's address should hear of it soon.
+        # Without patience: a mistyped URL should fail soon.
         return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
@@ -107,16 +107,16 @@ class Outputs:
         target = folder.joinpath(*relative_parts(path))
         part = _Part(target.with_name(target.name + ".part"), _sha256_of(job, path))
         if not part.sha256:
-            part.path.unlink(missing_ok=True)  # of whatever file it is
+            part.path.unlink(missing_ok=True)  # it may be of any file
         resumed = part.path.exists()
         self._fetch_all(job.id, path, part, on_bytes)
-        if not part.is_as_named:
+        if not part.is_verified:
             part.path.unlink()
             if resumed:
-                # The beginning was of an older run's file.
+                # An earlier run had begun with another file.
                 self._fetch_all(job.id, path, part, on_bytes)
-            if not resumed or not part.is_as_named:
-                raise ConnectionFailed(f"{path} doesn't have the hash that the server names.")
+            if not resumed or not part.is_verified:
+                raise ConnectionFailed(f"{path} does not match the server's sha256.")
         part.path.replace(target)
         return target
 
@@ -137,22 +137,22 @@ class Outputs:
             patience.pause()
 
     def _fetch(self, job_id: str, path: str, part: _Part, on_bytes: Callable[[int], None] | None) -> None:
-        """Fetch what is missing of the file as it is now. An answer that ends before its length raises by itself."""
-        have = part.size if part.sha256 or part.version else 0  # else nobody would see that two were mixed
+        """Download the rest of the file. An answer that is shorter than its length raises by itself."""
+        have = part.size if part.sha256 or part.version else 0  # otherwise a mixture of two files would go unnoticed
         headers = {"Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
             if part.version:
-                headers["If-Range"] = part.version  # all of the file comes when it is another one by now
+                headers["If-Range"] = part.version  # if the file has changed since, all of it is sent
         try:
             with self._transport.stream(job_path(job_id, "outputs", path), headers=headers) as response:
                 if response.status_code != httpx.codes.PARTIAL_CONTENT:
                     have = 0
                 version = response.headers.get("ETag", "")
-                part.version = "" if version.startswith("W/") else version  # a weak one says nothing of bytes
+                part.version = "" if version.startswith("W/") else version  # a weak one doesn't identify the bytes
                 part.path.parent.mkdir(parents=True, exist_ok=True)
                 with part.path.open("ab" if have else "wb") as file:
-                    # As they come: what is gathered into larger pieces first is lost when the connection breaks.
+                    # As they come: chunks that were gathered first would be lost when the connection breaks.
                     for chunk in response.iter_bytes():
                         file.write(chunk)
                         have += len(chunk)
@@ -161,11 +161,11 @@ class Outputs:
         except ApiError as refusal:
             if refusal.status != httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            # There is nothing behind what is here.
+            # All of it is here already.
 
 
 def _sha256_of(job: Job, path: str) -> str:
-    """The hash that the server names for a file: for the one with the rows. Empty when it names none."""
+    """The hash of a file, which the server has for the file with the rows only; empty for others."""
     if job.output is None:
         return ""
     listed = PurePosixPath(job.output.path).name

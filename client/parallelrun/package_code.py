@@ -1,4 +1,4 @@
-"""Packs a folder with an entry script into the zip that is sent along with a job."""
+"""Packs a folder with an entry script into the zip that is sent with a job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parallelrun_core.errors import InvalidInput
 MAX_ZIP_BYTES: Final = 254 << 20
 """An API takes 256 MiB in one request unless it is told otherwise, and the job spec is in the same one."""
 _IN_MEMORY_BYTES: Final = 8 << 20
-# The server refuses what is compressed too well, for that is how bombs are made. Source code is small.
+# The server refuses archives that are compressed too well, as zip bombs are. Source code is small anyway.
 _COMPRESS_BELOW_BYTES: Final = 1 << 20
 _SOME_DATE: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -25,10 +25,10 @@ def zip_folder(folder: Path) -> IO[bytes]:
     """Pack everything below a folder; the same content always gives the same bytes.
 
     Returns:
-        A temporary file at its beginning; it is gone when it is closed.
+        A temporary file, positioned at its beginning; closing it removes it.
 
     Raises:
-        InvalidInput: the folder is missing, too large, or links to something outside itself.
+        InvalidInput: the folder is missing, too large, or links to something outside it.
     """
     if not folder.is_dir():
         raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")

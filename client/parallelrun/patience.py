@@ -1,4 +1,4 @@
-"""How long a server may stay away from those who wait for it, and the pauses after which it is asked again."""
+"""How long to wait for a server that is away, and the pauses between the tries."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from parallelrun.transport import REPEATABLE_STATUS
 Answer = TypeVar("Answer")
 
 PATIENCE_S: Final = 120.0
-"""How long the server may stay away."""
+"""How long the server may be away."""
 
 _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 5.0
 
 
 class Patience:
-    """That of one who waits."""
+    """The patience of one caller with one server."""
 
     def __init__(self, limit_s: float = PATIENCE_S, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._limit_s = limit_s
@@ -30,16 +30,16 @@ class Patience:
         self._heard = time.monotonic()
 
     def heard(self) -> None:
-        """The server has said something."""
+        """Note that the server has sent something."""
         self._failures = 0
         self._heard = time.monotonic()
 
     def check(self, failure: Exception) -> None:
-        """Take note of a failure.
+        """Note a failure.
 
         Raises:
-            ApiError: it is a refusal, which time does not mend.
-            ConnectionFailed: nothing was heard for too long.
+            ApiError: it is a refusal, which waiting doesn't change.
+            ConnectionFailed: nothing was heard from the server for too long.
         """
         if isinstance(failure, ApiError) and failure.status not in REPEATABLE_STATUS:
             raise failure
@@ -49,7 +49,7 @@ class Patience:
             raise ConnectionFailed(f"{message} Gave up after {self._limit_s:.0f} s.") from failure
 
     def pause(self, most_s: float = _LONGEST_PAUSE_S) -> None:
-        """Sleep until it may be tried again, but no longer than `most_s`."""
+        """Sleep until the next try, for `most_s` at most."""
         pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(self._failures - 1, 8))
         self._sleep(min(most_s, pause_s * random.uniform(0.5, 1.0)))  # noqa: S311 - spreads clients, hides nothing
 
@@ -61,16 +61,16 @@ def patiently(
     deadline: float = math.inf,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """What `ask` returns, as soon as the server is there to answer it.
+    """The answer of `ask`, which is repeated while the server is away.
 
     Args:
-        limit_s: how long the server may stay away.
-        deadline: when whoever asks stops waiting, by the monotonic clock; it is asked once all the same.
+        limit_s: how long the server may be away.
+        deadline: when the caller stops waiting, by the monotonic clock; there is one try in any case.
 
     Raises:
         ApiError: it is a refusal.
-        ConnectionFailed: the server stayed away for too long.
-        TimedOut: it did so until the deadline.
+        ConnectionFailed: the server was away for too long.
+        TimedOut: it was away until the deadline.
     """
     patience = Patience(limit_s, sleep=sleep)
     while True:
@@ -80,5 +80,5 @@ def patiently(
             patience.check(failure)
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                raise TimedOut(f"{failure.message} The time given is over.") from failure
+                raise TimedOut(f"{failure.message} Timed out.") from failure
         patience.pause(most_s=left_s)

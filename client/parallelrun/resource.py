@@ -1,4 +1,4 @@
-"""What the parts of the client share: paths, pages, objects from answers."""
+"""What the client's resources share: paths, pages, objects from answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Model = TypeVar("Model")
 
 
 def job_path(job_id: str, *parts: str) -> str:
-    """The API's path of a job, or of something below it. What comes in is quoted, so it can't leave its place."""
+    """The API's path of a job, or of something below it. Each part is quoted, so none can lead elsewhere."""
     return "/".join(["/v1/jobs", quote(job_id, safe=""), *(quote(part, safe="/") for part in parts)])
 
 
@@ -24,7 +24,7 @@ def as_model(answer: object, model: type[Model]) -> Model:
     """The object that an answer describes.
 
     Raises:
-        ConnectionFailed: it has another shape, so whoever answered is no ParallelRun API.
+        ConnectionFailed: it has another shape, so the server is not a ParallelRun API.
     """
     try:
         return msgspec.convert(answer, model, strict=False)
@@ -40,12 +40,12 @@ def pages(
     *,
     asked: Callable[[Callable[[], Any]], Any] = lambda ask: ask(),
 ) -> Iterator[Model]:
-    """All items of a list, fetched page by page while they are used; `asked` does the asking for each page."""
+    """All items of a list, fetched page by page as they are needed; `asked` makes the request for each page."""
     query = dict(params or {})
     while True:
         page = asked(partial(transport.request, "GET", path, params=query, idempotent=True))
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
-            raise ConnectionFailed(f"The server's answer to {path} is no list.")
+            raise ConnectionFailed(f"The server's answer to {path} is not a list.")
         yield from (as_model(item, model) for item in page["items"])
         if not page.get("next_page_token"):
             return

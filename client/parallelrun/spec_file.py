@@ -49,11 +49,11 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
     """The job that a file describes.
 
     Args:
-        assignments: `path=value` changes, applied in order, in the file's own spelling. Paths in them, too, are taken
-            from the file's folder.
+        assignments: `path=value` changes, applied in order, with the names of the file's own format. Relative paths in
+            them start from the file's folder, too.
 
     Raises:
-        InvalidInput: the file can't be read, or fields are wrong: all of them at once.
+        InvalidInput: the file can't be read, or fields are wrong, all of which are reported at once.
     """
     file = Path(path)
     try:
@@ -79,16 +79,16 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
 
 
 def check_paths(spec: JobSpec) -> None:
-    """See to it that what a job reads is on this machine: its inputs, its code, its entry script.
+    """Check that what a job reads is on this machine: its inputs, its code, its entry script.
 
     Raises:
-        InvalidInput: something is missing: all of it at once.
+        InvalidInput: something is missing; all of it is reported at once.
     """
     problems = [
         _missing(f"/inputs/{name}/path", given.path) for name, given in spec.input_paths() if not _is_there(given.path)
     ]
     if not spec.code:
-        hint = "the folder of the entry script, from that of the job file, as in `code: src`"
+        hint = "the folder of the entry script, relative to the job file, as in `code: src`"
         problems.append(Problem(pointer="/code", message="this field is required", hint=hint))
     elif not Path(spec.code).is_dir():
         problems.append(
@@ -109,7 +109,7 @@ def _missing(pointer: str, path: str) -> Problem:
 
 
 def _meant(path: Path) -> str:
-    """A question about what is there beside a path that isn't, with nearly its name; empty when there is nothing."""
+    """A hint at a file or folder with nearly the name of a missing one; empty if there is none."""
     missing = next((each for each in (path, *path.parents) if each.parent.is_dir()), path)
     try:
         with os.scandir(missing.parent) as entries:
@@ -123,5 +123,5 @@ def _meant(path: Path) -> str:
 def _is_there(path: str) -> bool:
     if Path(path).exists():
         return True
-    # The pattern is absolute, which Path.glob doesn't take.
+    # The pattern is absolute, which Path.glob doesn't accept.
     return glob.has_magic(path) and next(glob.iglob(path, recursive=True), None) is not None  # noqa: PTH207

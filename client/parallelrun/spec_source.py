@@ -1,4 +1,4 @@
-"""Where in a job file its fields stand, for what is wrong with them."""
+"""Where the fields of a job file are, to say where a problem is."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from parallelrun.errors import Problem
 
 
 class Source:
-    """A job file, and what the command line has changed of it.
+    """A job file, and what the command line has changed in it.
 
     Args:
-        file: as its user names it.
-        document: what was read from it, with all changes.
-        assigned: the paths of the fields that were changed, such as `inputs.images.path`.
+        file: its path as the user gave it.
+        document: its content, with all changes.
+        assigned: the paths of the changed fields, such as `inputs.images.path`.
     """
 
     def __init__(self, file: Path, text: bytes, document: object, assigned: list[str]) -> None:
@@ -27,12 +27,12 @@ class Source:
         self._assigned = ["/" + path.replace(".", "/") for path in assigned]
 
     def located(self, problem: Problem) -> Problem:
-        """The same problem with its place, told of a field that the user has written: a short form has no parts."""
+        """The same problem with its place, at a field that the user has written: a short form has no parts."""
         pointer = self._written(problem.pointer)
         if any(f"{pointer}/".startswith(f"{path}/") for path in self._assigned):
             return replace(problem, pointer=pointer, place="--set")
         lines, found = _lines(self._text), pointer
-        while found and found not in lines:  # what is missing should be in what is around it
+        while found and found not in lines:  # a missing field is reported where its parent is
             found = found.rpartition("/")[0]
         return replace(problem, pointer=pointer, place=f"{self._file}:{lines[found]}" if found else str(self._file))
 
@@ -59,7 +59,7 @@ def _lines(text: bytes) -> dict[str, int]:
 
 
 def _lines_below(node: yaml.Node, pointer: str, seen: set[int]) -> Iterator[tuple[str, int]]:
-    if id(node) in seen:  # an alias may stand for very much, many times
+    if id(node) in seen:  # aliases could be followed without end
         return
     seen.add(id(node))
     parts: list[tuple[object, yaml.Node, yaml.Node]] = []

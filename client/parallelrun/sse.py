@@ -12,7 +12,7 @@ _LINE_BREAK: Final = re.compile(rb"\r\n|\r|\n")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServerSentEvent:
-    """One dispatched event; `id` is the last one the stream named, so that a reader can resume behind it."""
+    """One dispatched event; `id` is its own id, after which a reader can resume, or empty."""
 
     event: str
     data: str
@@ -20,9 +20,9 @@ class ServerSentEvent:
 
 
 class EventParser:
-    """Takes the stream line by line, as the WHATWG standard says it is to be read.
+    """Takes the stream line by line, as the WHATWG standard defines it.
 
-    `retry` is passed over: who follows a job has pauses of its own, which grow.
+    `retry` is ignored: the client has growing pauses of its own.
     """
 
     def __init__(self, last_id: str = "") -> None:
@@ -49,7 +49,7 @@ class EventParser:
         return None
 
     def _dispatch(self) -> ServerSentEvent | None:
-        # Only with its empty line is an event whole: an id alone, cut off before that, must not count as seen.
+        # An event is complete with its empty line: an id that is cut off before that must not count as seen.
         if self._id is not None:
             self.last_id = self._id
         event, data, own_id = self._event, self._data, self._id
@@ -62,7 +62,7 @@ class EventParser:
 def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
     """Split a byte stream at CR, LF or CR LF, and nowhere else.
 
-    Not `str.splitlines`: that splits at characters, too, which may stand in the middle of a JSON text.
+    Not `str.splitlines`, which also splits at characters that may occur within a JSON text.
     """
     rest = b""
     skip_newline = False

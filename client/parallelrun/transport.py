@@ -1,4 +1,4 @@
-"""HTTP as the client needs it: always with timeouts, repeated only where that can do no harm, errors as objects."""
+"""HTTP as the client needs it: always with timeouts, repeated only where that is safe, errors as objects."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ REPEATABLE_STATUS: Final = frozenset({429, 502, 503, 504})
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _MAX_PROBLEM_BYTES: Final = 1 << 20
 _IN_FLIGHT: Final = "idempotency_key_in_flight"
-"""A request whose answer was lost is still in progress; its answer can be had again."""
+"""A request whose answer was lost is still in progress; asking again gets its answer."""
 
 Body = Callable[[], dict[str, Any]]
-"""Makes the keyword arguments that give httpx a request's body, afresh for every attempt."""
+"""Builds the keyword arguments for the body of an httpx request, again for each attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,21 +35,21 @@ class RetryPolicy:
     attempts: int = 5
     first_pause_s: float = 0.2
     longest_pause_s: float = 30.0
-    """A server that asks for more patience than this is taken to be down."""
+    """A server that asks for a longer pause than this counts as down."""
 
     def pause_s(self, failures: int, asked_s: float | None) -> float | None:
-        """How long to wait after so many failures in a row; None: give up."""
+        """How long to wait after this many failures in a row; None: give up."""
         if failures >= self.attempts:
             return None
         if asked_s is not None:
             return asked_s if asked_s <= self.longest_pause_s else None
         pause_s: float = min(self.longest_pause_s, self.first_pause_s * 2 ** (failures - 1))
-        # Spread, so that many clients of a server that came back don't all arrive at once.
-        return pause_s * random.uniform(0.5, 1.0)  # noqa: S311 - nothing is hidden by it
+        # Spread, so that many clients don't all ask at once when a server is back.
+        return pause_s * random.uniform(0.5, 1.0)  # noqa: S311 - it is not a secret
 
 
 class Transport:
-    """One server and how to talk to it. Safe to share between threads.
+    """Talks to one server. Safe to share between threads.
 
     Raises, from every method:
         ConnectionFailed: the server can't be reached.
@@ -66,9 +66,9 @@ class Transport:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         scheme, host = _checked(url)
-        token = token.strip()  # files with one end with a line break
+        token = token.strip()  # files with a token end with a line break
         if not (token.isascii() and token.isprintable()):
-            raise ConnectionFailed("The token has characters that no request can carry; is it the right one?")
+            raise ConnectionFailed("The token has characters that no request can carry. Is it the right one?")
         headers = {"User-Agent": f"parallelrun/{version('parallelrun')}", "Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
@@ -80,9 +80,9 @@ class Transport:
             base_url=self.url,
             headers=headers,
             timeout=self.timeout,
-            # A proxy for the world would be asked for its own loopback interface.
+            # A proxy would look for the server on its own loopback interface.
             trust_env=host not in _LOOPBACK,
-            # Loading the machine's authorities takes longer than most requests, and plain HTTP has no use for them.
+            # Loading the machine's certificates takes longer than most requests, and plain HTTP doesn't use them.
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if scheme == "http" else True,
         )
 
@@ -135,10 +135,10 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         read_timeout_s: float | None = None,
     ) -> Iterator[httpx.Response]:
-        """GET an answer of any length, to be read piece by piece. Not repeated: the caller knows where it stands.
+        """GET an answer of any length, to be read in chunks. Not repeated: only the caller knows how far it has read.
 
         Raises:
-            httpx.TransportError: while the answer is read. Before, it is ConnectionFailed.
+            httpx.TransportError: the connection broke while the answer was read. Before that: ConnectionFailed.
         """
         request = self._http.build_request(
             "GET", path, params=params, headers=headers, timeout=self._timeout(read_timeout_s)
@@ -155,14 +155,14 @@ class Transport:
             response.close()
 
     def answers(self, path: str, *, timeout_s: float = 2.0) -> bool:
-        """Whether a GET succeeds right now; one try, and no error when it doesn't."""
+        """Whether a GET succeeds right now; one try, and no error if it fails."""
         try:
             return self._http.get(path, timeout=timeout_s).is_success
         except httpx.TransportError:
             return False
 
     def lost(self, failure: Exception) -> ConnectionFailed:
-        """The error for a connection that couldn't be made or broke."""
+        """The error for a connection that failed or broke."""
         return ConnectionFailed(f"No answer from {self.url}: {str(failure) or type(failure).__name__}.")
 
     def _timeout(self, read_s: float | None) -> httpx.Timeout:
@@ -174,9 +174,7 @@ class Transport:
         try:
             return response.json() if response.content else None
         except ValueError as error:
-            raise ConnectionFailed(
-                f"{self.url} answered with something else than JSON: is it a ParallelRun API?"
-            ) from error
+            raise ConnectionFailed(f"{self.url} did not answer with JSON: is it a ParallelRun API?") from error
 
 
 def _checked(url: str) -> tuple[str, str]:
@@ -192,12 +190,12 @@ def _checked(url: str) -> tuple[str, str]:
         if parts.scheme in {"http", "https"} and host and parts.port != 0:
             return parts.scheme, host
     except ValueError:
-        pass  # told below
-    raise ConnectionFailed(f"{url!r} is not the URL of a server: http://HOST:PORT is expected.")
+        pass  # raised below
+    raise ConnectionFailed(f"{url!r} is not the URL of a server, such as http://HOST:PORT.")
 
 
 def problem_of(response: httpx.Response) -> dict[str, Any]:
-    """The `application/problem+json` of an answer; empty when it has none that can be read."""
+    """The `application/problem+json` of an answer; empty if it has none that can be read."""
     raw = b""
     try:
         for chunk in response.iter_bytes() if not response.is_stream_consumed else [response.content]:
@@ -211,7 +209,7 @@ def problem_of(response: httpx.Response) -> dict[str, Any]:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How long the server asks to be left alone, given as seconds or as a date; None when it doesn't."""
+    """The pause that the server asks for, as seconds or as a date; None if it asks for none."""
     text = headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)

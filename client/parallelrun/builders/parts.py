@@ -1,4 +1,4 @@
-"""What both SDKs have: inputs, outputs and environments."""
+"""Common to both SDKs: inputs, outputs and environments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 def without_nothing(fields: dict[str, Any]) -> dict[str, Any]:
-    """A mapping without what is not set."""
+    """A mapping without the fields that are not set."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -28,14 +28,14 @@ class Input:
     max: Any = None
     enum: list[Any] | None = None
     transformations: list[Any] | None = None
-    """Steps of an MLTable, without a file for them."""
+    """The steps of an MLTable, without an MLTable file."""
 
     def as_named_input(self, name: str) -> Self:
-        """The same input under a name."""
+        """The same input with this name."""
         return replace(self, name=name)
 
     def fields(self) -> dict[str, Any]:
-        """As a document has it."""
+        """The fields as in a job file."""
         return without_nothing(asdict(self))
 
 
@@ -49,7 +49,7 @@ class Output:
     description: str | None = None
 
     def fields(self) -> dict[str, Any]:
-        """As a document has it."""
+        """The fields as in a job file."""
         return without_nothing(asdict(self))
 
 
@@ -60,7 +60,7 @@ class Environment:
     name: str | None = None
     image: str | None = None
     conda_file: str | dict[str, Any] | None = None
-    """The path of a conda file, or what would be in it."""
+    """The path of a conda file, or its content."""
     pip: list[str] | None = None
     version: str | None = None
     description: str | None = None
@@ -82,7 +82,7 @@ class Environment:
         return cls(name=name, pip=[line for line in lines if line and not line.startswith("#")])
 
     def document(self) -> Any:
-        """As a document has it. One that is only a name means the Python of the node."""
+        """The environment as in a job file. A name alone means the Python of the node."""
         fields = without_nothing(asdict(self))
-        made = any(name in fields for name in ("image", "conda_file", "pip"))
-        return fields if made else f"azureml:{self.name or 'environment'}@latest"
+        is_built = any(name in fields for name in ("image", "conda_file", "pip"))
+        return fields if is_built else f"azureml:{self.name or 'environment'}@latest"

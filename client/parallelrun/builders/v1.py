@@ -20,7 +20,7 @@ _NOT_SAVED: Final = ("allowed_failed_count", "allowed_failed_percent")
 
 @dataclass(frozen=True)
 class PipelineParameter:
-    """A value with a name; here it is always its default."""
+    """A named value; here always its default."""
 
     name: str
     default_value: Any
@@ -31,7 +31,7 @@ class ParallelRunConfig:
     """How a step runs.
 
     Raises:
-        InvalidInput: a field is wrong, with its name; also when the step is made, if it was changed since.
+        InvalidInput: a field is wrong; also raised when a step is created from a configuration that was changed since.
     """
 
     environment: Environment
@@ -55,14 +55,14 @@ class ParallelRunConfig:
 
     def __post_init__(self) -> None:
         if not isinstance(self.environment, Environment):
-            raise InvalidInput.at("/parallel_run_config/environment", "an Environment is needed")
+            raise InvalidInput.at("/parallel_run_config/environment", "an Environment is required")
         self.check()
 
     def check(self) -> None:
-        """See to it that all fields are right.
+        """Check all fields.
 
         Raises:
-            InvalidInput: with one problem for each that isn't.
+            InvalidInput: some are wrong; it has a problem for each.
         """
         from parallelrun_core.azure.findings import Findings
         from parallelrun_core.azure.v1 import CONFIG, Config
@@ -72,7 +72,7 @@ class ParallelRunConfig:
         findings.check()
 
     def document(self) -> dict[str, Any]:
-        """The fields as a document has them, with the defaults of pipeline parameters."""
+        """The fields as in a job file, with the defaults of pipeline parameters."""
         found = {field.name: _value(field.name, getattr(self, field.name)) for field in fields(self)}
         found["environment"] = self.environment.document()
         found["compute_target_name"] = getattr(self.compute_target, "name", found.pop("compute_target", None))
@@ -81,8 +81,8 @@ class ParallelRunConfig:
         return without_nothing(found)
 
     def save_to_yaml(self, path: str | Path) -> None:
-        """Write a file that `load_yaml` reads, and `parallelrun run` with inputs. As in v1, `allowed_failed_count` and
-        `allowed_failed_percent` are not in it.
+        """Write a file for `load_yaml`, and with inputs added for `parallelrun run`. As in v1, it leaves out
+        `allowed_failed_count` and `allowed_failed_percent`.
 
         Raises:
             OSError: it can't be written.
@@ -95,7 +95,7 @@ class ParallelRunConfig:
 
     @classmethod
     def load_yaml(cls, *path: Any) -> Self:
-        """Read such a file. A workspace may be given before its path, as in v1; it isn't used.
+        """Read such a file. As in v1, a workspace may be given before the path; it is ignored.
 
         Raises:
             InvalidInput: it can't be read, or a field is wrong.
@@ -115,7 +115,7 @@ class ParallelRunConfig:
 
 
 def _arguments_of(found: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """The fields of a file as the constructor takes them; what is missing is told by its own check."""
+    """The fields of a file as arguments of the constructor, which reports those that are missing."""
     name = found.get("environment_name") or found.get("environment")
     given = found.get("environment")
     environment = Environment(**given) if isinstance(given, dict) and set(given) <= _ENVIRONMENT else None
@@ -148,16 +148,16 @@ def _value(name: str, value: Any) -> Any:
 
 
 class ParallelRunStep:
-    """One step: a configuration, what it reads, and where its output goes. `Client.jobs.create` takes it.
+    """One step: a configuration, its inputs, and the place of its output. `Client.jobs.create` accepts it.
 
     Args:
-        inputs: paths, or Inputs: what is cut into mini-batches, one after another.
-        output: a folder; needed unless the configuration says summary_only.
-        side_inputs: what else the script reads, by way of `arguments`.
-        arguments: texts, numbers, pipeline parameters, and any of the inputs, which stand for their path.
+        inputs: paths or Inputs, which are split into mini-batches one after another.
+        output: a folder; required unless the configuration says summary_only.
+        side_inputs: what else the script reads, passed in `arguments`.
+        arguments: strings, numbers, pipeline parameters, and any of the inputs, which stand for their paths.
 
     Raises:
-        InvalidInput: something is wrong, with its place.
+        InvalidInput: something is wrong; it says where.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class ParallelRunStep:
         read_job(self.document(), folder=Path.cwd())
 
     def document(self) -> dict[str, Any]:
-        """The document that says the same."""
+        """The content of a job file for the same step."""
         found = {
             "parallel_run_config": self.parallel_run_config.document(),
             "name": self.name,
@@ -213,7 +213,7 @@ class ParallelRunStep:
 
 
 def _named(inputs: Iterable[Input | str | Path], prefix: str) -> list[tuple[Any, Input]]:
-    """Each input as it was given, and as it is, with a name."""
+    """Each input as it was given, and as an Input with a name."""
     found = []
     for number, given in enumerate(inputs):
         data = given if isinstance(given, Input) else Input(path=str(given))

@@ -17,7 +17,7 @@ _LITERALS = ("number", "integer", "string", "boolean")
 
 @dataclass(kw_only=True)
 class RunFunction:
-    """What a parallel job runs."""
+    """The task of a parallel job: what it runs."""
 
     entry_script: str
     code: str | None = None
@@ -26,14 +26,14 @@ class RunFunction:
     append_row_to: str | None = None
 
     def fields(self) -> dict[str, Any]:
-        """As a document has it."""
+        """The fields as in a job file."""
         environment = self.environment.document() if isinstance(self.environment, Environment) else self.environment
         return without_nothing({**asdict(self), "type": "run_function", "environment": environment})
 
 
 @dataclass(slots=True, kw_only=True)
 class Parallel:
-    """A parallel job, or a step. Its settings may be changed; calling it with inputs gives another one with those."""
+    """A parallel job or step. Its settings can be changed; calling it with inputs returns a copy with these inputs."""
 
     task: RunFunction
     name: str | None = None
@@ -58,22 +58,22 @@ class Parallel:
     is_deterministic: bool | None = None
 
     def __call__(self, **inputs: Any) -> Self:
-        """The same job with these inputs: paths, values, or Inputs.
+        """A copy of the job with these inputs: paths, values, or Inputs.
 
         Raises:
             InvalidInput: there is no input of that name.
         """
-        made = deepcopy(self)
+        copy = deepcopy(self)
         for name, given in inputs.items():
-            declared = getattr(made.inputs, name, None)
+            declared = getattr(copy.inputs, name, None)
             if declared is None:
-                has = ", ".join(vars(made.inputs)) or "none"
+                has = ", ".join(vars(copy.inputs)) or "none"
                 raise InvalidInput.at(f"/inputs/{name}", "there is no such input", f"it has: {has}")
-            setattr(made.inputs, name, _given(declared, given))
-        return made
+            setattr(copy.inputs, name, _given(declared, given))
+        return copy
 
     def document(self) -> dict[str, Any]:
-        """The document that says the same."""
+        """The content of a job file for the same job."""
         plain = {
             part.name: getattr(self, part.name)
             for part in fields(self)
@@ -102,10 +102,10 @@ def parallel_run_function(
     retry_settings: Any = None,
     **settings: Any,
 ) -> Parallel:
-    """A parallel job as `azure.ai.ml.parallel.parallel_run_function` takes it.
+    """A parallel job, with the arguments of `azure.ai.ml.parallel.parallel_run_function`.
 
     Args:
-        inputs: Inputs by name; with a path, the job can be submitted as it is; otherwise call it with paths.
+        inputs: Inputs by name. If all have paths, the job can be submitted; otherwise call it with paths first.
         settings: the other fields of `Parallel`.
 
     Raises:
@@ -126,7 +126,7 @@ def parallel_run_function(
 
 
 def _given(declared: Any, given: Any) -> Any:
-    """An input as it is declared, with what it is called with."""
+    """A declared input with the value that the job is called with."""
     if not isinstance(declared, Input):
         return given
     if isinstance(given, Input):

@@ -1,4 +1,4 @@
-"""The command line as a whole: its commands, and what becomes of their errors.
+"""The command line as a whole: its commands, and how their errors end.
 
 Commands import what they need when they run, so that `--help` answers at once.
 """
@@ -53,7 +53,7 @@ def _options(
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; returns the exit code. No error gets past this as a traceback."""
+    """Run one command line; returns the exit code. Errors are printed, not raised."""
     raise_on_sigterm()
     try:
         code = app(args=argv, standalone_mode=False)
@@ -63,7 +63,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more at its own end.
+        # The reader of our output has closed it. Python would print another error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.USAGE
     except Exception as error:

@@ -1,4 +1,4 @@
-"""`parallelrun up` and `parallelrun down`: a cluster on this machine that stays."""
+"""`parallelrun up` and `parallelrun down`: a cluster in the background on this machine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import typer
 
 def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1; 0: any free one.")] = 8080,
-    nodes: Annotated[int, typer.Option(min=1, help="Agents.")] = 1,
-    processes: Annotated[
-        int | None, typer.Option(min=1, help="Workers on each node.", show_default="the CPUs, shared out")
-    ] = None,
+    nodes: Annotated[int, typer.Option(min=1, help="Number of nodes.")] = 1,
+    processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
     root: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where its data is kept.", show_default="in the home folder")
+        Path | None, typer.Option(metavar="DIR", help="Folder for its data.", show_default="below the home folder")
     ] = None,
 ) -> None:
     """Start a cluster in the background on this machine, and print the URL of its API."""
@@ -24,18 +22,18 @@ def up(
 
     found = running()
     if found:
-        say(f"A cluster is already running since {found.started}; its data are in {found.home}.")
+        say(f"A cluster is already running (since {found.started}); its data is in {found.home}.")
     else:
         home = (root or state_folder() / "cluster").absolute()
         found = start(home, port=port, nodes=nodes, processes=processes)
-        say(f"A cluster is running with {nodes} node{'s' if nodes > 1 else ''}; its data are in {home}.")
+        say(f"A cluster is running with {nodes} node{'s' if nodes > 1 else ''}; its data is in {home}.")
     print(found.url)
     say("submit a job:  parallelrun job create -f job.yml --stream")
     say("stop it:       parallelrun down")
 
 
 def down() -> None:
-    """Stop the cluster that `up` has started. Its data stays, and its jobs continue when it is started again."""
+    """Stop the cluster that `up` started. Its data stays, and its jobs continue when it is started again."""
     from parallelrun.cli.output import say
     from parallelrun.embedded.background import stop
 

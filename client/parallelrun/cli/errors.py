@@ -26,7 +26,7 @@ _SHOW_TRACEBACK: Final = "PARALLELRUN_TRACEBACK"
 
 
 def report(error: Exception) -> int:
-    """Tell the user about an error; returns the exit code that goes with it."""
+    """Print an error for the user; returns its exit code."""
     for line in lines_about(error):
         print(line, file=sys.stderr)
     if os.environ.get(_SHOW_TRACEBACK):
@@ -35,7 +35,7 @@ def report(error: Exception) -> int:
 
 
 def lines_about(error: Exception) -> list[str]:
-    """What to tell about an error."""
+    """The lines to print about an error."""
     if isinstance(error, ParallelRunError):
         lines = [f"error: {clean(_headline(error), lines=True)}"]
         for problem in error.problems:
@@ -47,9 +47,9 @@ def lines_about(error: Exception) -> list[str]:
             lines.append("  hint: give --token, or set PARALLELRUN_TOKEN")
         return lines
     show = getattr(error, "format_message", None)
-    if show is not None:  # the command line's own
+    if show is not None:  # a usage error
         text = show()
-        if text.startswith("Usage: "):  # all of the help: a command was given none of its own
+        if text.startswith("Usage: "):  # the whole help: a group of commands was called without one
             return [text]
         usage = getattr(getattr(error, "ctx", None), "get_usage", None)
         return [*([usage()] if usage else []), f"error: {text}"]
@@ -63,7 +63,7 @@ def lines_about(error: Exception) -> list[str]:
 
 
 def exit_code_of(error: Exception) -> ExitCode:
-    """The exit code that goes with an error."""
+    """The exit code of an error."""
     match error:
         case InvalidInput():
             # What the user typed is wrong, not what the job file says.
@@ -82,4 +82,4 @@ def exit_code_of(error: Exception) -> ExitCode:
 
 
 def _headline(error: ParallelRunError) -> str:
-    return "this can't be done:" if error.problems else error.message
+    return "invalid input:" if error.problems else error.message

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command the way Ctrl-C does: with everything put in order."""
+"""SIGTERM and SIGHUP end a command as Ctrl-C does: with all cleanup."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import FrameType
 
 
 class Terminated(KeyboardInterrupt):
-    """Somebody wants this process to end; its text is the name of the signal."""
+    """A signal has asked this process to end; its text is the name of the signal."""
 
 
 def raise_on_sigterm() -> None:
-    """Have both signals raise `Terminated` in the main thread, unless whoever started us wants them ignored."""
+    """Make both signals raise `Terminated` in the main thread, unless this process was started to ignore them."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _raise)

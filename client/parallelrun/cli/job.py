@@ -27,12 +27,12 @@ def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The job file.", show_default=False)],
     assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Any number of times.")
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
     ] = None,
     resume_from: Annotated[
         str, typer.Option(metavar="ID", help="Take over what this earlier job has finished, and run only the rest.")
     ] = "",
-    stream: Annotated[bool, typer.Option("--stream", help="Follow the job to its end.")] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
     idempotency_key: Annotated[
         str, typer.Option(metavar="KEY", help="Submitting again with the same key gives the same job.")
     ] = "",
@@ -55,20 +55,20 @@ def create(
         if stream:
             raise typer.Exit(_follow(client, created))
     say(f"follow it:        parallelrun job stream {created.id}")
-    say(f"see how it is:    parallelrun job show {created.id}")
+    say(f"show its state:   parallelrun job show {created.id}")
     say(f"cancel it:        parallelrun job cancel {created.id}")
     say(f"fetch the output: parallelrun job download {created.id}")
 
 
 @job.command("list")
 def list_jobs(
-    status: Annotated[str, typer.Option(help="Only those in this state.")] = "",
+    status: Annotated[str, typer.Option(help="Only jobs in this state.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,
     form: FormatOption = Format.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Show jobs, the newest first."""
+    """List jobs, newest first."""
     from parallelrun.cli.output import show_list
     from parallelrun.progress.text import mini_batches
 
@@ -120,7 +120,7 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
 
 @job.command()
 def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
-    """Follow a job to its end; the exit code is the job's. Ctrl-C stops following, not the job."""
+    """Follow a job until it ends; the exit code is the job's. Ctrl-C stops following, not the job."""
     with connect(url, token) as client:
         raise typer.Exit(_follow(client, client.jobs.get(job_id)))
 
@@ -128,7 +128,7 @@ def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
 @job.command()
 def logs(
     job_id: JobId,
-    path: Annotated[str, typer.Argument(help="Which log; all are listed without it.", show_default=False)] = "",
+    path: Annotated[str, typer.Argument(help="The log to print. Without it, all are listed.", show_default=False)] = "",
     *,
     tail: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the last N lines.")] = None,
     form: FormatOption = Format.TABLE,
@@ -140,7 +140,7 @@ def logs(
     from parallelrun.progress.text import clean
 
     if tail is not None and not path:
-        raise typer.BadParameter("say of which log: parallelrun job logs ID PATH --tail N")
+        raise typer.BadParameter("--tail needs a log path: parallelrun job logs ID PATH --tail N")
     with connect(url, token) as client:
         if not path:
             show_list(
@@ -170,7 +170,7 @@ def cancel(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Stop a job. Running work is given up, and there will be no output."""
+    """Stop a job. Running work is discarded, and there will be no output."""
     with connect(url, token) as client:
         found = client.jobs.cancel(job_id)
         if wait:
@@ -179,9 +179,9 @@ def cancel(
 
 
 AcceptChanged = Annotated[
-    bool, typer.Option("--accept-changed-inputs", help="Continue even if input files were changed or removed since.")
+    bool, typer.Option("--accept-changed-inputs", help="Continue even if input files have changed or are gone.")
 ]
-FollowOption = Annotated[bool, typer.Option("--stream", help="Follow it to its end.")]
+FollowOption = Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")]
 
 
 @job.command()
@@ -195,7 +195,7 @@ def resume(
 ) -> None:
     """Continue a failed or canceled job: run its mini-batches that have no result yet.
 
-    It runs the code as it was submitted. A new job with changed code takes over: `job create --resume-from ID`.
+    It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
     with connect(url, token) as client:
         found = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
@@ -208,10 +208,10 @@ def resume(
 def retry(
     job_id: JobId,
     *,
-    # There is nothing else to retry; but it may be said.
+    # It is the only thing to retry, so the option changes nothing; `retry ID --failed` reads well.
     failed: Annotated[bool, typer.Option("--failed", hidden=True)] = True,
     mini_batches: Annotated[
-        str, typer.Option("--mini-batches", metavar="4,9", help="Only these of them.", show_default=False)
+        str, typer.Option("--mini-batches", metavar="4,9", help="Only these mini-batches.", show_default=False)
     ] = "",
     accept_changed_inputs: AcceptChanged = False,
     follow: FollowOption = False,
@@ -220,7 +220,7 @@ def retry(
 ) -> None:
     """Run the failed mini-batches of a job again, into the same output.
 
-    It runs the code as it was submitted. A new job with changed code takes over: `job create --resume-from ID`.
+    It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
     try:
         numbers = [int(number) for number in mini_batches.split(",")] if mini_batches else None
@@ -237,7 +237,7 @@ def _tell_of_the_code(found: Job) -> None:
     from parallelrun.cli.output import say
 
     print(f"{found.id} {found.state}")
-    say(f"it runs the code as submitted on {found.submitted}; to run changed code, let a new job take over:")
+    say(f"it runs the code as submitted on {found.submitted}; to run changed code, create a new job with")
     say(f"  parallelrun job create -f JOB.yml --resume-from {found.id}")
 
 
@@ -245,12 +245,12 @@ def _tell_of_the_code(found: Job) -> None:
 def download(
     job_id: JobId,
     folder: Annotated[
-        Path | None, typer.Option("--path", "-p", metavar="DIR", help="Where to put them.", show_default="./ID")
+        Path | None, typer.Option("--path", "-p", metavar="DIR", help="Folder for the files.", show_default="./ID")
     ] = None,
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Fetch all outputs of a job, and print where they are. Continues a download that was broken off."""
+    """Download all outputs of a job, and print their paths. Continues an interrupted download."""
     from parallelrun.errors import NotFound
 
     with connect(url, token) as client:
@@ -259,7 +259,7 @@ def download(
             print(place, flush=True)
             is_any = True
         if not is_any:
-            raise NotFound(f"Job {job_id} has put out nothing: it is {client.jobs.get(job_id).state}.", status=404)
+            raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)
 
 
 def _follow(client: Client, job: Job) -> ExitCode:
@@ -270,8 +270,8 @@ def _follow(client: Client, job: Job) -> ExitCode:
     try:
         ended = watch_on_stderr(client, job)
     except KeyboardInterrupt:
-        say(f"\nThe job goes on. Follow it again: parallelrun job stream {job.id}")
-        say(f"                 Cancel it:       parallelrun job cancel {job.id}")
+        say(f"\nThe job continues. Follow it again: parallelrun job stream {job.id}")
+        say(f"                   Cancel it:       parallelrun job cancel {job.id}")
         raise
     for line in summary(
         ended,

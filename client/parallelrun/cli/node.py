@@ -12,7 +12,7 @@ node = typer.Typer(help="The nodes of a cluster.", no_args_is_help=True, rich_ma
 
 @node.command("list")
 def list_nodes(form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show all nodes."""
+    """List all nodes."""
     from parallelrun.cli.output import show_list
 
     with connect(url, token) as client:

@@ -24,7 +24,7 @@ class Format(StrEnum):
     NAME = "name"
 
 
-FormatOption = Annotated[Format, typer.Option("--output", "-o", help="How to show it.")]
+FormatOption = Annotated[Format, typer.Option("--output", "-o", help="The form of the output.")]
 
 
 def show_list(
@@ -34,7 +34,7 @@ def show_list(
     name: Callable[[Any], str],
     columns: Sequence[tuple[str, Callable[[Any], object]]],
 ) -> None:
-    """Print many things; names and tables line by line, the other forms as one list."""
+    """Print several objects: names and tables line by line, the other forms as one list."""
     if form is Format.NAME:
         for row in rows:
             print(name(row))
@@ -48,7 +48,7 @@ def show_list(
 
 
 def show_one(thing: msgspec.Struct, form: Format, *, name: str, lines: Sequence[tuple[str, object]]) -> None:
-    """Print one thing; as a table that is a line for each of its fields."""
+    """Print one object; as a table, that is a line for each of its fields."""
     if form is Format.NAME:
         print(name)
     elif form is Format.TABLE:
@@ -73,7 +73,7 @@ def dump(data: object, form: Format) -> None:
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns that are as wide as they must be, and no frame: easy to read, to cut and to grep."""
+    """Print columns that are as narrow as possible and have no frame: easy to read, cut and grep."""
     cells = [list(titles), *([clean(cell, most=1000) for cell in row] for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(titles))]
     for row in cells:
@@ -81,12 +81,12 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def say_notes(notes: Iterable[object]) -> None:
-    """What there is to know about a job file that is right, but won't do all that it says."""
+    """Print the notes on a job file: what in it has no effect here, or another one."""
     for note in notes:
         say(f"note: {clean(str(note))}")
 
 
 def say(text: str) -> None:
-    """A message for people, who may have closed their terminal: what is said to nobody stops nothing."""
+    """Print a message for people. If they have closed their terminal, that is not an error."""
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)

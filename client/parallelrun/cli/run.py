@@ -1,4 +1,4 @@
-"""`parallelrun run`: a whole job on a cluster of its own, from start to end."""
+"""`parallelrun run`: a whole job on a cluster of its own, from start to finish."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from parallelrun.embedded.local_run import LocalRun, RunResult
 
 _OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
-"""Begins a line of a traceback about a file below the code."""
+"""The start of a traceback line about a file in the code folder."""
 
 
 def run_command(
@@ -26,21 +26,19 @@ def run_command(
         Path | None,
         typer.Option(metavar="DIR", help="Folder for output and logs.", show_default="the job's, else ./NAME-TIME"),
     ] = None,
-    nodes: Annotated[int, typer.Option(min=1, max=64, help="Agents.")] = 1,
-    processes: Annotated[
-        int | None, typer.Option(min=1, help="Workers on each node.", show_default="the CPUs, shared out")
-    ] = None,
+    nodes: Annotated[int, typer.Option(min=1, max=64, help="Number of nodes.")] = 1,
+    processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
     assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Any number of times.")
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the working data of a job that completed, too.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the working data even if the job completes.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run left in DIR.")] = False,
     resume_from: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),
     ] = None,
 ) -> None:
-    """Run one job on this machine, on a cluster of its own, and put output and logs into DIR."""
+    """Run one job on this machine, on a temporary cluster, and write output and logs to DIR."""
     from parallelrun.cli.output import say_notes
     from parallelrun.embedded.local_run import LocalRun
     from parallelrun.progress.display import display_on
@@ -63,7 +61,7 @@ def run_command(
         on_end=lambda done: _tell(done, code=spec.code),
     )
     try:
-        with reading.told_of_the_document():  # the API looks closer than `check_paths`
+        with reading.told_of_the_document():  # the API checks more than `check_paths`
             done = run.run()
     finally:
         if run.left:
@@ -73,12 +71,12 @@ def run_command(
 
 
 def _tell(done: RunResult, *, code: str) -> None:
-    """Say how it has ended."""
+    """Print how the job has ended."""
     from parallelrun.cli.output import say
     from parallelrun.cli.summary import summary
 
     for line in summary(done.job, log_hint=lambda log: f"{done.logs}/{log}"):
-        # A terminal or an editor opens what is named in full.
+        # Terminals and editors can open full paths.
         say(_OF_THE_CODE.sub(lambda found: f"{found[0]}{code}/", line))
     if done.working_data:
         say(f"working data: {done.working_data}")
@@ -89,11 +87,11 @@ def _tell(done: RunResult, *, code: str) -> None:
 def _tell_to_resume(folder: Path) -> None:
     from parallelrun.cli.output import say
 
-    say(f"to run only what is not done, into another folder: --resume-from {folder}")
+    say(f"to run only the rest, into another folder, add --resume-from {folder}")
 
 
 def _print_places(done: RunResult) -> None:
-    """The lines on stdout: where everything is."""
+    """Print on stdout where everything is."""
     if done.output:
         print(f"output: {done.output}")
     for name, path in done.outputs.items():

@@ -1,4 +1,4 @@
-"""Which server a command speaks to."""
+"""The server that a command talks to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import typer
 if TYPE_CHECKING:
     from parallelrun.client import Client
 
-Url = Annotated[str, typer.Option("--url", help="The API, as in http://127.0.0.1:8080.", envvar="PARALLELRUN_URL")]
+Url = Annotated[
+    str, typer.Option("--url", help="API URL, for example http://127.0.0.1:8080.", envvar="PARALLELRUN_URL")
+]
 Token = Annotated[
     str,
     typer.Option(
-        "--token", help="Its token; better in PARALLELRUN_TOKEN. What `up` has started needs none.", show_default=False
+        "--token", help="API token (prefer PARALLELRUN_TOKEN); not needed with `parallelrun up`.", show_default=False
     ),
 ]
 
 
 def connect(url: str, token: str) -> Client:
-    """A client of the server that is named, else of the cluster that `parallelrun up` has started.
+    """A client of the given server, else of the cluster that `parallelrun up` started.
 
     Raises:
         ConnectionFailed: there is neither.

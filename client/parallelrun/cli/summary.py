@@ -1,4 +1,4 @@
-"""Says how a job has ended, and what to do about it."""
+"""How a job has ended, and what to do about it, in words."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def summary(job: Job, *, log_hint: Callable[[str], str], retry: str = "") -> lis
     """The lines to show for a job that has ended.
 
     Args:
-        log_hint: how to open the log at this path of the job's logs.
-        retry: how to try again what has failed in a job that completed; empty when that can't be done.
+        log_hint: says how to open a log, given its path in the job's logs.
+        retry: how to retry what failed in a job that completed; empty if that can't be done.
     """
     progress = job.progress
     resumed = f" ({progress.resumed:,} taken over)" if progress.resumed else ""
@@ -29,18 +29,18 @@ def summary(job: Job, *, log_hint: Callable[[str], str], retry: str = "") -> lis
 
 
 def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
-    """What to know of a job that has completed, though not in every respect."""
+    """Warnings about a job that has completed: about its output, and about what failed within the thresholds."""
     lines = [f"warning: {clean(warning)}" for warning in job.warnings]
     failed = job.progress.failed
     if job.state == "completed" and failed:
-        again = f"; try again: {retry}" if retry else ""
+        again = f"; retry: {retry}" if retry else ""
         which = "1 mini-batch has" if failed == 1 else f"{failed:,} mini-batches have"
         lines.append(f"{which} failed, within the thresholds; why: {log_hint('job_result.txt')}{again}")
     return lines
 
 
 def _after(job: Job) -> str:
-    """How long it took, as far as that is known."""
+    """How long it took, if known."""
     if not job.started or not job.ended:
         return ""
     took_s = (datetime.fromisoformat(job.ended) - datetime.fromisoformat(job.started)).total_seconds()
@@ -55,7 +55,7 @@ def _failure(failure: Failure, log_hint: Callable[[str], str]) -> list[str]:
         text = clean(failure.traceback.strip("\n"), lines=True, most=_TRACEBACK_CHARACTERS)
         lines += [f"  {line}" for line in text.split("\n")]
     if failure.sample_mini_batches:
-        lines.append(f"for example mini-batches: {', '.join(map(str, failure.sample_mini_batches))}")
+        lines.append(f"sample mini-batches: {', '.join(map(str, failure.sample_mini_batches))}")
     if failure.log:
         lines.append(f"log: {log_hint(failure.log.removeprefix('logs/'))}")
     if failure.hint:

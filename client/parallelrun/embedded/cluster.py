@@ -1,4 +1,4 @@
-"""An embedded cluster from its start to its end.
+"""An embedded cluster, from start to stop.
 
 with Cluster(Path("work"), nodes=2, processes=2) as cluster, cluster.client() as client:
     job = client.jobs.create("job.yml", upload_code=False)
@@ -38,15 +38,15 @@ class Cluster:
     """Redis, API, master, concatenator and agents, as child processes. Use it in a `with` statement.
 
     Args:
-        home: folder for all its data and logs; made when it isn't there. Its filesystem is that of the outputs.
-        nodes: how many agents.
-        processes: workers on each node; when not given, the CPUs are shared out between the nodes.
-        jobs: how many jobs it can work on at the same time.
-        port: of the API, on the loopback interface; any free one when 0.
-        may_forget: a server at `REDIS_URL` may be one that loses everything when it restarts.
-        on_note: told in one line when something out of the ordinary happens.
+        home: folder for all its data and logs, created if missing. Outputs are on the same file system.
+        nodes: number of agents.
+        processes: workers per node; by default, the CPUs are divided between the nodes.
+        jobs: how many jobs it can process at the same time.
+        port: of the API, on the loopback interface; 0: any free one.
+        may_forget: accept a server at `REDIS_URL` that loses everything when it restarts.
+        on_note: called with one line when something unusual happens.
 
-    The children end with this process, whatever it dies of.
+    The children end with this process, however it ends.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Where the API is, once the cluster has been started."""
+        """The URL of the API, once the cluster has been started."""
         return f"http://127.0.0.1:{self._port}"
 
     def client(self) -> Client:
@@ -89,14 +89,14 @@ class Cluster:
         """Start everything; returns when jobs can be submitted and every node is there.
 
         Raises:
-            ClusterFailed: there is no Redis server, the port is taken, another cluster works in this folder, or a
-                service doesn't come up. Nothing runs then.
+            ClusterFailed: there is no Redis server, the port is taken, another cluster uses this folder, or a service
+                doesn't start. Everything has been stopped again.
         """
         self.layout.create()
-        # The server of a cluster that was killed a moment ago still has to end.
+        # The Redis server of a cluster that was killed a moment ago may still be ending.
         self._lock = FolderLock.take(self.layout.home / "lock", patience_s=_LOCK_PATIENCE_S)
         if self._lock is None:
-            raise ClusterFailed(f"Another cluster works in {self.layout.home}.")
+            raise ClusterFailed(f"Another cluster is already using {self.layout.home}.")
         self._socket_folder = Path(tempfile.mkdtemp(prefix="parallelrun-"))
         self._supervisor = Supervisor(
             logs=self.layout.logs,
@@ -117,7 +117,7 @@ class Cluster:
             raise
 
     def stop(self) -> None:
-        """End everything in order; by force what takes too long, or when interrupted. Twice does no harm."""
+        """Stop everything in order; kill what takes too long, or everything if interrupted. Twice does no harm."""
         try:
             if self._supervisor:
                 self._supervisor.stop()
@@ -127,21 +127,21 @@ class Cluster:
         self._let_go()
 
     def kill(self) -> None:
-        """End everything at once."""
+        """Kill everything at once."""
         if self._supervisor:
             self._supervisor.kill()
         self._let_go()
 
     def forget(self, job_id: str) -> None:
-        """Remove a job that has ended from the Redis server, if that outlives this cluster."""
+        """Remove a job that has ended from a Redis server that outlives this cluster."""
         if self._external_url:
             redis_server.forget_job(self._external_url, job_id)
 
     def check(self) -> None:
-        """See whether the services still work.
+        """Check that the services still work.
 
         Raises:
-            ClusterFailed: one of them dies again and again.
+            ClusterFailed: one of them keeps dying.
         """
         if self._supervisor:
             self._check(self._supervisor, float("inf"), [], hopeless=_HOPELESS_DEATHS_LATER)
@@ -170,7 +170,7 @@ class Cluster:
         )
 
     def _start_redis(self, supervisor: Supervisor, folder: Path, lock: FolderLock, deadline: float) -> str:
-        """Start a server unless there is one to be used; returns its URL."""
+        """Start a Redis server unless one is given; returns its URL."""
         if self._external_url:
             redis_server.check_external(self._external_url, may_forget=self._may_forget)
             return self._external_url
@@ -187,7 +187,7 @@ class Cluster:
         with self.client() as client:
             while missing:
                 self._check(supervisor, deadline, missing)
-                time.sleep(_ASK_EVERY_S)  # what is not there yet can't give a sign
+                time.sleep(_ASK_EVERY_S)  # services give no sign when they are ready
                 missing = self._missing(client)
 
     def _missing(self, client: Client) -> list[str]:
@@ -202,17 +202,17 @@ class Cluster:
     def _check(
         self, supervisor: Supervisor, deadline: float, missing: list[str], *, hopeless: int = _HOPELESS_DEATHS
     ) -> None:
-        """See whether it is still worth waiting.
+        """Check that it is still worth waiting.
 
         Raises:
-            ClusterFailed: it isn't; with the end of the log that says why.
+            ClusterFailed: it isn't; the message has the end of the log that says why.
         """
         dying = [name for name, deaths in supervisor.deaths().items() if deaths >= hopeless]
         if not dying and time.monotonic() < deadline:
             return
         name = (dying or missing)[0]
         log = supervisor.log_of(name)
-        what = "ends again and again" if dying else f"was not ready within {READY_WITHIN_S:.0f} s"
+        what = "keeps dying" if dying else f"was not ready within {READY_WITHIN_S:.0f} s"
         raise ClusterFailed(f"The service {name} {what}. The end of {log}:\n{tail_of(log)}")
 
     def _let_go(self) -> None:
@@ -225,21 +225,21 @@ class Cluster:
 
 
 def reserve_port(port: int) -> socket.socket:
-    """A socket that is bound to this port of the loopback interface, or to a free one for 0.
+    """A socket that is bound to this port of the loopback interface; 0: to any free one.
 
-    While it is open the port is given to nobody who wants just any; a server that names it can listen on it.
+    While it is open, the port is not handed out as a free one, but a server that asks for this port can listen on it.
 
     Raises:
-        ClusterFailed: somebody listens on it.
+        ClusterFailed: the port is in use.
     """
     reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    # As the server does it. It is what lets both have the port, and one that somebody has just left can be had.
+    # As the server does. It lets both bind the port, even one that was in use a moment ago.
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         reserved.bind(("127.0.0.1", port))
     except OSError as error:
         reserved.close()
-        raise ClusterFailed(f"Port {port} is taken: choose another one with --port.") from error
+        raise ClusterFailed(f"Port {port} is taken; choose another one with --port.") from error
     return reserved
 
 
@@ -250,4 +250,4 @@ def tail_of(log: Path) -> str:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
             return "\n".join(file.read().decode(errors="replace").splitlines()[-_TAIL_LINES:])
     except FileNotFoundError:
-        return "(nothing)"
+        return "(empty)"

@@ -1,4 +1,4 @@
-"""What an earlier `parallelrun run` has left, for another one that takes over from it."""
+"""The job of an earlier `parallelrun run`, for another run that takes over from it."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ def job_of(folder: Path) -> JobFolder:
     """The job of the run whose output folder this is.
 
     Raises:
-        InvalidInput: its working data are not there, or still in use.
+        InvalidInput: its working data is missing, or still in use.
     """
     if is_locked(folder / WORKING_DATA / "lock"):
-        raise InvalidInput.at("--resume-from", f"the run in {folder} has not ended", "wait for its end, or end it")
+        raise InvalidInput.at("--resume-from", f"the run in {folder} has not ended", "wait until it ends, or stop it")
     job = _job_in(folder)
     if job is None:
-        hint = "they are kept when a job has failed, or was canceled half done, and otherwise with --keep"
+        hint = "it is kept when a job has failed, or was canceled after some of it was done, and always with --keep"
         raise InvalidInput.at("--resume-from", f"{folder} holds no working data of a run", hint)
     return job
 
 
 def check_nothing_is_lost(folder: Path) -> None:
-    """See to it that no run begins anew where an earlier one has left what is nowhere else.
+    """Check that a new run into this folder would not discard what exists nowhere else.
 
-    That is some of a job which it has not completed, or the outputs of one which it could not put in their place.
+    That is the finished part of a job that did not complete, or outputs that could not be handed over.
 
     Raises:
-        InvalidInput: one has.
+        InvalidInput: it would.
     """
     job = _job_in(folder)
-    if job is None or is_locked(folder / WORKING_DATA / "lock"):  # in the second case there is more to say than this
+    if job is None or is_locked(folder / WORKING_DATA / "lock"):  # a run in progress is reported by `RunFolder`
         return
     result = job.result()
     if result is not None and result.state is JobState.COMPLETED:
@@ -53,8 +53,8 @@ def check_nothing_is_lost(folder: Path) -> None:
     if done:
         raise InvalidInput.at(
             "--output",
-            f"{folder} holds {done:,} mini-batch{'es' if done > 1 else ''} that an earlier run has done",
-            f"run only the rest, into another folder, with --resume-from {folder}, or begin anew with --overwrite",
+            f"{folder} holds {done:,} mini-batch{'es' if done > 1 else ''} that an earlier run has finished",
+            f"run only the rest, into another folder, with --resume-from {folder}, or start over with --overwrite",
         )
 
 
@@ -62,13 +62,13 @@ def _check_handed_over(job: JobFolder) -> None:
     if job.outputs.is_dir() and any(job.outputs.iterdir()) and not is_handed_over(job.root.parent):
         raise InvalidInput.at(
             "--output",
-            f"{job.outputs} holds what an earlier run has put out and could not hand over",
-            "move it to where you want it, or begin anew with --overwrite",
+            f"{job.outputs} holds outputs that an earlier run could not hand over",
+            "move them to where you want them, or start over with --overwrite",
         )
 
 
 def _job_in(folder: Path) -> JobFolder | None:
-    """The job whose working data are below a run's folder. Beside it may be the one that it has itself gone on with."""
+    """The job whose working data is below a run's folder; next to it may be the job that it took over from."""
     root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
     found = sorted(path.parent.name for path in (root / "jobs").glob("job_*/job.json"))
     return JobFolder(root, found[-1]) if found else None

@@ -1,13 +1,13 @@
-"""Ends processes that have got away from those that started them, known by a mark in their environment.
+"""Ends processes that have outlived those that started them, known by a mark in their environment.
 
-A service that was killed can't end its children, and a user's program may start a process with a session of its
-own. The environment is inherited by all of them.
+A service that was killed can't end its children, and a user's program may start a process in a session of its
+own. All of them inherit the environment.
 
-As a program, `python leftovers.py MARK FOLDER`, it guards a cluster: a byte on stdin says that all is in order.
-An end of stdin without one says that the cluster's owner was killed: then the services, which the kernel has told
-to end, get some time, and after that whatever carries the mark is killed, and the folder is removed.
+As a program, `python leftovers.py MARK FOLDER`, it guards a cluster. A byte on stdin says that the cluster was stopped
+in order. If stdin ends without one, the cluster's owner was killed: the services, which the kernel has signaled, get
+some time to end; then every process with the mark is killed, and the folder is removed.
 
-Standard library alone: the guard starts with every cluster, and should cost next to nothing.
+Standard library only: a guard starts with every cluster, and should cost next to nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOOK_IN_PEACE_S: Final = 0.1
 def marked(mark: str) -> list[int]:
     """The processes of this user that were started with `mark`, a `NAME=VALUE`, in their environment.
 
-    Always empty where the system doesn't tell (anything but Linux).
+    Always empty on systems other than Linux, which don't tell.
     """
     wanted = os.fsencode(mark)
     found = []
@@ -48,17 +48,17 @@ def marked(mark: str) -> list[int]:
 
 
 def kill_marked(mark: str) -> None:
-    """Kill all of them, and those that they start meanwhile."""
+    """Kill all marked processes, and those that they start meanwhile."""
     deadline = time.monotonic() + _PATIENCE_S
     while (pids := marked(mark)) and time.monotonic() < deadline:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(_LOOK_EVERY_S)  # they are nobody's children that could be waited for
+        time.sleep(_LOOK_EVERY_S)  # they are not our children, so there is nothing to wait for
 
 
 def guard(mark: str, folder: str) -> None:
-    """Wait until the owner says that all is in order, or has been killed; in that case end what it left."""
+    """Wait until the owner has stopped in order or was killed; in the second case, end what it left behind."""
     if os.read(sys.stdin.fileno(), 1):
         return
     deadline = time.monotonic() + GRACE_S

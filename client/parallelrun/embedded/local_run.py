@@ -1,4 +1,4 @@
-"""The life of one run on this machine: cluster up, job in, progress, cluster down, results in their place."""
+"""One run on this machine: cluster up, job in, progress, cluster down, results in their place."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ _CANCEL_S: Final = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """A job that has ended, and where what it made is now."""
+    """A job that has ended, and where its results are."""
 
     job: Job
     logs: Path | None = None
     """The folder of its logs."""
     output: Path | None = None
-    """The file with its rows, when there are any."""
+    """The file with its rows, if there are any."""
     outputs: Mapping[str, Path] = field(default_factory=dict)
     """What the script itself has written, by the names of the outputs."""
     working_data: Path | None = None
-    """What the cluster had, if kept: for another run to take over from, or because it was asked for."""
+    """The cluster's data, if kept: for another run that takes over, or on request."""
 
 
 class LocalRun:
     """Runs one job on an embedded cluster below the folder that gets its results.
 
     Args:
-        on_end: told of the job when it has ended and its logs are in their place, before its outputs are.
+        on_end: called when the job has ended and its logs are in their place, before its outputs are.
 
     Raises:
-        InvalidInput: the folder can't be used. Nothing has been started then.
+        InvalidInput: the folder can't be used. Nothing has been started.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LocalRun:
         self._earlier = None if resume_from is None else earlier_run.job_of(resume_from)
         if self._earlier is not None:
             if self._earlier.path.is_relative_to(folder):
-                raise InvalidInput.at("--output", f"{folder} is that of the earlier run", "name another folder")
+                raise InvalidInput.at("--output", f"{folder} is the folder of the earlier run", "name another folder")
             spec = spec.model_copy(update={"resume_from": self._earlier.job_id})
         if not overwrite:
             earlier_run.check_nothing_is_lost(folder)
@@ -85,21 +85,21 @@ class LocalRun:
         self._display = display
         self._on_end = on_end
         self.interrupt: KeyboardInterrupt | None = None
-        """What made the job end, if somebody interrupted it."""
+        """What interrupted the job, if anything did."""
         self.left: Path | None = None
-        """The folder that another run can take over from, when this one has broken off with some of the job done."""
+        """The folder that another run can take over from, if this one broke off with some of the job done."""
         self._job_id = ""
         self._cluster = Cluster(
             self._folder.home,
             nodes=nodes,
             processes=processes or spec.max_concurrency_per_instance,
             jobs=1,
-            may_forget=True,  # its only job has its truth in its folder
+            may_forget=True,  # the folder of its only job is enough to go on
             on_note=self._display.note,
         )
 
     def run(self) -> RunResult:
-        """Do all of it."""
+        """Run the job, and hand over its results."""
         keep = True  # unless everything is where it belongs
         try:
             job = self._on_cluster()
@@ -120,7 +120,7 @@ class LocalRun:
         return done
 
     def _is_left(self) -> bool:
-        """Whether another run can go on where this one has broken off."""
+        """Whether another run can go on where this one broke off."""
         if self._job_id and earlier_run.is_begun(job_folder(self._cluster.layout.root, self._job_id)):
             self.left = self._folder.folder
         return self.left is not None
@@ -143,13 +143,13 @@ class LocalRun:
                     raise
 
     def _cancel(self, client: Client, job: Job, display: Display) -> Job:
-        display.note(f"canceling the job; {str(self.interrupt) or 'Ctrl-C'} again ends everything at once")
-        with suppress(Conflict):  # too late: its end can be waited for all the same
+        display.note(f"canceling the job; {str(self.interrupt) or 'Ctrl-C'} again stops everything at once")
+        with suppress(Conflict):  # too late to cancel: it ends by itself
             client.jobs.cancel(job.id)
         return client.jobs.wait(job.id, timeout_s=_CANCEL_S, raise_on_failure=False)
 
     def _hand_over(self, job: Job, *, keep: bool) -> RunResult:
-        """Put output and logs in their place. The cluster has stopped: nobody writes there any more."""
+        """Put outputs and logs in their place. The cluster has stopped, so nobody writes there any more."""
         source: JobFolder = job_folder(self._cluster.layout.root, job.id)
         logs = self._folder.hand_over_logs(source.logs, keep=keep)
         self._cluster.forget(job.id)
@@ -158,10 +158,10 @@ class LocalRun:
         return self._hand_over_outputs(source, done) if job.state == "completed" else done
 
     def _hand_over_outputs(self, source: JobFolder, done: RunResult) -> RunResult:
-        """Put what the job has made in its place; what has a path of its own is there already."""
+        """Put the outputs of the job in their place; those with a path of their own are there already."""
         spec = self._spec
-        # Everything in it: scripts also write files that no output is named for (`EntryScript().output_dir`). But what
-        # a concatenator that died was writing is nobody's, and the cluster may have stopped before it was removed.
+        # Everything in it: scripts also write files that are no named output (`EntryScript().output_dir`). But not what
+        # a concatenator was writing when it died, which the cluster may not have removed before it stopped.
         unfinished = f".merging-{source.job_id}-"
         found = sorted(path for path in source.outputs.iterdir() if not path.name.startswith(unfinished))
         moved = {path: self._folder.hand_over_output(path) for path in found}
@@ -180,7 +180,7 @@ class LocalRun:
 
 
 def _own_outputs(folder: JobFolder, spec: JobSpec) -> list[Path]:
-    """The outputs that are in the job's own folder: at its top, by name."""
+    """The outputs directly in the job's own folder."""
     paths = [Path(path) for path in folder.output_paths(spec).values()]
     if spec.writes_rows and not spec.append_row_to:
         paths.append(folder.output_file(spec))
@@ -188,12 +188,12 @@ def _own_outputs(folder: JobFolder, spec: JobSpec) -> list[Path]:
 
 
 def _here(spec: JobSpec) -> JobSpec:
-    """The job with its outputs in its own folder, from where they are handed over."""
+    """The job with its outputs in its own folder, from which they are handed over."""
     return spec.model_copy(update={"output": ""})
 
 
 def _check_apart(folder: Path, spec: JobSpec) -> None:
-    """See to it that the job doesn't read what it writes, or what an earlier run wrote there. Raises InvalidInput."""
+    """Check that the job doesn't read what it or an earlier run writes. Raises InvalidInput."""
     for path in spec.data_paths():
         if _takes_in(path, folder.resolve()):
             raise InvalidInput.at("--output", f"{folder} is part of the job's own input {path}", "name another folder")
@@ -214,11 +214,11 @@ def _takes_in(path: str, folder: Path) -> bool:
             return True
         if not fnmatchcase(names[depth], wanted):
             return False
-    return False  # it has come to its end at the folder or above it
+    return False  # the pattern ends at the folder or above it
 
 
 def _for_this_machine(spec: JobSpec, nodes: int, processes: int | None) -> JobSpec:
-    """The job as it runs here: its outputs stay in its own folder first, and the nodes are those of the command."""
+    """The job as it runs here: with its outputs in its own folder at first, and the nodes of the command."""
     changes: dict[str, object] = {}
     if spec.instance_count is not None:
         changes["instance_count"] = nodes

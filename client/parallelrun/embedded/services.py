@@ -1,4 +1,4 @@
-"""Which processes make up an embedded cluster, and what each is told. Nothing is started here."""
+"""The processes of an embedded cluster, and their settings. Nothing is started here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from parallelrun.embedded.supervisor import Service
 
 REDIS: Final = "redis"
 _PREFIX: Final = "PARALLELRUN_"
-# Those of another cluster would otherwise reach this one through the user's shell.
+# The settings of another cluster must not reach this one through the user's shell.
 _PASSED_ON: Final = frozenset(
     {"PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT"}
 )
@@ -38,31 +38,31 @@ class Layout:
 
     @property
     def logs(self) -> Path:
-        """Each service's own log."""
+        """The log of each service."""
         return self.home / "services"
 
     @property
     def work(self) -> Path:
-        """The workers' own folders, one below for each node."""
+        """The folders of the workers, one for each node."""
         return self.home / "work"
 
     def create(self) -> None:
-        """Make the folders, for nobody but this user."""
+        """Create the folders, accessible only to this user."""
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (self.root, self.redis, self.logs, self.work):
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def redis_service(server: RedisServer, *, lock_fd: int | None = None) -> Service:
-    """The server, which is the last to be stopped: all the others still have to tell it something.
+    """The Redis server, which is stopped last: the others need it until they have ended.
 
     Args:
-        lock_fd: a lock on its data, which it holds until it has ended, whatever becomes of its owner.
+        lock_fd: a lock on its data, which it holds until it has ended, even if its owner ends before it.
     """
     return Service(
         name=REDIS,
         command=server.command(),
-        # A server of a newer version refuses to start with a locale that the machine doesn't have.
+        # Newer servers refuse to start with a locale that the machine doesn't have.
         environment={**_clean(os.environ), "LC_ALL": "C"},
         stage=1,
         fds=() if lock_fd is None else (lock_fd,),
@@ -81,16 +81,16 @@ def cluster_services(
     may_forget: bool = False,
 ) -> list[Service]:
     """API, master, concatenator, and an agent for each node: `node1`, `node2`, …"""
-    leaders = str(jobs + 1)  # one is there at once when another stops answering
+    leaders = str(jobs + 1)  # a spare one, ready when another stops answering
     shared = {
-        "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine it is people who read the logs
+        "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine, people read the logs
         **_clean(os.environ),
         "PARALLELRUN_REDIS_URL": redis_url,
         "PARALLELRUN_ROOT": str(layout.root),
     }
-    # In the environment, not among the arguments: those can be read by everybody on the machine.
     if may_forget:
         shared["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
+    # In the environment, not among the arguments, which everybody on the machine can read.
     api = {**shared, "PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": "/"}
     agents = [
         Service(
@@ -119,7 +119,7 @@ def cluster_services(
 
 
 def node_names(nodes: int) -> list[str]:
-    """The names of so many nodes."""
+    """The names of this many nodes."""
     return [f"node{number}" for number in range(1, nodes + 1)]
 
 
@@ -129,7 +129,7 @@ def usable_cpus() -> int:
 
 
 def _module(name: str, *arguments: str) -> tuple[str, ...]:
-    # -P: a file `redis.py` in the folder that the user happens to be in must not become ours.
+    # -P: a file such as `redis.py` in the user's current folder must not be imported.
     return (sys.executable, "-P", "-m", "parallelrun_core.launch", name, *arguments)
 
 

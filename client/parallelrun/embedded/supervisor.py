@@ -1,10 +1,10 @@
-"""Keeps a set of processes running, and ends them all.
+"""Keeps a set of processes running, and stops them all.
 
-One thread starts every process and takes note of every end, so that there is one order of events. It has to
-stay alive as long as they do: the kernel's promise to end a child with its parent is about the parent's thread.
+One thread starts every process and notes every end, so that there is one order of events. It has to live as long as
+they do: the kernel ends a child when the thread that started it ends.
 
-Each process has a session of its own. A Ctrl-C in the terminal therefore reaches only the command that the
-user sees, and a service's own children can be ended with it as a group.
+Each process has a session of its own. A Ctrl-C in the terminal therefore reaches only the command that the user sees,
+and the children of a service can be ended with it as a group.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from parallelrun.embedded import leftovers, with_parent
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
 HEALTHY_AFTER_S: Final = 30.0
-"""A service that lived so long is restarted without delay when it dies."""
+"""A service that lived this long is restarted without delay when it dies."""
 _KILLED_WITHIN_S: Final = 10.0
 _LOOK_AGAIN_S: Final = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """A process that is to run all the time."""
+    """A process that is kept running."""
 
     name: str
     command: tuple[str, ...]
     environment: dict[str, str]
     stage: int = 0
-    """Those of a lower stage have ended before those of a higher one are told to."""
+    """Services of a lower stage have ended before those of a higher one are stopped."""
     stop_s: float = 15.0
     """How long it may take to end after SIGTERM."""
     fds: tuple[int, ...] = ()
@@ -65,15 +65,15 @@ class _Event:
 
 
 class Supervisor:
-    """Starts services, restarts those that die, and ends them stage by stage. Safe to use from several threads.
+    """Starts services, restarts those that die, and stops them stage by stage. Safe to use from several threads.
 
     Args:
-        logs: folder that gets `<name>.log` of each service: what it writes to stdout and stderr.
+        logs: folder for `<name>.log` of each service: what it writes to stdout and stderr.
         folder: the services' current folder.
-        mark: a variable, as `NAME=VALUE`, in the environment of every service. Whatever carries it is
-            killed at the end, so nothing that a service started can be left behind.
+        mark: a variable, as `NAME=VALUE`, in the environment of every service. Every process with it is killed at the
+            end, so nothing that a service started is left behind.
         scratch: folder that is removed if this process is killed.
-        on_death: told in one line of every end that was not asked for.
+        on_death: called with one line whenever a service ends unasked.
     """
 
     def __init__(
@@ -109,21 +109,21 @@ class Supervisor:
                 raise RuntimeError("this supervisor has been stopped")
 
     def stop(self) -> None:
-        """End everything in order, by force what takes too long. Returns when it is done; twice does no harm."""
+        """Stop everything in order; kill what takes too long. Returns when that is done; twice does no harm."""
         self._events.put(_Event("stop"))
         self._thread.join()
 
     def kill(self) -> None:
-        """End everything at once. May be called while another thread, or an interrupted call, waits in `stop`."""
+        """Kill everything at once. May be called while another thread, or an interrupted call, waits in `stop`."""
         self._events.put(_Event("kill"))
         self._thread.join()
 
     def deaths(self) -> dict[str, int]:
-        """How often in a row each service has died young."""
+        """How often in a row each service has died soon after its start."""
         return {name: kept.deaths for name, kept in list(self._kept.items())}
 
     def log_of(self, name: str) -> Path:
-        """Where a service's own log is."""
+        """The log of a service."""
         return self._logs / f"{name}.log"
 
     def pids(self) -> dict[str, int]:
@@ -196,13 +196,13 @@ class Supervisor:
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
         try:
-            # Left unreaped: until the supervisor has dealt with it, its process id can't pass to somebody else.
+            # Not reaped yet: until the supervisor has handled it, its process id can't be reused.
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         finally:
             self._events.put(_Event("exit", process=process))
 
     def _reap(self, event: _Event) -> _Kept | None:
-        """Take note of an end, and end what the process left of its group."""
+        """Note the end of a process, and kill the rest of its group."""
         for kept in self._kept.values():
             if kept.process is not None and kept.process is event.process:
                 _signal_group(kept.process, signal.SIGKILL)
@@ -217,12 +217,12 @@ class Supervisor:
             self._put_off(kept, _how(event.process.returncode))
 
     def _put_off(self, kept: _Kept, why: str) -> None:
-        """Have it started again, the later the more often it died young."""
+        """Schedule a restart, after a pause that grows with each early death."""
         now = time.monotonic()
         kept.deaths = 0 if now - kept.began > HEALTHY_AFTER_S else kept.deaths + 1
         pause_s = 0.0 if not kept.deaths else min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(kept.deaths - 1, 10))
         kept.restart_at = now + pause_s
-        self._on_death(f"{kept.service.name} {why}; it is started again")
+        self._on_death(f"{kept.service.name} {why}; it is being restarted")
 
     def _end(self, *, by_force: bool) -> None:
         self._stopping = True
@@ -236,7 +236,7 @@ class Supervisor:
                 self._end_by_force(group)
 
     def _end_in_order(self, group: list[_Kept]) -> bool:
-        """Ask for the end, and wait for it; returns whether force was called for meanwhile."""
+        """Stop these, and wait for their end; returns whether `kill` was called meanwhile."""
         for kept in group:
             if kept.process:
                 kept.process.terminate()
@@ -262,7 +262,7 @@ class Supervisor:
         while any(kept.process for kept in group):
             event = self._next(deadline)
             if event is None:
-                return  # in a system call that can't be interrupted; there is nothing left to try
+                return  # it is in a system call that can't be interrupted; there is nothing left to try
             if event.kind == "exit":
                 self._reap(event)
             elif event.kind == "start":
@@ -276,5 +276,5 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
 
 def _how(returncode: int) -> str:
     if returncode < 0:
-        return f"was ended by {signal.Signals(-returncode).name}"
+        return f"was killed by {signal.Signals(-returncode).name}"
     return f"exited with code {returncode}"

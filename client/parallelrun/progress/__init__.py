@@ -1,1 +1,1 @@
-"""Shows how far a job is: a live display on a terminal, plain lines anywhere else."""
+"""Shows the progress of a job: a live display on a terminal, plain lines anywhere else."""

@@ -1,4 +1,4 @@
-"""What a display of a job's progress can do, and which one fits the place it is shown at."""
+"""What every display of a job's progress can do, and which one fits a stream."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from parallelrun_core.progress import Progress
 
 
 class Display(Protocol):
-    """Shows one job. Use it in a `with` statement; its methods never raise for what they are told."""
+    """Shows one job. Use it in a `with` statement; its methods never raise."""
 
     def update(self, state: str, progress: Progress) -> None:
         """Show this from now on."""
 
     def note(self, text: str) -> None:
-        """Say something that stays."""
+        """Show a message that stays."""
 
     def __enter__(self) -> Self: ...
 
@@ -29,7 +29,7 @@ class Silent:
         """Nothing is shown."""
 
     def note(self, text: str) -> None:
-        """Nothing is said."""
+        """Nothing is shown."""
 
     def __enter__(self) -> Self:
         return self

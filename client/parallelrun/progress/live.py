@@ -1,4 +1,4 @@
-"""Progress on a terminal: a bar and the counts, drawn again several times a second."""
+"""Progress on a terminal: a bar and the counts, redrawn several times a second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REDRAWN_PER_S: Final = 4
 
 
 class LiveDisplay:
-    """Draws on a terminal. The clock runs on by itself, so what stands still is the job and not the display."""
+    """Draws on a terminal. Its clock keeps running, so a stalled job does not look like a stalled display."""
 
     def __init__(self, stream: TextIO, *, title: str) -> None:
         self._console = Console(file=cast(IO[str], _Forgiving(stream)), highlight=False, markup=False, emoji=False)
@@ -47,7 +47,7 @@ class LiveDisplay:
             self._state, self._progress = state, progress
 
     def note(self, text: str) -> None:
-        """Say something that stays, above the bar."""
+        """Show a message that stays, above the bar."""
         self._live.console.print(Text(clean(text, lines=True)))
 
     def __enter__(self) -> Self:
@@ -72,7 +72,7 @@ class LiveDisplay:
 
 
 class _Forgiving:
-    """A terminal that may be closed while the job goes on."""
+    """A terminal that may be closed while the job continues."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -91,7 +91,7 @@ class _Forgiving:
 
 
 def _bar(progress: Progress) -> ProgressBar:
-    # While the total grows, a bar would go backwards: one that only moves doesn't lie.
+    # While the total grows, a bar would go backwards, so it only moves.
     if not progress.listing_done:
         return ProgressBar(total=None, width=40, pulse=True)
     return ProgressBar(total=progress.scheduled, completed=progress.decided, width=40)

@@ -1,4 +1,4 @@
-"""Progress as lines of text: one when something has changed, though not too many."""
+"""Progress as lines of text: one when something has changed, but not too many."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from parallelrun_core.progress import Progress
 
 EVERY_S: Final = 2.0
 STILL_THERE_S: Final = 60.0
-"""After so long without a change the same is said again, so that nobody takes the silence for a hang."""
+"""After this long without a change the last line is repeated, so that nobody takes silence for a hang."""
 
 
 class PlainDisplay:
-    """Writes to a stream that is no terminal.
+    """Writes to a stream that is not a terminal.
 
-    A change of state shows at once, a change of numbers at most every `every_s`, but the newest always shows in
-    the end: a thread sees to that, also when no further change comes.
+    A change of state is shown at once, changes of numbers at most every `every_s`. A thread makes sure that the
+    newest numbers are shown in the end, even if no further change comes.
     """
 
     def __init__(self, stream: TextIO, *, every_s: float = EVERY_S, still_there_s: float = STILL_THERE_S) -> None:
@@ -49,7 +49,7 @@ class PlainDisplay:
             self._changed.notify()
 
     def note(self, text: str) -> None:
-        """Say something that stays."""
+        """Show a message that stays."""
         with self._changed:
             self._write(clean(text, lines=True))
 
@@ -91,4 +91,4 @@ class PlainDisplay:
             self._stream.write(line + "\n")
             self._stream.flush()
         except (OSError, ValueError):
-            pass  # whoever read this has gone; the job has not
+            pass  # nobody reads this any more, but the job continues

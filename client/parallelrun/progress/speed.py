@@ -1,4 +1,4 @@
-"""How fast a job is right now, and how long it will take: from what was decided within the last seconds."""
+"""How fast a job is right now, and how long it will take, judged by the last seconds."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _SHORTEST_S: Final = 1.0
 
 
 class Speed:
-    """Fed with the counts as they come. Whatever it says is about the moment it is asked, not that of the last change,
-    so a job that stands still is seen to slow down."""
+    """Gets the counts as they come. Its answers are for the moment of the question, not of the last change, so a job
+    that stands still is seen to slow down."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int]] = deque()
 
     def add(self, now: float, progress: Progress) -> None:
-        """Take note of the counts at a time of a clock that never goes back."""
+        """Note the counts at this time of the monotonic clock."""
         items = progress.items_done + progress.items_failed
         if self._samples and items < self._samples[-1][1]:
-            self._samples.clear()  # a retry by the user: counting begins anew
+            self._samples.clear()  # a retry by the user: counting starts again
         if progress.resumed and progress.done <= progress.resumed:
             self._samples.clear()  # what was taken over from another job took no time
         self._samples.append((now, items))
-        # One sample from before the window stays: the window's first change is measured from there.
+        # One sample from before the window stays: the first change in the window is measured from there.
         while len(self._samples) > 2 and self._samples[1][0] < now - WINDOW_S:
             self._samples.popleft()
 
     def items_per_s(self, now: float) -> float | None:
-        """Items decided in a second; None while it is too early to tell."""
+        """Items decided per second; None while it is too early to tell."""
         if not self._samples:
             return None
         began, first = self._samples[0]
@@ -45,7 +45,7 @@ class Speed:
         per_s = self.items_per_s(now)
         items = progress.items_done + progress.items_failed
         left: float = progress.items_scheduled - items
-        if not left and progress.decided:  # a table, whose rows are known when they have been read
+        if not left and progress.decided:  # a table, whose rows are known once they are read
             left = items / progress.decided * (progress.scheduled - progress.decided)
         if per_s is None or not progress.listing_done or left <= 0:
             return None

@@ -12,11 +12,11 @@ _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 def clean(text: str, *, lines: bool = False, most: int = 2000) -> str:
-    """Text of unknown origin, fit for a terminal: nothing in it moves the cursor, recolours or reverses.
+    """Text of unknown origin, made safe for a terminal: nothing in it moves the cursor or changes colors or direction.
 
     Args:
-        lines: keep line breaks; otherwise everything comes in one line.
-        most: cut off after so many characters.
+        lines: keep line breaks; otherwise everything is in one line.
+        most: cut off after this many characters.
     """
     if len(text) > most:
         text = text[:most] + "…"
@@ -27,7 +27,7 @@ def clean(text: str, *, lines: bool = False, most: int = 2000) -> str:
 
 
 def describe(state: str, progress: Progress, *, items_per_s: float | None, left_s: float | None) -> str:
-    """How far a job is, in one line."""
+    """The progress of a job in one line."""
     if state == "finalizing":
         return f"{state}: {_written(progress)}" if progress.bytes_to_concatenate else state
     if not progress.scheduled:
@@ -37,12 +37,12 @@ def describe(state: str, progress: Progress, *, items_per_s: float | None, left_
 
 
 def mini_batches(progress: Progress) -> str:
-    """`done/total`; a total that still grows says so."""
+    """`done/total`, with a `+` while the total still grows."""
     return f"{progress.decided:,}/{progress.scheduled:,}{'' if progress.listing_done else '+'}"
 
 
 def counts(progress: Progress) -> list[str]:
-    """What has become of the mini-batches that are not simply done."""
+    """The counts of mini-batches that are not simply done."""
     words = [f"{progress.running:,} running", f"{progress.failed:,} failed", f"{progress.retried:,} retried"]
     words += [f"{progress.lost:,} lost"] if progress.lost else []
     if progress.preparing:
@@ -52,11 +52,11 @@ def counts(progress: Progress) -> list[str]:
 
 
 def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:
-    """How many items, how fast, and for how long yet, as far as that is known."""
+    """How many items, how fast, and how long it will still take, as far as that is known."""
     items = progress.items_done + progress.items_failed
     total = f"/{progress.items_scheduled:,}{'' if progress.listing_done else '+'}"
     if items == progress.items_scheduled and progress.decided < progress.scheduled:
-        total = ""  # a table, whose rows are known when they have been read
+        total = ""  # a table, whose rows are known once they are read
     words = [f"{items:,}{total} items"]
     if progress.items_failed:
         words.append(f"{progress.items_failed:,} items failed")
@@ -90,7 +90,7 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`7 s`, `4 min`, `2 h 5 min`: never more exact than it is known."""
+    """`7 s`, `4 min`, `2 h 5 min`: never more exact than an estimate can be."""
     whole = max(0, round(seconds))
     if whole < 100:
         return f"{whole} s"
@@ -109,7 +109,7 @@ def clock(seconds: float) -> str:
 
 
 def _is_harmless(char: str) -> bool:
-    # Cc: control; Cf: direction marks and the like; Cs: what is no character; Zl, Zp: other line breaks
+    # Cc: control; Cf: direction marks and the like; Cs: not characters; Zl, Zp: other line breaks
     return unicodedata.category(char) not in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 

@@ -21,10 +21,10 @@ def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Calla
     """Follow a job to its end, and return it as it is then.
 
     Args:
-        on_disconnect: called whenever the connection broke; may raise to give up.
+        on_disconnect: called whenever the connection breaks; may raise to give up.
 
     Raises:
-        ConnectionFailed: the server stayed away.
+        ConnectionFailed: the server was away for too long.
     """
     state, progress = "", Progress()
     told: dict[str, int] = {}
@@ -33,7 +33,7 @@ def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Calla
     def lost(error: Exception) -> None:
         nonlocal away
         if not away:
-            display.note(f"connection lost ({clean(str(error))}), trying again")
+            display.note(f"connection lost ({clean(str(error))}); trying again")
         away = True
         on_disconnect()
 
@@ -50,7 +50,7 @@ def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Calla
                 progress = event.progress()
             case "error":
                 _tell(display, event.data, told)
-        if now not in _ENDED:  # how it has ended is said later, and once
+        if now not in _ENDED:  # the end is reported later, and once
             state = now
         if state:
             display.update(state, progress)
@@ -64,7 +64,7 @@ def watch_on_stderr(client: Client, job: Job) -> Job:
 
 
 def _tell(display: Display, data: dict[str, Any], told: dict[str, int]) -> None:
-    """Say each kind of error once, and again when there are ten times as many."""
+    """Show each kind of error once, and again when there are ten times as many."""
     count = int(data.get("count") or 1)
     signature = f"{data.get('category', '')}: {data.get('message', '')}"
     if count < told.get(signature, 0):

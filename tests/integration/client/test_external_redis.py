@@ -46,5 +46,5 @@ def test_one_that_serves_another_cluster_is_refused() -> None:
     with RedisServer(*KEEPS) as server:
         with Redis.from_url(server.url, protocol=2) as client:
             Nodes(client).beat(info, lease_ms=60_000)
-        with pytest.raises(ClusterFailed, match=r"another cluster already \(gpu-7\)"):
+        with pytest.raises(ClusterFailed, match=r"already serves another cluster \(gpu-7\)"):
             check_external(server.url, may_forget=False)

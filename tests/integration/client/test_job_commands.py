@@ -86,7 +86,7 @@ def test_an_interrupted_stream_leaves_the_job_alone(api: FakeApi) -> None:
     over.set()
 
     assert command.returncode == 130
-    assert "The job goes on." in said
+    assert "The job continues." in said
     assert "parallelrun job cancel job_1" in said
     assert not any(request.path.endswith(":cancel") for request in api.requests)
 
@@ -134,7 +134,7 @@ def test_a_spec_that_the_server_refuses_is_reported_field_by_field(
     assert main(["job", "create", "-f", job_file]) == 2
 
     assert capsys.readouterr().err.splitlines() == [
-        "error: this can't be done:",
+        "error: invalid input:",
         f"  {job_file}:3: /inputs: there is no such folder",
         f"  {job_file}:2: /entry_script: count.py defines no run()",
         "    hint: it needs one",
@@ -222,7 +222,7 @@ def test_a_job_without_outputs_can_not_be_downloaded(api: FakeApi, capsys: pytes
     api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": []}))
 
     assert main(["job", "download", "job_1"]) == 1
-    assert "it is processing" in capsys.readouterr().err
+    assert "its state is processing" in capsys.readouterr().err
 
 
 def test_cancel_says_what_became_of_the_job(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 
-def test_what_a_failed_job_has_done_is_told_to_be_there(tmp_path: Path) -> None:
+def test_a_failed_job_says_how_to_reuse_what_it_has_done(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.py").write_text(
         "def run(mini_batch):\n    return [1 / ('b' not in mini_batch[0][-5:])]\n"
@@ -33,7 +33,7 @@ def test_what_a_failed_job_has_done_is_told_to_be_there(tmp_path: Path) -> None:
             progress=False,
         )
 
-    assert caught.value.__notes__[1].endswith(f"into another folder: resume_from='{tmp_path}/out'")
+    assert caught.value.__notes__[1].endswith(f"into another folder, add resume_from='{tmp_path}/out'")
 
 
 def test_a_job_that_fails_is_an_error_with_its_cause_and_its_logs(

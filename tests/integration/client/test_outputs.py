@@ -88,7 +88,7 @@ def test_the_hash_is_that_of_the_file_with_the_rows_and_of_no_other(
     api.on("GET", f"/v1/jobs/job_3/outputs/{other}", Answer(b"the script's own"))
 
     assert outputs.download("job_3", other, tmp_path).read_bytes() == b"the script's own"
-    with pytest.raises(ConnectionFailed, match="hash"):
+    with pytest.raises(ConnectionFailed, match="sha256"):
         outputs.download("job_3", path, tmp_path)
     assert outputs.download("job_3", path, tmp_path).read_bytes() == CONTENT
 
@@ -134,7 +134,7 @@ def test_a_file_with_another_hash_is_not_kept(api: FakeApi, outputs: Outputs, tm
     (tmp_path / "rows.txt").write_text("the one before")
     api.on("GET", PATH, Answer(bytes(len(CONTENT))))
 
-    with pytest.raises(ConnectionFailed, match="hash"):
+    with pytest.raises(ConnectionFailed, match="sha256"):
         outputs.download("job_1", "rows.txt", tmp_path)
 
     assert (tmp_path / "rows.txt").read_text() == "the one before"

@@ -184,7 +184,7 @@ def test_an_interrupt_cancels_the_job_and_leaves_nothing_running(job: Path, numb
 
     assert (command.returncode, said) == (code, f"logs: {job}/out/logs\n")
     assert "canceled in" in told
-    assert f"canceling the job; {'Ctrl-C' if code == 130 else 'SIGTERM'} again ends" in told
+    assert f"canceling the job; {'Ctrl-C' if code == 130 else 'SIGTERM'} again stops" in told
     assert "--resume-from" not in told
     assert processes_about(job / "out") == {}
     assert not (job / "out" / ".parallelrun").exists()
@@ -216,7 +216,7 @@ def test_what_was_done_when_a_run_was_broken_off_is_not_lost(job: Path, how: str
     code, said, told = run(job)
     assert (code, said) == (1, "")
     text = "\n".join(told)
-    assert re.search(rf"--output: {job}/out holds [0-9]+ mini-batch(es)? that an earlier run has done", text), text
+    assert re.search(rf"--output: {job}/out holds [0-9]+ mini-batch(es)? that an earlier run has finished", text), text
     assert f"--resume-from {job}/out" in text
     assert "--overwrite" in text
 
@@ -276,7 +276,7 @@ def test_services_that_die_are_started_again_and_the_job_completes(job: Path) ->
     _, told = command.communicate(timeout=90)
 
     assert command.returncode == 0, told
-    assert "api was ended by SIGKILL; it is started again" in told
+    assert "api was killed by SIGKILL; it is being restarted" in told
     assert (job / "out" / "words.txt").read_text().count("\n") == 10
 
 

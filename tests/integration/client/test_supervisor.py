@@ -68,7 +68,7 @@ def test_a_service_that_dies_is_started_again_and_waits_longer_each_time(
     until(lambda: supervisor.deaths()["a"] >= 4)
 
     assert time.monotonic() - began > 0.02 + 0.04 + 0.08
-    assert deaths[0] == "a exited with code 7; it is started again"
+    assert deaths[0] == "a exited with code 7; it is being restarted"
     assert supervisor.deaths()["b"] == 0
 
 
@@ -78,7 +78,7 @@ def test_a_killed_service_comes_back(supervisor: Supervisor, deaths: list[str]) 
     os.kill(first, signal.SIGKILL)
     until(lambda: supervisor.pids().get("a", first) != first)
 
-    assert deaths == ["a was ended by SIGKILL; it is started again"]
+    assert deaths == ["a was killed by SIGKILL; it is being restarted"]
 
 
 def test_a_service_that_can_not_be_started_is_a_death_like_others(supervisor: Supervisor, deaths: list[str]) -> None:

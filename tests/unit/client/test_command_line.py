@@ -66,7 +66,7 @@ def test_a_wrong_job_file_is_reported_whole_before_anything_starts(
     assert main(["run", str(tmp_path / "job.yml"), "--output", str(tmp_path / "out")]) == ExitCode.INVALID_SPEC
 
     assert capsys.readouterr().err.splitlines() == [
-        "error: this can't be done:",
+        "error: invalid input:",
         f"  {tmp_path}/job.yml:4: /run_max_try: should be greater than or equal to 1, not 0",
         f"  {tmp_path}/job.yml:3: /mini_batch_sise: unknown field",
         "    hint: did you mean 'mini_batch_size'?",
@@ -160,7 +160,7 @@ def test_a_failure_is_told_with_cause_traceback_and_log() -> None:
         "first cause: ZeroDivisionError: division by zero",
         '    File "score.py", line 3',
         "      1 / 0",
-        "for example mini-batches: 4, 7",
+        "sample mini-batches: 4, 7",
         "log: /out/logs/user/error/node1/process000.txt",
         "hint: mend run()",
     ]
@@ -176,7 +176,7 @@ def test_a_job_that_completed_is_told_with_its_counts() -> None:
 
 def test_the_end_of_no_log_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["job", "logs", "job_1", "--tail", "3"]) == ExitCode.USAGE
-    assert "say of which log" in capsys.readouterr().err
+    assert "--tail needs a log path" in capsys.readouterr().err
 
 
 def test_what_is_not_as_it_should_be_in_a_job_that_completed_is_told_with_what_to_do() -> None:
@@ -185,6 +185,6 @@ def test_what_is_not_as_it_should_be_in_a_job_that_completed_is_told_with_what_t
     assert summary(ended, log_hint=lambda log: f"logs/{log}", retry="parallelrun job retry job_1")[1:] == [
         "warning: \\x1bodd",
         "2 mini-batches have failed, within the thresholds; why: logs/job_result.txt; "
-        "try again: parallelrun job retry job_1",
+        "retry: parallelrun job retry job_1",
     ]
     assert summary(ended, log_hint=str)[-1].endswith("why: job_result.txt")

@@ -175,7 +175,7 @@ def test_the_end_of_a_log_is_short(tmp_path: Path) -> None:
 
     assert tail_of(tmp_path / "log").splitlines()[-1] == "line 4999"
     assert len(tail_of(tmp_path / "log").splitlines()) == 15
-    assert tail_of(tmp_path / "gone") == "(nothing)"
+    assert tail_of(tmp_path / "gone") == "(empty)"
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_logs_that_came_up_meanwhile_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "out" / "logs").mkdir()
     (tmp_path / "out" / "logs" / "diary.txt").write_text("mine")
 
-    with pytest.raises(InvalidInput, match="no run wrote it") as caught:
+    with pytest.raises(InvalidInput, match="was not written by a run") as caught:
         folder.hand_over_logs(logs, keep=False)
 
     assert str(output.parent) in caught.value.problems[0].hint
@@ -161,7 +161,7 @@ def test_working_data_that_were_only_kept_do_not_stand_in_the_way(tmp_path: Path
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     first = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
 
-    with pytest.raises(InvalidInput, match="another run is at work"):
+    with pytest.raises(InvalidInput, match="another run is using"):
         RunFolder(tmp_path / "out", outputs=["other.txt"], overwrite=False)
 
     first.close(keep=False)
@@ -197,7 +197,7 @@ def test_an_output_can_not_take_the_place_of_a_folder(tmp_path: Path, name: str)
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "out").touch()
 
-    with pytest.raises(InvalidInput, match="is no folder"):
+    with pytest.raises(InvalidInput, match="is not a folder"):
         RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
 
 
