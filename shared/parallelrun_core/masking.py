@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -30,11 +29,4 @@ class Mask:
         """A text as it may be shown."""
         for value in self._values:
             text = text.replace(value, MASK)
-        return text
-
-    def json(self, text: str) -> str:
-        """A JSON document as it may be shown."""
-        for value in self._values:
-            for ascii_only in (False, True):
-                text = text.replace(json.dumps(value, ensure_ascii=ascii_only)[1:-1], MASK)
         return text

@@ -189,6 +189,22 @@ def test_secrets_are_masked(api: httpx.Client, site: Site, master: Master) -> No
     assert {frame.data["message"] for frame in found if frame.event == "error"} == {"can't log in with ***"}
 
 
+def test_secrets_that_are_words_of_ours_garble_no_event(api: httpx.Client, site: Site, master: Master) -> None:
+    secrets = {"STAGE": "processing", "X": "scheduled", "ON_ERROR": "failed", "LIMIT": "100000", "Y": "message"}
+    job_id = api.post("/v1/jobs", json=site.spec(environment_variables=secrets)).json()["id"]
+    master.begin(job_id)
+    master.progress(job_id, Progress(scheduled=100_000, failed=100_000))
+    master.error(job_id, {"message": "failed", "count": 100_000})
+    master.end(job_id, JobState.FAILED)
+
+    with api.stream("GET", f"/v1/jobs/{job_id}/events?last_event_id=0") as response:
+        told = {frame.event: frame.data for frame in frames(response) if frame.data.get("state") != "queued"}
+
+    assert (told["progress"]["scheduled"], told["progress"]["failed"]) == (100_000, 100_000)
+    assert told["error"] == {"message": "***", "count": 100_000}
+    assert told["state"] == {"state": "failed"}
+
+
 @pytest.mark.parametrize("wrong", ["x", "1-x", "-", "1-2-3", "9" * 30])
 def test_ids_that_are_none(wrong: str, api: httpx.Client, job_id: str) -> None:
     answer = api.get(f"/v1/jobs/{job_id}/events", headers={"Last-Event-ID": wrong})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Final
 
@@ -13,7 +14,7 @@ from starlette.responses import StreamingResponse
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.models import Job
 from parallelrun_api.routes.responses import JobId, content, problems
-from parallelrun_api.views.events import EventId
+from parallelrun_api.views.events import Event, EventId
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask
 
@@ -76,7 +77,7 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
             for event in new:
                 after = event.id
                 if event.name != "end":  # the end is told below, when it is recorded
-                    yield _frame(event.name, mask.json(event.data), event.id)
+                    yield _frame(event.name, _shown(event, mask), event.id)
             if new:
                 continue
             if has_ended:
@@ -87,6 +88,14 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
                 await asyncio.wait_for(bell.wait(), HEARTBEAT_S)
             except TimeoutError:
                 yield b": still here\n\n"
+
+
+def _shown(event: Event, mask: Mask) -> str:
+    """The data of an event. The user's own words are only in errors, and there only in these fields."""
+    if event.name != "error":
+        return event.data
+    error = json.loads(event.data)
+    return json.dumps(error | {name: mask.text(error[name]) for name in ("message", "traceback") if name in error})
 
 
 def _frame(name: str, data: str, event_id: EventId | None = None) -> bytes:
