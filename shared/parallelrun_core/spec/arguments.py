@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from parallelrun_core.spec.job import JobSpec
 
 _EXPRESSION: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_QUOTED_OR_ESCAPED: Final = re.compile(
+    r"""'[^']*' | "(?:[^"\\]|\\.)*" | (?P<blank>\\[ \t](?=\s*--)) | \\\r?\n | \\.""", re.DOTALL | re.VERBOSE
+)
 _BOUND: Final = re.compile(r"(inputs|outputs)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
 
 
@@ -28,7 +31,7 @@ def split_arguments(text: str, value_of: Callable[[str, str], str]) -> list[str]
         value_of: from `inputs` or `outputs` and a name to the text in its place. Raises ValueError if there is none.
 
     Raises:
-        ValueError: a quote is left open, or an expression stands for nothing.
+        ValueError: a quote is left open, an option begins with an escaped blank, or an expression stands for nothing.
     """
     # Expressions may hold spaces inside their braces, so they are closed up before the splitting.
     text = _EXPRESSION.sub(lambda found: "${{" + "".join(found[1].split()) + "}}", text)
@@ -39,7 +42,17 @@ def split_arguments(text: str, value_of: Callable[[str, str], str]) -> list[str]
             raise ValueError(f"{found[0]} is neither ${{{{inputs.NAME}}}} nor ${{{{outputs.NAME}}}}")
         return value_of(bound[1].lower(), bound[2])
 
-    return [_EXPRESSION.sub(fill, word) for word in shlex.split(text)]
+    return [_EXPRESSION.sub(fill, word) for word in shlex.split(_QUOTED_OR_ESCAPED.sub(_continued, text))]
+
+
+def _continued(found: re.Match[str]) -> str:
+    """Without the line breaks after a backslash, which a shell drops and `shlex` keeps."""
+    if found["blank"]:  # where YAML has folded the lines, too: nobody means an option with a blank before it
+        raise ValueError(
+            "a backslash before a blank makes the blank a part of the next word; "
+            "leave the backslash out, or let it be the last character of its line"
+        )
+    return found[0] if found[0].startswith("'") else re.sub(r"\\\r?\n|(\\.)", r"\1", found[0], flags=re.DOTALL)
 
 
 def user_arguments(spec: JobSpec, outputs: Mapping[str, str]) -> list[str]:

@@ -101,6 +101,8 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("environment_variables", {"": "x"}, "name of a variable"),
         ("environment_variables", {"A": "x\0y"}, "NUL"),
         ("program_arguments", "--x 'open", "quotation"),
+        ("program_arguments", "--a 1 \\ --error_threshold 5", "backslash before a blank"),
+        ("program_arguments", "--a 1 \\ \n--error_threshold 5", "backslash before a blank"),
         ("program_arguments", "${{inputs.nothing}}", "nothing"),
         ("input_data", "nothing", "nothing"),
         ("input_data", ["data", "data"], "twice"),
@@ -318,6 +320,9 @@ def test_several_inputs_need_a_choice() -> None:
         ("a # b", ["a", "#", "b"]),
         ("$HOME `x` *", ["$HOME", "`x`", "*"]),
         ("'line\nbreak'", ["line\nbreak"]),
+        ("--a 1 \\\n  --b 2 \\\r\n--c 3 \\\n", ["--a", "1", "--b", "2", "--c", "3"]),
+        ("lo\\\nng \"it's lo\\\nng\" 'a\\\nb' \"a\\\\\nb\"", ["long", "it's long", "a\\\nb", "a\\\nb"]),
+        ("' --x' \" --y\" \\ z", [" --x", " --y", " z"]),
     ],
 )
 def test_arguments_are_split_as_a_shell_would_and_bound(text: str, argv: list[str]) -> None:
