@@ -202,13 +202,27 @@ def test_an_option_of_the_engine_is_taken_and_stays_in_the_arguments(folder: Pat
 
 
 def test_the_abbreviation_of_the_official_samples_is_understood_and_said(folder: Path) -> None:
-    arguments = "--model x --resource_monitor_interva 20 --task detection --n 3"
+    arguments = "--model x --resource_monitor_interva 20 --profiling deep --n 3"
     reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
     assert reading.spec.resource_monitor_interval == 20
-    assert (reading.spec.task_overhead_timeout, reading.spec.nice) == (600, None)
+    assert (reading.spec.profiling_module, reading.spec.nice) == ("", None)
     notes = [str(note) for note in reading.notes]
     assert any("--resource_monitor_interva is read as --resource_monitor_interval" in note for note in notes)
-    assert any("--task is left to the script" in note for note in notes)
+    assert any("--profiling is left to the script" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--rank 16", "--rank_mini_batch_coun 16", "--resume ckpt.pt", "--progress 1", "--first 10", "--task 5", "--copy=1"],
+)
+def test_an_option_of_the_script_is_not_taken_for_the_beginning_of_one_of_the_engine(
+    folder: Path, arguments: str
+) -> None:
+    plain = spec_of(PIPELINE, folder)
+    reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
+    assert reading.spec.model_copy(update={"program_arguments": plain.program_arguments}) == plain
+    name = arguments.replace("=", " ").split()[0]
+    assert any(f"{name} is left to the script" in str(note) for note in reading.notes)
 
 
 def test_an_option_may_be_bound_to_a_value_and_all_options_are_known(folder: Path) -> None:

@@ -1,8 +1,8 @@
 """Options of the engine among the user's program arguments (reference §1.4).
 
-The engine reads them as argparse does: `--x v` or `--x=v`, and any beginning of a name that is the beginning of no
-other (the official samples write `--resource_monitor_interva`). They stay in `sys.argv`, where scripts expect them;
-what the engine doesn't know is the script's own.
+The engine reads them as argparse does: `--x v` or `--x=v`. Of the abbreviations that argparse allows, only long ones are
+taken for the engine's (the official samples write `--resource_monitor_interva`): `--rank` and `--progress` are options
+that scripts have themselves. All stay in `sys.argv`, where scripts expect them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from parallelrun_core.spec.arguments import same_name, split_arguments
 _MAX_SECONDS: Final = 259_200
 _INT_MAX: Final = 2**31 - 1
 _SHORTEST: Final = 4
-"""Letters of an abbreviation: `--n` is hardly meant as `--nice`."""
+"""Letters of an abbreviation that is spoken of: `--n` is hardly meant as `--nice`."""
+_IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count")
+"""A job with one of these does something else than the same job without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,8 @@ OPTIONS: Final[dict[str, Option]] = {
 def take_options(text: object, inputs: object, pointer: str, findings: Findings) -> dict[str, Any]:
     """The fields of a job spec that program arguments set, by way of the engine's options.
 
-    An abbreviation whose value the engine can't read is left to the script, with a note: `--task detection` was hardly
-    meant as `--task_overhead_timeout`.
+    An abbreviation is taken for an option from half of its name on, if the engine can read its value. One that is
+    shorter, or has another value, is left to the script, with a note.
 
     Args:
         inputs: the inputs of the job, whose values options may be bound to.
@@ -122,6 +124,9 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
         name, equals, value = word.removeprefix("--").partition("=")
         full = _full_name(name) if word.startswith("--") else ""
         if not full:
+            continue
+        if name != full and (full in _IN_FULL_ONLY or 2 * len(name) < len(full)):
+            findings.note(pointer, f"--{name} is left to the script; to set the engine's --{full}, write it in full")
             continue
         if not equals:
             if index == len(words) or _is_option(words[index]):
