@@ -213,7 +213,15 @@ def test_the_abbreviation_of_the_official_samples_is_understood_and_said(folder:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["--rank 16", "--rank_mini_batch_coun 16", "--resume ckpt.pt", "--progress 1", "--first 10", "--task 5", "--copy=1"],
+    [
+        "--rank 16",
+        "--rank_mini_batch_coun 16",
+        "--resume ckpt.pt",
+        "--progress 1",
+        "--first 10",
+        "--task 5",
+        "--copy=1",
+    ],
 )
 def test_an_option_of_the_script_is_not_taken_for_the_beginning_of_one_of_the_engine(
     folder: Path, arguments: str

@@ -1,8 +1,8 @@
 """Options of the engine among the user's program arguments (reference §1.4).
 
-The engine reads them as argparse does: `--x v` or `--x=v`. Of the abbreviations that argparse allows, only long ones are
-taken for the engine's (the official samples write `--resource_monitor_interva`): `--rank` and `--progress` are options
-that scripts have themselves. All stay in `sys.argv`, where scripts expect them.
+The engine reads them as argparse does: `--x v` or `--x=v`. Of the abbreviations that argparse allows, only long ones
+are taken for the engine's (the official samples write `--resource_monitor_interva`): `--rank` and `--progress` are
+options that scripts have themselves. All stay in `sys.argv`, where scripts expect them.
 """
 
 from __future__ import annotations

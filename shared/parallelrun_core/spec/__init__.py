@@ -7,7 +7,7 @@ conda.py        what of a conda environment can be installed with packages of Py
 document.py     from YAML or JSON to plain data, changes from a command line, errors as problems
 """
 
-from parallelrun_core.spec.document import load_document, set_field
+from parallelrun_core.spec.document import load_document, load_json, set_field
 from parallelrun_core.spec.fields import Environment, Input, MiniBatchSize, Output, ValueInput, without_nul
 from parallelrun_core.spec.job import JobSpec
 
@@ -19,6 +19,7 @@ __all__ = [
     "Output",
     "ValueInput",
     "load_document",
+    "load_json",
     "set_field",
     "without_nul",
 ]

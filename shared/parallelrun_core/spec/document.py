@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
+from contextlib import suppress
 from typing import Any, Final
 
 import yaml
@@ -47,13 +50,16 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_document(text: str | bytes) -> object:
-    """Read YAML or JSON (which is YAML, too) without creating any object but plain ones.
+    """Read YAML or JSON without creating any object but plain ones.
 
     Raises:
         InvalidInput: it can't be read, with the line.
     """
     if len(text) > _MAX_DOCUMENT_BYTES:
         raise InvalidInput("The job spec is larger than 1 MiB.")
+    if text[:1] in ("{", "[", b"{", b"["):
+        with suppress(InvalidInput):  # told below, with its line
+            return load_json(text)
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is the safe one
     except yaml.MarkedYAMLError as error:
@@ -64,6 +70,30 @@ def load_document(text: str | bytes) -> object:
         raise InvalidInput.at("", f"not readable as YAML or JSON: {where}{why}", shown) from error
     except Exception as error:  # PyYAML lets through whatever its constructors run into
         raise InvalidInput.at("", f"not readable as YAML or JSON: {' '.join(str(error).split())}") from error
+
+
+def load_json(text: str | bytes) -> Any:
+    """Read JSON proper, in which a tab may indent and 1e-05 is a number; to YAML 1.1 that is a text.
+
+    Raises:
+        InvalidInput: it can't be read.
+    """
+    try:
+        document = json.loads(text, object_pairs_hook=_without_repeated_keys)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput.at("", "not readable as JSON: half of a character, without the other one") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput.at("", f"not readable as JSON: {error}") from error
+    return document
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {repeated!r} is given twice")
+    return found
 
 
 def _shown(line: str | bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 
 from parallelrun_api.http.errors import KeyInFlight
 from parallelrun_api.http.paging import clamped, decode_numbers, decode_token, encode_token
+from parallelrun_api.routes.events import _shown
 from parallelrun_api.submission.idempotency import KeyLocks, checked_key
 from parallelrun_api.submission.upload import _parse_json
-from parallelrun_api.views.events import EventId
+from parallelrun_api.views.events import Event, EventId
 from parallelrun_api.views.files import last_lines
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask, masked_spec
@@ -72,10 +74,13 @@ class TestMasks:
     def test_texts(self) -> None:
         assert Mask(SPEC).text("1 long secret, too; long secret") == "1 ***; ***"
 
-    def test_json(self) -> None:
-        mask = Mask({"environment_variables": {"A": 'quo"te\nü'}})
+    @pytest.mark.parametrize("name, shown", [("error", "no *** here: ***"), ("progress", 'no quo"te\nü here: count ')])
+    def test_events(self, name: str, shown: str) -> None:
+        told = {"message": 'no quo"te\nü here: count ', "count": 100_000, "category": "RUN_EXCEPTION"}
+        mask = Mask({"environment_variables": {"A": 'quo"te\nü', "B": "count ", "C": "100000", "D": "message"}})
+        event = Event(EventId(1, 0), name, json.dumps(told))
 
-        assert mask.json('{"m": "quo\\"te\\nü", "n": "quo\\"te\\n\\u00fc"}') == '{"m": "***", "n": "***"}'
+        assert json.loads(_shown(event, mask)) == told | {"message": shown}
 
 
 class TestKeys:

@@ -172,6 +172,13 @@ def test_what_is_no_yaml_is_told_with_its_line(text: str | bytes, told: str) -> 
     assert "\n" not in str(caught.value)
 
 
+def test_json_is_read_as_json_and_what_is_nearly_so_as_yaml() -> None:
+    assert load_document('{"limit":\t1e-05, "half": 1E3}') == {"limit": 1e-05, "half": 1000.0}
+    assert load_document(b'[{"limit": 1e-05}]') == [{"limit": 1e-05}]
+    assert load_document('{"limit": 1e-05, size: 3}') == {"limit": "1e-05", "size": 3}
+    assert load_document('{"x": NaN}') == {"x": "NaN"}
+
+
 @pytest.mark.parametrize("path", ["", "x" * 5000, "/a\0b", 7, None])
 def test_a_bad_path_of_an_input_is_told_with_its_place(path: object) -> None:
     assert list(problems({**GOOD, "inputs": {"one": {"path": path}}})) == ["/inputs/one/path"]
@@ -321,7 +328,7 @@ def test_several_inputs_need_a_choice() -> None:
         ("$HOME `x` *", ["$HOME", "`x`", "*"]),
         ("'line\nbreak'", ["line\nbreak"]),
         ("--a 1 \\\n  --b 2 \\\r\n--c 3 \\\n", ["--a", "1", "--b", "2", "--c", "3"]),
-        ("lo\\\nng \"it's lo\\\nng\" 'a\\\nb' \"a\\\\\nb\"", ["long", "it's long", "a\\\nb", "a\\\nb"]),
+        ('lo\\\nng "it\'s lo\\\nng" \'a\\\nb\' "a\\\\\nb"', ["long", "it's long", "a\\\nb", "a\\\nb"]),
         ("' --x' \" --y\" \\ z", [" --x", " --y", " z"]),
     ],
 )

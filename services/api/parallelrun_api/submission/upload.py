@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from anyio.to_thread import run_sync
 
 from parallelrun_api.http.errors import BodyTooLarge, UnsupportedMediaType
 from parallelrun_api.submission.forms import SubmissionForm
-from parallelrun_core.errors import InvalidInput
 from parallelrun_core.reading import Reading, read_job
-from parallelrun_core.spec import JobSpec, load_document
+from parallelrun_core.spec import JobSpec, load_document, load_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -92,23 +89,7 @@ def _parse_yaml(text: bytes | str) -> Reading:
 
 
 def _parse_json(text: bytes) -> Reading:
-    """JSON proper: as YAML, its tabs would be refused."""
-    try:
-        document: Any = json.loads(text, object_pairs_hook=_without_repeated_keys)
-        json.dumps(document, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInput.at("", "not readable as JSON: half of a character, without the other one") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput.at("", f"not readable as JSON: {error}") from error
-    return read_job(document)
-
-
-def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        repeated = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"the key {repeated!r} is given twice")
-    return found
+    return read_job(load_json(text))
 
 
 async def _limited(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
