@@ -96,7 +96,7 @@ def check_paths(spec: JobSpec) -> None:
         )
     else:
         try:
-            check_entry_script(Path(spec.code), spec.entry_script)
+            check_entry_script(Path(spec.code), spec.entry_script, spec.environment.python)
         except InvalidInput as error:
             problems += error.problems
     Problems(problems).check()

@@ -10,13 +10,17 @@ from typing import Final
 
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import relative_parts
+from parallelrun_core.spec.conda import may_be_newer
 
 _CALLED: Final = ("run", "init", "shutdown")
 _MAY_BIND_ANYTHING: Final = frozenset({"exec", "globals", "locals", "modules", "setattr", "vars", "__dict__"})
 
 
-def check_entry_script(snapshot: Path, entry_script: str) -> None:
+def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> None:
     """See to it that the entry script is there, can be parsed, and defines `run`, which can be called as it is.
+
+    Args:
+        python: the version that the job asks for. What may be right in a newer one than ours is left to the workers.
 
     Raises:
         InvalidInput: with the line of a syntax error, or of a function that would have to be awaited.
@@ -32,6 +36,8 @@ def check_entry_script(snapshot: Path, entry_script: str) -> None:
     try:
         tree = ast.parse(source, filename=entry_script)
     except SyntaxError as error:
+        if may_be_newer(python):
+            return
         line = f"line {error.lineno}: {(error.text or '').strip()}" if error.lineno else ""
         raise InvalidInput.at(where, f"{entry_script}: {error.msg}", line) from error
     except ValueError as error:

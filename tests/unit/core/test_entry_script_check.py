@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,22 @@ def test_a_script_that_cannot_be_run_is_told_with_its_reason(tmp_path: Path, sou
     (problem,) = caught.value.problems
     assert problem.pointer == "/entry_script"
     assert why in str(problem)
+
+
+NEWER = f"3.{sys.version_info.minor + 1}"
+
+
+@pytest.mark.parametrize("python", [NEWER, f"{NEWER}.1", ">=3.8", "3"])
+def test_syntax_is_left_to_a_python_that_may_be_newer(tmp_path: Path, python: str) -> None:
+    (tmp_path / "a.py").write_text("type Path = newer syntax\ndef run(mini_batch): ...")
+    check_entry_script(tmp_path, "a.py", python)
+
+
+@pytest.mark.parametrize("python", ["", "3.8", f"3.{sys.version_info.minor}"])
+def test_syntax_is_judged_for_a_python_that_is_not_newer(tmp_path: Path, python: str) -> None:
+    (tmp_path / "a.py").write_text("type Path = newer syntax\ndef run(mini_batch): ...")
+    with pytest.raises(InvalidInput, match="invalid syntax"):
+        check_entry_script(tmp_path, "a.py", python)
 
 
 @pytest.mark.parametrize("name", ["b.py", "../a.py", "/etc/passwd", "folder", "a.py/x", "", "x" * 300])

@@ -147,7 +147,9 @@ class Submissions:
         failpoints.reach("api.accepted")
 
     def _snapshot(self, upload: Upload) -> str:
-        entry_script = upload.spec.entry_script
+        check = partial(
+            check_entry_script, entry_script=upload.spec.entry_script, python=upload.spec.environment.python
+        )
         store = code_store(self._root)
         with _folder_beside(store) as beside:
             if upload.code is not None:
@@ -155,9 +157,9 @@ class Submissions:
                 name = snapshot_zip(upload.code, beside)
             else:
                 folder = Path(upload.spec.code)
-                check_entry_script(folder, entry_script)  # before a large folder is copied in vain
+                check(folder)  # before a large folder is copied in vain
                 name = snapshot_folder(folder, beside, leave_out=self._root)
-            check_entry_script(beside / name, entry_script)
+            check(beside / name)
             _sync_tree(beside / name)
             try:
                 (beside / name).rename(store / name)
