@@ -12,6 +12,7 @@ from parallelrun.spec_file import read_job_file
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.reading import read_job
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.fields import ValueInput
 from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, make_folder, read
 
 STEP = "jobs.score"
@@ -240,6 +241,27 @@ def test_an_option_may_be_bound_to_a_value_and_all_options_are_known(folder: Pat
     }
     assert spec_of(PIPELINE, folder, **arguments).error_threshold == 4
     assert set(OPTION_VALUES) | {"resume_from", "amlbi_async_mode"} == set(OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "kind, default, value",
+    [
+        ("number", "1e-4", 0.0001), ("number", 3, 3), ("number", "-2", -2), ("integer", "5", 5), ("integer", 5.0, 5),
+        ("integer", "123456789012345678", 123456789012345678), ("integer", "10.0", 10), ("string", 5, "5"),
+        ("string", 1.5, "1.5"), ("boolean", "True", True), ("boolean", "false", False), ("boolean", False, False),
+    ],
+)  # fmt: skip
+def test_a_literal_becomes_what_it_is_declared_to_be(folder: Path, kind: str, default: object, value: object) -> None:
+    declared = {"type": kind, "default": default, "optional": "true", "enum": [default]}
+    spec = spec_of(COMPONENT, folder, **{"inputs.files.path": "./data", "inputs.limit": declared})
+    found = spec.inputs["limit"]
+    assert isinstance(found, ValueInput)
+    assert (found.value, type(found.value)) == (value, type(value))
+
+
+def test_a_component_that_stands_alone_may_have_plain_literals(folder: Path) -> None:
+    spec = spec_of(COMPONENT, folder, **{"inputs.files.path": "./data", "inputs.limit": 5})
+    assert spec.argv() == ["--limit", "5"]
 
 
 # v1

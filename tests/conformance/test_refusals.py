@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from parallelrun_core.spec import set_field
 from tests.conformance.documents import (
     COMPONENT,
     CONFIG,
@@ -189,10 +190,34 @@ def test_a_component_says_the_number_of_nodes_once(folder: Path) -> None:
     assert "resources" in found[f"{STEP}/component/instance_count"]
 
 
-@pytest.mark.parametrize("value, why", [(0, "between"), (10, "between"), ("3", "integer"), (True, "integer")])
+@pytest.mark.parametrize(
+    "value, why",
+    [(0, "between"), ("10", "between"), ("three", "integer"), (2.5, "integer"), (True, "integer"), ("inf", "integer")],
+)
 def test_a_value_is_held_against_what_the_component_declares(folder: Path, value: object, why: str) -> None:
     step = {"component": COMPONENT, "inputs": {"files": "${{parent.inputs.raw}}", "limit": value}}
     assert why in problems(changed(PIPELINE, **{"jobs.score": step}), folder)[f"{STEP}/inputs/limit"]
+
+
+@pytest.mark.parametrize(
+    "kind, value", [("boolean", "yes"), ("boolean", 1), ("number", "nan"), ("number", "x"), ("number", False)]
+)
+def test_a_literal_that_is_not_of_its_type_is_refused(folder: Path, kind: str, value: object) -> None:
+    document = changed(COMPONENT, **{"inputs.files.path": "./data", "inputs.limit": {"type": kind, "default": value}})
+    assert f"is not of type {kind}" in problems(document, folder)["/inputs/limit"]
+
+
+def test_the_hint_for_a_missing_literal_leads_to_its_value(folder: Path) -> None:
+    alone = changed(COMPONENT, **{"inputs.files.path": "./data", "inputs.limit": {"type": "integer"}})
+    assert "--set inputs.limit.value=…" in problems(alone, folder)["/inputs/limit"]
+    set_field(alone, "inputs.limit.value=5")
+    assert not problems(alone, folder)
+    component = changed(COMPONENT, **{"inputs.limit": {"type": "integer"}})
+    step = {"component": component, "inputs": {"files": "${{parent.inputs.raw}}"}}
+    pipeline = changed(PIPELINE, **{"jobs.score": step})
+    assert "--set jobs.score.inputs.limit.value=…" in problems(pipeline, folder)[f"{STEP}/inputs/limit"]
+    set_field(pipeline, "jobs.score.inputs.limit.value=5")
+    assert not problems(pipeline, folder)
 
 
 def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:

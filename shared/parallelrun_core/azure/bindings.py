@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.arguments import same_name
@@ -25,12 +26,6 @@ _OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
 _OWN_INPUT: Final = re.compile(r"\$\{\{\s*inputs\.(\w+)\s*\}\}", re.IGNORECASE)
 _DATASTORE: Final = re.compile(r"azureml:.*?/paths/(?P<path>.*)", re.IGNORECASE)
 _TABLE_ONLY: Final = ("eval_mount", "eval_download")
-_KINDS: Final[dict[str, tuple[type, ...]]] = {
-    "number": (int, float),
-    "integer": (int,),
-    "string": (str,),
-    "boolean": (bool,),
-}
 
 
 @dataclass
@@ -145,14 +140,14 @@ def _input(value: Any, declared: GivenInput | None, pipe: Pipe, location: Locati
         value = declared.default if declared.path is None else declared.path
     if value is None:
         if not (given.optional or (declared is not None and declared.optional)):
-            what = "a value" if kind in LITERAL_TYPES else "a path"
-            pipe.findings.wrong(location.pointer, f"{what} is required", f"as in --set {_dotted(location)}.path=…")
+            what = "value" if kind in LITERAL_TYPES else "path"
+            pipe.findings.wrong(location.pointer, f"a {what} is required", f"as in --set {_dotted(location)}.{what}=…")
         return None
     base = _bound_or_local(value, kind, is_path=given.path is not None, pipe=pipe, location=location)
     if base is None:
         return None
     if "value" in base:
-        return _literal(base["value"], kind, declared, location, pipe.findings)
+        return read_literal(base["value"], kind, declared, location, pipe.findings)
     return _overlay(base, given, declared, location, pipe.findings)
 
 
@@ -185,37 +180,6 @@ def _overlay(
     fields = {"path": base["path"], "type": kind, "mode": mode}
     steps = given.transformations or base.get("transformations")
     return fields | {"transformations": steps} if steps else fields
-
-
-def _literal(
-    value: Any, kind: str | None, declared: GivenInput | None, location: Location, findings: Findings
-) -> Fields | None:
-    if not isinstance(value, bool | int | float | str):
-        findings.wrong(location.pointer, "a number, a text, a truth value or an input with a path is needed")
-        return None
-    if kind is not None and kind not in LITERAL_TYPES:
-        findings.wrong(location.pointer, f"{value!r} is a value; an input of type {kind} has a path")
-        return None
-    wanted = _KINDS.get(kind or "", ())
-    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and kind != "boolean")):
-        findings.wrong(location.pointer, f"{value!r} is not of type {kind}")
-        return None
-    if declared is not None and isinstance(value, int | float):
-        below = declared.min is not None and value < declared.min
-        above = declared.max is not None and value > declared.max
-        if below or above:
-            findings.wrong(location.pointer, f"{value!r} is {_outside(declared)}")
-    if declared is not None and declared.enum is not None and value not in declared.enum:
-        findings.wrong(location.pointer, f"{value!r} is not one of {quoted(map(str, declared.enum))}")
-    return {"value": value}
-
-
-def _outside(declared: GivenInput) -> str:
-    """What is wrong with a number below or above what is declared."""
-    least, most = (int(end) if end is not None and end.is_integer() else end for end in (declared.min, declared.max))
-    if most is None:
-        return f"less than {least}"
-    return f"greater than {most}" if least is None else f"not between {least} and {most}"
 
 
 # Outputs

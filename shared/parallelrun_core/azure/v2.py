@@ -131,7 +131,7 @@ def _only_step(document: Mapping[str, Any], location: Location, findings: Findin
 
 
 def _read_component(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
-    """A parallel document that stands alone: its declared inputs hold their own paths."""
+    """A parallel document that stands alone: its declared inputs hold their own paths and values."""
     reader = _StepReader(findings, default=location.pointer)
     label = document.get("display_name") or document.get("name")
     reader.put_labels(label, document.get("description"), document.get("tags"), location)
@@ -139,9 +139,10 @@ def _read_component(document: Mapping[str, Any], location: Location, findings: F
         reader.read(document, location)
         return reader.draft
     declared = as_mapping(document.get("inputs"), location.at("inputs"), findings)
-    given = {name: value for name, value in declared.items() if not isinstance(value, dict | str)}
-    given |= {name: value for name, value in declared.items() if isinstance(value, dict) and _is_given(value)}
-    reader.read({"component": document, "inputs": given}, location, own=location)
+    plain = {name: value for name, value in declared.items() if isinstance(value, bool | int | float)}
+    given = {name: value for name, value in declared.items() if isinstance(value, dict) and _is_given(value)}
+    component = {**document, "inputs": declared | {name: {} for name in plain}}
+    reader.read({"component": component, "inputs": plain | given}, location, own=location)
     return reader.draft
 
 

@@ -160,7 +160,7 @@ class GivenInput(Part):
     mode: Literal["ro_mount", "download", "direct", "eval_mount", "eval_download"] | None = None
     transformations: list[Any] | None = None
     """Not Azure's: the steps of an MLTable, in line."""
-    optional: StrictBool = False
+    optional: bool = False
     default: Any = None
     value: Any = None
     min: float | None = None

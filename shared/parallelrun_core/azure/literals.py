@@ -1,0 +1,71 @@
+"""Inputs that are numbers, texts or truth values: what they are declared to be, and whether they may be it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.v2_models import LITERAL_TYPES, GivenInput
+
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def read_literal(
+    value: Any, kind: str | None, declared: GivenInput | None, location: Location, findings: Findings
+) -> dict[str, Any] | None:
+    """The input as the job spec has it; None, with a problem, when it isn't what it is declared to be."""
+    if not isinstance(value, bool | int | float | str):
+        findings.wrong(location.pointer, "a number, a text, a truth value or an input with a path is needed")
+        return None
+    if kind is not None and kind not in LITERAL_TYPES:
+        findings.wrong(location.pointer, f"{value!r} is a value; an input of type {kind} has a path")
+        return None
+    try:
+        value = _of_type(kind, value)
+    except (ValueError, OverflowError):
+        findings.wrong(location.pointer, f"{value!r} is not of type {kind}")
+        return None
+    if declared is not None and isinstance(value, int | float):
+        below = declared.min is not None and value < declared.min
+        above = declared.max is not None and value > declared.max
+        if below or above:
+            findings.wrong(location.pointer, f"{value!r} is {_outside(declared)}")
+    if declared is not None and declared.enum is not None and value not in _choices(kind, declared.enum):
+        findings.wrong(location.pointer, f"{value!r} is not one of {quoted(map(str, declared.enum))}")
+    return {"value": value}
+
+
+def _of_type(kind: str | None, value: bool | int | float | str) -> bool | int | float | str:
+    """A literal as what it is declared to be: `1e-4`, for one, is a text in YAML 1.1. Raises ValueError."""
+    match kind, value:
+        case ("string", _):
+            return str(value)
+        case ("boolean", bool()) | (None, _):
+            return value
+        case ("boolean", str()) if value.lower() in {"true", "false"}:
+            return value.lower() == "true"
+        case ("boolean", _) | (_, bool()):
+            raise ValueError
+    if isinstance(value, str):
+        value = int(value) if _WHOLE.fullmatch(value) else float(value)
+    if not math.isfinite(value) or (kind == "integer" and value != int(value)):
+        raise ValueError
+    return int(value) if kind == "integer" else value
+
+
+def _choices(kind: str | None, declared: list[Any]) -> Iterator[bool | int | float | str]:
+    for choice in declared:
+        with suppress(ValueError, OverflowError, TypeError):
+            yield _of_type(kind, choice)
+
+
+def _outside(declared: GivenInput) -> str:
+    """What is wrong with a number below or above what is declared."""
+    least, most = (int(end) if end is not None and end.is_integer() else end for end in (declared.min, declared.max))
+    if most is None:
+        return f"less than {least}"
+    return f"greater than {most}" if least is None else f"not between {least} and {most}"
