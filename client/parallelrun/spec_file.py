@@ -39,10 +39,22 @@ def read_spec(spec: JobSpec | dict[str, Any] | Document | str | Path) -> Reading
     if isinstance(spec, JobSpec):
         return Reading(spec.relative_to(Path.cwd()))
     if isinstance(spec, dict):
-        return read_job(spec, folder=Path.cwd())
+        return read_job(_with_plain_paths(spec), folder=Path.cwd())
     if isinstance(spec, Document):
-        return read_job(spec.document(), folder=Path.cwd())
+        return read_job(_with_plain_paths(spec.document()), folder=Path.cwd())
     return read_job_file(spec)
+
+
+def _with_plain_paths(part: object) -> object:
+    """The same with paths as the texts that a job file would have."""
+    match part:
+        case dict():
+            return {key: _with_plain_paths(value) for key, value in part.items()}
+        case list():
+            return [_with_plain_paths(value) for value in part]
+        case os.PathLike():
+            return os.fspath(part)
+    return part
 
 
 def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:

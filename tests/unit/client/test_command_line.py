@@ -44,7 +44,11 @@ def test_a_wrong_command_line_exits_with_1(capsys: pytest.CaptureFixture[str], l
 def test_help_and_version_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert main(["--help"]) == 0
-    assert "Exit codes: 0 completed, 1 usage, 2 invalid spec" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Exit codes: 0 completed, 1 usage, 2 invalid spec" in shown
+    assert main(["-h"]) == 0
+    assert shown.endswith(capsys.readouterr().out)
+    assert main(["job", "create", "-h"]) == 0
 
 
 def test_without_a_server_the_error_says_how_to_get_one(

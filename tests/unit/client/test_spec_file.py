@@ -33,6 +33,17 @@ def test_paths_are_taken_from_the_folder_of_the_file(job_file: Path) -> None:
     check_paths(spec)
 
 
+def test_a_path_may_be_given_wherever_a_job_file_has_a_text(job_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(job_file.parent)
+    given = {"code": Path("src"), "entry_script": Path("count.py"), "inputs": {"data": {"path": Path("data")}}}
+
+    spec = read_spec(given).spec
+
+    assert (spec.code, spec.entry_script) == (str(job_file.parent / "src"), "count.py")
+    assert spec.data_paths() == [str(job_file.parent / "data")]
+    assert given["code"] == Path("src")
+
+
 def test_assignments_are_applied_in_order(job_file: Path) -> None:
     spec = read_job_file(job_file, ["mini_batch_size=5", "tags.team=x", "mini_batch_size=7"]).spec
 
