@@ -14,7 +14,7 @@ from parallelrun_core.errors import InvalidInput, UnsafePath
 SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_checkpoints", ".parallelrun"})
 # What a folder that isn't code holds: an environment of venv or conda, the working data or the logs of an earlier run.
 _SIGNS: Final = ("pyvenv.cfg", "conda-meta", ".parallelrun", "logs/.parallelrun")
-_IGNORE_FILES: Final = (".amlignore", ".gitignore")
+IGNORE_FILES: Final = (".amlignore", ".gitignore")
 """The first that is there counts, and only at the top of the folder, as in Azure ML."""
 LEAVE_OUT_HINT: Final = "a line in .amlignore, at the top of the code folder, leaves out what isn't code"
 
@@ -55,7 +55,7 @@ def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tu
 
 
 def _ignored_in(folder: Path) -> GitIgnoreSpec:
-    for name in _IGNORE_FILES:
+    for name in IGNORE_FILES:
         try:
             return GitIgnoreSpec.from_lines((folder / name).read_text(errors="replace").splitlines())
         except (FileNotFoundError, IsADirectoryError):

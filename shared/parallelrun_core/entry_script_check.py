@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from parallelrun_core.code_folder import IGNORE_FILES
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import relative_parts
 from parallelrun_core.spec.conda import may_be_newer
@@ -30,8 +31,9 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> N
         source = _entry_file(snapshot, entry_script).read_bytes()
     except (UnsafePath, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         there = ", ".join(sorted(found.name for found in snapshot.glob("*.py"))[:10]) or "no .py file"
+        left_out = [f"; {name} may leave it out" for name in IGNORE_FILES if (snapshot / name).is_file()]
         raise InvalidInput.at(
-            where, f"there is no file {entry_script!r} in the code", f"at its top: {there}"
+            where, f"there is no file {entry_script!r} in the code", f"at its top: {there}" + "".join(left_out[:1])
         ) from error
     try:
         tree = ast.parse(source, filename=entry_script)

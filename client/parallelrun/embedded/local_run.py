@@ -197,6 +197,10 @@ def _check_apart(folder: Path, spec: JobSpec) -> None:
     for path in spec.data_paths():
         if _takes_in(path, folder.resolve()):
             raise InvalidInput.at("--output", f"{folder} is part of the job's own input {path}", "name another folder")
+    code = Path(spec.code).resolve()
+    # Of the code, all but the folders of runs is taken: with this one, the script would be left out.
+    if code in folder.resolve().parents and (code / spec.entry_script).is_relative_to(folder.resolve()):
+        raise InvalidInput.at("--output", f"{folder} holds the job's own entry script", "name another folder")
 
 
 def _takes_in(path: str, folder: Path) -> bool:

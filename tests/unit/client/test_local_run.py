@@ -46,6 +46,18 @@ def test_a_run_does_not_read_what_it_writes(tmp_path: Path, pattern: str, folder
         run_of(place, inputs=f"{tmp_path}/{pattern}")._folder.close(keep=False)
 
 
+@pytest.mark.parametrize("folder, has_script", [("code/src", True), ("code", False), (".", False), ("code/o", False)])
+def test_a_run_does_not_write_where_its_script_is(tmp_path: Path, folder: str, has_script: bool) -> None:
+    (tmp_path / "code" / "src").mkdir(parents=True)
+    fields = {"code": f"{tmp_path}/code", "entry_script": "src/a.py"}
+
+    if has_script:
+        with pytest.raises(InvalidInput, match="holds the job's own entry script"):
+            run_of(tmp_path / folder, **fields)
+    else:
+        run_of(tmp_path / folder, **fields)._folder.close(keep=False)
+
+
 def job_left_by(run: LocalRun, *outputs: str) -> JobFolder:
     """What the cluster of a run leaves of a job that put these out."""
     job = job_folder(run._cluster.layout.root, "job_01kav3x8n2h7q5m9c4t6")

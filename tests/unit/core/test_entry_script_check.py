@@ -93,6 +93,12 @@ def test_a_script_that_cannot_be_run_is_told_with_its_reason(tmp_path: Path, sou
     assert why in str(problem)
 
 
+def test_a_script_that_is_not_there_may_have_been_left_out_by_an_ignore_file(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("made/\n")
+    with pytest.raises(InvalidInput, match=r"at its top: no \.py file; \.gitignore may leave it out"):
+        check_entry_script(tmp_path, "made/a.py")
+
+
 NEWER = f"3.{sys.version_info.minor + 1}"
 
 
