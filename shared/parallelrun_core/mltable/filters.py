@@ -15,6 +15,7 @@ _COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
 _LOGIC: Final[dict[type[ast.AST], str]] = {ast.And: "and", ast.Or: "or", ast.BitAnd: "and", ast.BitOr: "or"}
 _ARITHMETIC: Final[dict[type[ast.operator], str]] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _FORM: Final = 'a filter compares columns, as in: col("a") > 1 and col("b") == "x"'
+_TESTS: Final = frozenset({*_COMPARISONS.values(), *_LOGIC.values(), "not", "null"})
 _MAX_LENGTH: Final = 10_000
 
 
@@ -22,7 +23,8 @@ def parse_filter(text: str) -> list[Any]:
     """The expression as nested lists.
 
     Raises:
-        ValueError: it is none, or it holds something else than columns, values, comparisons, and, or, not.
+        ValueError: it is none, or it holds something else than columns, values, comparisons, and, or, not; or one of
+            these is where it makes no sense, as in `col("b") == "x" or "y"`.
     """
     if len(text) > _MAX_LENGTH:
         raise ValueError(f"a filter has at most {_MAX_LENGTH:,} characters")
@@ -31,7 +33,7 @@ def parse_filter(text: str) -> list[Any]:
         found = _expression(tree.body)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(_FORM) from error
-    if not isinstance(found, list) or found[0] == "col":
+    if not _is_test(found):
         raise ValueError(_FORM)
     return found
 
@@ -39,24 +41,53 @@ def parse_filter(text: str) -> list[Any]:
 def _expression(node: ast.expr) -> Any:  # noqa: PLR0911 - one for each form
     match node:
         case ast.BoolOp(op=op, values=values):
-            return [_LOGIC[type(op)], *map(_expression, values)]
+            return [_LOGIC[type(op)], *map(_condition, values)]
         case ast.BinOp(op=op, left=left, right=right) if type(op) in _LOGIC:
-            return [_LOGIC[type(op)], _expression(left), _expression(right)]
+            return [_LOGIC[type(op)], _condition(left), _condition(right)]
         case ast.BinOp(op=op, left=left, right=right) if type(op) in _ARITHMETIC:
-            return [_ARITHMETIC[type(op)], _expression(left), _expression(right)]
+            return [_ARITHMETIC[type(op)], _quantity(left), _quantity(right)]
         case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
-            return ["not", _expression(operand)]
+            return ["not", _condition(operand)]
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
         case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(op) in _COMPARISONS for op in ops):
-            sides = [_expression(side) for side in (left, *comparators)]
+            sides = [_quantity(side) for side in (left, *comparators)]
             steps = [[_COMPARISONS[type(op)], sides[at], sides[at + 1]] for at, op in enumerate(ops)]
             return steps[0] if len(steps) == 1 else ["and", *steps]
         case ast.Constant(value=bool() | int() | float() | str() | None as value):
             return value
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
-            return _call(name, [_expression(arg) for arg in args])
+            return _call(name, [_quantity(arg) for arg in args])
     raise ValueError(_FORM)
+
+
+def _condition(node: ast.expr) -> Any:
+    """What `and`, `or` and `not` take. A column may hold true and false."""
+    found = _expression(node)
+    if not _is_test(found) and not _is_column(found):
+        raise ValueError(
+            f"{ast.unparse(node)} is not a comparison: and, or, not join whole comparisons; & and | need parentheses "
+            'around each, as in: (col("a") > 1) & (col("b") == "x")'
+        )
+    return found
+
+
+def _quantity(node: ast.expr) -> Any:
+    """What is compared or calculated with."""
+    found = _expression(node)
+    if found is None:
+        raise ValueError('nothing equals None: use is_null(col("a")), or not is_null(col("a"))')
+    if isinstance(found, list) and found[0] in ("and", "or", "not"):
+        raise ValueError(f"{ast.unparse(node)} is compared with something: put parentheses around each comparison")
+    return found
+
+
+def _is_test(expression: Any) -> bool:
+    return isinstance(expression, list) and expression[0] in _TESTS
+
+
+def _is_column(expression: Any) -> bool:
+    return isinstance(expression, list) and expression[0] == "col"
 
 
 def _call(name: str, args: list[Any]) -> list[Any]:
@@ -64,9 +95,9 @@ def _call(name: str, args: list[Any]) -> list[Any]:
         return ["col", args[0]]
     if name == "datetime" and 3 <= len(args) <= 7 and all(isinstance(arg, int) for arg in args):
         return ["datetime", datetime(*args).isoformat()]  # noqa: DTZ001 - tables hold times without a zone
-    if name in ("is_null", "isnull") and len(args) == 1:
+    if name in ("is_null", "isnull") and len(args) == 1 and columns_of(args[0]):
         return ["null", args[0]]
-    raise ValueError(f"{name}() with {len(args)} arguments is not known; {_FORM}")
+    raise ValueError(f"{name}() with such arguments is not known; {_FORM}")
 
 
 def columns_of(expression: Any) -> set[str]:
