@@ -94,16 +94,18 @@ class ParallelRunConfig:
         Path(path).write_text(text, encoding="utf-8")
 
     @classmethod
-    def load_yaml(cls, *path: Any) -> Self:
-        """Read such a file. As in v1, a workspace may be given before the path; it is ignored.
+    def load_yaml(cls, workspace: Any = None, path: str | Path | None = None) -> Self:
+        """Read such a file. As in v1, a workspace may be given before the path; it is ignored. Relative paths in the
+        file start from the current folder.
 
         Raises:
             InvalidInput: it can't be read, or a field is wrong.
         """
-        from parallelrun_core.azure.v1 import CONFIG
+        from parallelrun_core.azure.findings import Findings, Location
+        from parallelrun_core.azure.v1 import CONFIG, Config, environment_of
         from parallelrun_core.spec import load_document
 
-        file = Path(path[-1])
+        file = Path(workspace if path is None else path)
         try:
             document = load_document(file.read_bytes())
         except OSError as error:
@@ -111,26 +113,22 @@ class ParallelRunConfig:
         found = document.get(CONFIG) if isinstance(document, dict) else None
         if not isinstance(found, dict):
             raise InvalidInput.at(f"/{CONFIG}", f"{file} has no such mapping")
-        return cls(**_arguments_of(found, {field.name for field in fields(cls)}))
+        findings = Findings()
+        config = findings.validate(Config, found, f"/{CONFIG}")
+        location = Location(f"/{CONFIG}", Path.cwd())
+        environment, variables = environment_of(config, location, findings) if config is not None else ({}, {})
+        findings.check()
+        environment.setdefault("name", _name_of_environment(found))
+        known = {field.name for field in fields(cls)}
+        arguments = {name: value for name, value in found.items() if name in known}
+        arguments["environment"] = Environment(**environment, environment_variables=variables or None)
+        arguments["compute_target"] = found.get("compute_target", found.get("compute_target_name"))
+        return cls(**arguments)
 
 
-def _arguments_of(found: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """The fields of a file as arguments of the constructor, which reports those that are missing."""
+def _name_of_environment(found: dict[str, Any]) -> str:
     name = found.get("environment_name") or found.get("environment")
-    given = found.get("environment")
-    environment = Environment(**given) if isinstance(given, dict) and set(given) <= _ENVIRONMENT else None
-    if environment is None:
-        environment = Environment(name=str(name).removeprefix("azureml:").removesuffix("@latest"))
-    unknown = set(found) - known - {"environment_name", "environment_dir_path", "compute_target_name"}
-    if unknown:
-        raise InvalidInput.at(f"/parallel_run_config/{min(unknown)}", "unknown field")
-    required = dict.fromkeys(("entry_script", "error_threshold", "output_action", "node_count"))
-    compute = found.get("compute_target", found.get("compute_target_name"))
-    others = {name: value for name, value in found.items() if name in known}
-    return {**required, **others, "environment": environment, "compute_target": compute}
-
-
-_ENVIRONMENT: Final = frozenset(field.name for field in fields(Environment))
+    return name.removeprefix("azureml:").removesuffix("@latest") if isinstance(name, str) else ""
 
 
 def _value(name: str, value: Any) -> Any:

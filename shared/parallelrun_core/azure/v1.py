@@ -145,7 +145,7 @@ def _put_config(config: Config, location: Location, draft: Draft, findings: Find
     draft.put("instance_count", config.node_count, location.at("node_count"))
     draft.put("max_concurrency_per_instance", config.process_count_per_node, location.at("process_count_per_node"))
     draft.put("mini_batch_error_threshold", config.allowed_failed_count, location.at("allowed_failed_count"))
-    environment, variables = _environment(config, location, findings)
+    environment, variables = environment_of(config, location, findings)
     draft.put("environment", environment, location.at("environment"))
     draft.put(
         "environment_variables",
@@ -161,13 +161,13 @@ def _put_config(config: Config, location: Location, draft: Draft, findings: Find
     draft.put("entry_script", script, location.at("entry_script"))
 
 
-def _environment(config: Config, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
+def environment_of(config: Config, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
+    """The environment as the job spec has it, and the variables that come with it."""
     if config.environment_dir_path is not None:
         file = str(Path(config.environment_dir_path) / _CONDA_IN_FOLDER)
         where = location.below("environment_dir_path")
-        return read_environment(
-            {"conda_file": read_file(file, where, findings) or {"dependencies": []}}, where, findings
-        )
+        packages = read_file(file, where, findings) or {"dependencies": []}
+        return read_environment({"name": config.environment_name, "conda_file": packages}, where, findings)
     if config.environment is None:
         return read_environment(f"azureml:{config.environment_name}", location.below("environment_name"), findings)
     where = location.below("environment")

@@ -30,7 +30,7 @@ def parse_filter(text: str) -> list[Any]:
         raise ValueError(f"a filter has at most {_MAX_LENGTH:,} characters")
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        found = _expression(tree.body)
+        found: list[Any] = _expression(tree.body)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(_FORM) from error
     if not _is_test(found):

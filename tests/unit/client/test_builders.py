@@ -118,6 +118,38 @@ def test_a_configuration_survives_its_file_but_for_what_v1_leaves_out(tmp_path: 
     assert found.document() == made.document()
 
 
+V1_ENVIRONMENT = {
+    "name": "e", "python": {"condaDependencies": {"dependencies": ["python=3.11", {"pip": ["six"]}]}},
+    "docker": {"baseImage": "some/image"}, "environmentVariables": {"A": "1"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("given, name", [
+    ({"environment": V1_ENVIRONMENT}, "e"),
+    ({"environment": {"name": "e", "conda_file": "conda_dependencies.yml"}}, "e"),
+    ({"environment_name": "e", "environment_dir_path": "."}, "e"),
+    ({"environment": "azureml:e@latest"}, "e"),
+    ({"environment_name": "e"}, "e"),
+    ({"environment_dir_path": "."}, ""),
+])  # fmt: skip
+def test_a_file_has_the_same_environment_by_the_client_as_by_the_command_line(
+    tmp_path: Path, given: dict[str, Any], name: str
+) -> None:
+    (tmp_path / "conda_dependencies.yml").write_text("dependencies: [python=3.11, {pip: [six]}]")
+    document = {name: value for name, value in config().document().items() if name != "environment"}
+    file = tmp_path / "config.yml"
+    file.write_text(yaml.safe_dump({"parallel_run_config": {**document, **given}, "inputs": ["a"], "output": "out"}))
+    expected = read_spec(file).spec
+
+    found = ParallelRunConfig.load_yaml(workspace=None, path=str(file))
+    spec = read_spec(ParallelRunStep("score", found, ["a"], output="out")).spec
+    assert found.environment.name == name
+    assert spec.environment == expected.environment
+    assert spec.environment_variables == expected.environment_variables
+    assert ParallelRunConfig.load_yaml(file).document() == found.document()
+    assert ParallelRunConfig.load_yaml("a workspace", file).document() == found.document()
+
+
 @pytest.mark.parametrize("text", ["", "[]", "parallel_run_config: {no_such_field: 1}", "parallel_run_config: {}"])
 def test_a_file_without_a_configuration_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.yml").write_text(text)
