@@ -50,6 +50,9 @@ USER 10001:10001
 CMD ["parallelrun-api"]
 
 FROM base AS agent
+RUN mkdir /cache \
+    && chown 10001:10001 /cache \
+    && chmod 0700 /cache
 COPY --from=agent-libraries /opt/venv /opt/venv
 COPY --from=package /package /opt/venv
 WORKDIR /data

@@ -68,6 +68,18 @@ def test_redis_keeps_what_it_acknowledged() -> None:
 
 def test_agents_can_be_scaled() -> None:
     assert not {"container_name", "ports", "hostname"} & set(SERVICES["agent"])
+    assert SERVICES["agent"]["environment"]["PARALLELRUN_SLOTS"] is None  # the shell's, and none if that has none
+
+
+def test_agents_keep_environments_on_disk_and_share_them() -> None:
+    agent = SERVICES["agent"]
+    variables = ("PARALLELRUN_CACHE_DIR", "UV_CACHE_DIR", "UV_PYTHON_INSTALL_DIR")
+
+    assert "cache:/cache" in agent["volumes"]
+    assert "cache" in COMPOSE["volumes"]
+    assert all(f"{agent['environment'][name]}/".startswith("/cache/") for name in variables)
+    # A new volume gets its owner from there.
+    assert "chown 10001:10001 /cache" in DOCKERFILE.partition(" AS agent\n")[2]
 
 
 def test_our_images_are_never_looked_up_in_a_registry() -> None:
