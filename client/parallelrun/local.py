@@ -42,7 +42,8 @@ def run(
         output: folder for outputs and logs; by default the job's own, else `NAME-TIME` in the current folder.
         nodes: number of agents.
         processes: workers on each node; by default, the CPUs are divided between the nodes.
-        overwrite: replace an existing output, and the unfinished work of an earlier run in this folder.
+        overwrite: replace an existing output, and the unfinished work of an earlier run in this folder. That includes a
+            file with rows for which the job names a path, once the job has completed; never a folder of the script's.
         keep: keep the working data even if the job completes.
         resume_from: the folder of an earlier run, whose finished work is taken over.
         progress: show progress on stderr.
@@ -55,16 +56,16 @@ def run(
     reading = read_spec(spec)
     with reading.told_of_the_document():
         check_paths(reading.spec)
-    local = LocalRun(
-        reading.spec,
-        folder=Path(output) if output else None,
-        nodes=nodes,
-        processes=processes,
-        keep=keep,
-        overwrite=overwrite,
-        resume_from=Path(resume_from) if resume_from else None,
-        display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
-    )
+        local = LocalRun(
+            reading.spec,
+            folder=Path(output) if output else None,
+            nodes=nodes,
+            processes=processes,
+            keep=keep,
+            overwrite=overwrite,
+            resume_from=Path(resume_from) if resume_from else None,
+            display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
+        )
     with reading.told_of_the_document():  # the API checks more than `check_paths`
         result = local.run()
     error = _error_of(result, local.interrupt)

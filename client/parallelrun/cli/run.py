@@ -32,7 +32,10 @@ def run_command(
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working data even if the job completes.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run left in DIR.")] = False,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace what an earlier run left in DIR, or at an output file's own path."),
+    ] = False,
     resume_from: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Take over what the earlier run in DIR has finished, and run only the rest."),
@@ -49,17 +52,18 @@ def run_command(
     with reading.told_of_the_document():
         check_paths(spec)
     say_notes(reading.notes)
-    run = LocalRun(
-        spec,
-        folder=output,
-        nodes=nodes,
-        processes=processes,
-        keep=keep,
-        overwrite=overwrite,
-        resume_from=resume_from,
-        display=display_on(sys.stderr, title=spec.name),
-        on_end=lambda done: _tell(done, code=spec.code),
-    )
+    with reading.told_of_the_document():
+        run = LocalRun(
+            spec,
+            folder=output,
+            nodes=nodes,
+            processes=processes,
+            keep=keep,
+            overwrite=overwrite,
+            resume_from=resume_from,
+            display=display_on(sys.stderr, title=spec.name),
+            on_end=lambda done: _tell(done, code=spec.code),
+        )
     try:
         with reading.told_of_the_document():  # the API checks more than `check_paths`
             done = run.run()

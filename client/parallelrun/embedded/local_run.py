@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.errors import ApiError, ClusterFailed, Conflict, ConnectionFailed, InvalidInput, TimedOut
 from parallelrun.progress.display import Display
 from parallelrun.progress.watch import watch
+from parallelrun_core.files import sync_folder
 from parallelrun_core.job_folder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 
@@ -75,12 +77,15 @@ class LocalRun:
             spec = spec.model_copy(update={"resume_from": self._earlier.job_id})
         if not overwrite:
             earlier_run.check_nothing_is_lost(folder)
+        self._replaced = _replaced(spec, overwrite=overwrite)
         self._folder = RunFolder(
             folder,
             outputs=[path.name for path in _own_outputs(JobFolder(Path(), ""), _here(spec))],
             overwrite=overwrite,
         )
         self._spec = _for_this_machine(spec, nodes, processes)
+        if self._replaced is not None:
+            self._spec = _with_rows_in(self._spec, _beside(self._replaced))
         self._keep = keep
         self._display = display
         self._on_end = on_end
@@ -165,6 +170,10 @@ class LocalRun:
         unfinished = f".merging-{source.job_id}-"
         found = sorted(path for path in source.outputs.iterdir() if not path.name.startswith(unfinished))
         moved = {path: self._folder.hand_over_output(path) for path in found}
+        if self._replaced is not None:
+            moved[source.output_file(spec)] = self._replaced
+            source.output_file(spec).replace(self._replaced)
+            sync_folder(self._replaced.parent)
         self._folder.mark_handed_over()
 
         def place(path: Path) -> Path:
@@ -185,6 +194,41 @@ def _own_outputs(folder: JobFolder, spec: JobSpec) -> list[Path]:
     if spec.writes_rows and not spec.append_row_to:
         paths.append(folder.output_file(spec))
     return [path for path in paths if path.parent == folder.outputs]
+
+
+def _replaced(spec: JobSpec, *, overwrite: bool) -> Path | None:
+    """The file with a path of its own that the rows are to replace, if it is there. Only when the job has completed: an
+    earlier output is better than none.
+
+    Raises:
+        InvalidInput: it is there, and is not to be replaced, or is no file.
+    """
+    if not spec.writes_rows or not spec.append_row_to or not spec.outputs[spec.append_row_to].path:
+        return None
+    target = JobFolder(Path(), "").output_file(spec)
+    if not os.path.lexists(target):
+        return None
+    if target.is_symlink() or not target.is_file():
+        raise InvalidInput.at(f"/outputs/{spec.append_row_to}/path", f"{target} is there already, and is no file")
+    if not overwrite:
+        where, hint = f"/outputs/{spec.append_row_to}/path", "name another file, or replace it with --overwrite"
+        raise InvalidInput.at(where, f"{target} is there already", hint)
+    return target
+
+
+def _beside(target: Path) -> Path:
+    """A name for what is to take a file's place; how it ends is what the file's format depends on."""
+    return target.with_name(f".parallelrun-{secrets.token_hex(6)}{target.suffix}")
+
+
+def _with_rows_in(spec: JobSpec, file: Path) -> JobSpec:
+    """The job with the rows of its named output in another file of the same folder."""
+    name = spec.append_row_to
+    output = spec.outputs[name]
+    if output.type == "uri_folder":
+        return spec.model_copy(update={"append_row_file_name": file.name})
+    changed = output.model_copy(update={"path": str(file)})
+    return spec.model_copy(update={"outputs": {**spec.outputs, name: changed}})
 
 
 def _here(spec: JobSpec) -> JobSpec:

@@ -1,6 +1,7 @@
 """What a run on this machine does around its cluster, which isn't started here."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,9 @@ from parallelrun_core.job_folder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 
 
-def run_of(folder: Path, **fields: object) -> LocalRun:
+def run_of(folder: Path, *, overwrite: bool = False, **fields: object) -> LocalRun:
     spec = JobSpec.parse({"entry_script": "a.py", "code": "/c", "inputs": "/in", **fields})
-    return LocalRun(spec, folder=folder, nodes=1, processes=1, keep=False, overwrite=False, display=Silent())
+    return LocalRun(spec, folder=folder, nodes=1, processes=1, keep=False, overwrite=overwrite, display=Silent())
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,40 @@ def test_names_that_begin_with_a_dot_are_handed_over_like_all_others(tmp_path: P
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     expected = (outputs - {".parallelrun/b"}) | {".parallelrun.output/b", "logs/job_result.txt", "logs/.parallelrun"}
     assert found == expected
+
+
+@pytest.mark.parametrize("kind", ["uri_file", "uri_folder"])
+def test_a_file_with_a_path_of_its_own_is_replaced_when_the_job_has_completed(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "scores"
+    place.mkdir()
+    (place / "of the script").touch()
+    target = place / "rows.csv"
+    target.write_text("old")
+    fields: dict[str, Any] = {
+        "outputs": {"scores": {"type": kind, "path": str(target if kind == "uri_file" else place)}},
+        "append_row_to": "scores", "append_row_file_name": "rows.csv",
+    }  # fmt: skip
+    with pytest.raises(InvalidInput, match=r"rows\.csv is there already .*--overwrite"):
+        run_of(tmp_path / "out", **fields)
+
+    for state, left in (("failed", "old"), ("completed", "new")):
+        run = run_of(tmp_path / "out", overwrite=True, **fields)
+        job = job_left_by(run, "other.txt")
+        made = job.output_file(run._spec)
+        assert (made.parent, made.suffix) == (place, ".csv")
+        assert made != target
+        if state == "completed":
+            made.write_text("new")
+        done = run._hand_over(Job(id=job.job_id, state=state), keep=False)
+        run._folder.close(keep=False)
+        assert target.read_text() == left
+
+    assert done.output == target
+    assert sorted(path.name for path in place.iterdir()) == ["of the script", "rows.csv"]
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
+    outputs = {"scores": {"type": "uri_file", "path": str(tmp_path / "x")}}
+    (tmp_path / "x").mkdir()
+    with pytest.raises(InvalidInput, match="is no file"):
+        run_of(tmp_path / "out", overwrite=True, outputs=outputs, append_row_to="scores")
