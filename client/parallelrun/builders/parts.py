@@ -47,6 +47,9 @@ class Output:
     path: str | None = None
     mode: str | None = None
     description: str | None = None
+    name: str | None = None
+    """It would be registered under this name in Azure ML; here it is noted, as `version` is."""
+    version: str | None = None
 
     def fields(self) -> dict[str, Any]:
         """The fields as in a job file."""

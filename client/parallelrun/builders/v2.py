@@ -39,6 +39,8 @@ class Parallel:
     name: str | None = None
     display_name: str | None = None
     description: str | None = None
+    experiment_name: str | None = None
+    """No effect."""
     tags: dict[str, Any] | None = None
     properties: dict[str, Any] | None = None
     inputs: Any = field(default_factory=SimpleNamespace)
@@ -72,12 +74,28 @@ class Parallel:
             setattr(copy.inputs, name, _given(declared, given))
         return copy
 
+    def set_resources(
+        self,
+        *,
+        instance_count: int | None = None,
+        instance_type: str | None = None,
+        properties: dict[str, Any] | None = None,
+        docker_args: str | None = None,
+        shm_size: str | None = None,
+    ) -> None:
+        """Change these resources; the others stay as they are."""
+        given = {
+            "instance_count": instance_count, "instance_type": instance_type, "properties": properties,
+            "docker_args": docker_args, "shm_size": shm_size,
+        }  # fmt: skip
+        vars(self.resources).update(without_nothing(given))
+
     def document(self) -> dict[str, Any]:
         """The content of a job file for the same job."""
         plain = {
             part.name: getattr(self, part.name)
             for part in fields(self)
-            if part.name not in {"task", "inputs", "outputs", "resources", "retry_settings"}
+            if part.name not in {"task", "inputs", "outputs", "resources", "retry_settings", "experiment_name"}
         }
         return without_nothing({
             "type": "parallel",

@@ -211,7 +211,7 @@ def _output(name: str, value: Any, declared: Any, pipe: Pipe, location: Location
     if given is None or below is None:
         return {}
     for label in ("name", "version"):
-        if getattr(given, label) is not None:
+        if (getattr(given, label), getattr(below, label)) != (None, None):
             pipe.findings.note(location.at(label), "outputs are not registered anywhere")
     path = given.path or below.path
     base: Fields = {}

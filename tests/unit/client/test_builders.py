@@ -190,6 +190,16 @@ def test_a_parallel_run_function_called_with_inputs_is_a_job(tmp_path: Path) -> 
     ]  # fmt: skip
 
 
+def test_arguments_of_azure_that_have_no_use_here_are_taken(tmp_path: Path) -> None:
+    output = Output(type="uri_file", path="out.csv", name="scores", version="1")
+    job = function(experiment_name="trial", outputs={"scores": output}, shm_size="2g")(files="data")
+    job.set_resources(instance_count=5, instance_type="STANDARD_D2")
+    reading = read_spec(job)
+    assert (reading.spec.instance_count, vars(job.resources)["shm_size"]) == (5, "2g")
+    noted = {note.pointer for note in reading.notes}
+    assert {"/outputs/scores/name", "/outputs/scores/version", "/resources/instance_type"} <= noted
+
+
 def test_what_is_wrong_with_a_parallel_run_function_is_told() -> None:
     with pytest.raises(InvalidInput, match="no such input"):
         function()(fils="data")
