@@ -89,6 +89,40 @@ def list_jobs(
         )
 
 
+@job.command("mini-batches")
+def list_mini_batches(
+    job_id: JobId,
+    *,
+    status: Annotated[str, typer.Option(help="ready, running, done or failed; by default done and failed.")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")] = None,
+    form: FormatOption = Format.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Show the mini-batches of a job: where each was run, how long, and what went wrong."""
+    from itertools import islice
+
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            islice(client.jobs.mini_batches(job_id, status=status or None), limit),
+            form,
+            name=lambda found: str(found.id),
+            columns=[
+                ("ID", lambda found: found.id),
+                ("STATUS", lambda found: found.status),
+                ("TRIES", lambda found: found.tries),
+                ("ITEMS", lambda found: found.items),
+                ("ROWS", lambda found: found.rows),
+                ("SECONDS", lambda found: found.run_s),
+                ("NODE", lambda found: found.node),
+                ("PROCESS", lambda found: found.process),
+                ("ERROR", lambda found: found.failure and f"{found.failure['category']}: {found.failure['message']}"),
+            ],
+        )
+
+
 @job.command()
 def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""

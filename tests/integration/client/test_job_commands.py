@@ -157,6 +157,23 @@ def test_lists_and_single_jobs_are_shown(api: FakeApi, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "job_1\n"
 
 
+def test_mini_batches_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    failure = {"category": "RUN_EXCEPTION", "message": "ValueError:\nbad", "traceback": ""}
+    failed = {"id": 7, "status": "failed", "tries": 3, "items": 2, "rows": 0, "node": "n1", "failure": failure}
+    pages = [Answer.of({"items": [failed]}), Answer.of({"items": [{**failed, "id": 8}, failed]})]
+    api.on("GET", "/v1/jobs/job_1/mini-batches", *pages)
+
+    assert main(["job", "mini-batches", "job_1", "--status", "failed"]) == 0
+    titles, row = capsys.readouterr().out.splitlines()
+    assert titles.split() == ["ID", "STATUS", "TRIES", "ITEMS", "ROWS", "SECONDS", "NODE", "PROCESS", "ERROR"]
+    assert row.startswith("7   failed  3      2      0")
+    assert "RUN_EXCEPTION: ValueError:" in row
+
+    assert main(["job", "mini-batches", "job_1", "--limit", "1", "-o", "name"]) == 0
+    assert capsys.readouterr().out == "8\n"
+    assert [request.query.get("status") for request in api.requests] == ["failed", None]
+
+
 def test_nodes_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     api.on("GET", "/v1/nodes", Answer.of({"items": [{"node": "node1", "state": "ready", "slots": 4, "busy": 1}]}))
 

@@ -50,7 +50,7 @@ def test_a_run_does_not_read_what_it_writes(tmp_path: Path, pattern: str, folder
 @pytest.mark.parametrize("folder, has_script", [("code/src", True), ("code", False), (".", False), ("code/o", False)])
 def test_a_run_does_not_write_where_its_script_is(tmp_path: Path, folder: str, has_script: bool) -> None:
     (tmp_path / "code" / "src").mkdir(parents=True)
-    fields = {"code": f"{tmp_path}/code", "entry_script": "src/a.py"}
+    fields: dict[str, Any] = {"code": f"{tmp_path}/code", "entry_script": "src/a.py"}
 
     if has_script:
         with pytest.raises(InvalidInput, match="holds the job's own entry script"):
