@@ -16,7 +16,7 @@ SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_chec
 _SIGNS: Final = ("pyvenv.cfg", "conda-meta", ".parallelrun", "logs/.parallelrun")
 IGNORE_FILES: Final = (".amlignore", ".gitignore")
 """The first that is there counts, and only at the top of the folder, as in Azure ML."""
-LEAVE_OUT_HINT: Final = "a line in .amlignore, at the top of the code folder, leaves out what isn't code"
+LEAVE_OUT_HINT: Final = "a line in .amlignore, else .gitignore, at the top of the code leaves out what isn't code"
 
 
 def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
