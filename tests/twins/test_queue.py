@@ -97,6 +97,18 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
         )
 
 
+def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
+    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Term, "_check_server", nothing)
+    monkeypatch.setattr(leader, "PATIENCE_S", 3.0)
+    with damage():
+        leader.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
+            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options),
+            JobState.PROCESSING, False, monkeypatch,
+        )  # fmt: skip
+
+
 def test_waiting_that_is_taken_for_work_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeat, "own_cpu_clock", always(time.monotonic))
     monkeypatch.setattr(heartbeat, "PATIENCE_S", 0.3)

@@ -95,8 +95,7 @@ class Leader:
                     if term.ledger.progress.resumed and term.reopening is None:
                         resumed, earlier = term.ledger.progress.resumed, term.spec.resume_from
                         term.reports.say(f"{resumed:,} mini-batches that are done were taken over from job {earlier}.")
-                    term.move(JobState.PROCESSING)
-                    term.queue.show({"started": repr(term.registry.now())})
+                    term.start()
                 case JobState.PROCESSING:
                     Processing(term).run()
                 case JobState.FINALIZING:

@@ -27,6 +27,7 @@ class NodeWatch:
         self._spec = spec
         self._settings = settings
         self._assigned: list[str] | None = None
+        self._is_assigned = False
         self.alive = 0
         self.slots = 1
         """Workers that the job could have now; 1 at least, so that limits made of it make sense."""
@@ -49,6 +50,10 @@ class NodeWatch:
     def preparing(self, now: float) -> int:
         """How many nodes are making the environment of the job's workers."""
         return sum(until > now for until in self._preparing.values())
+
+    def start_over(self) -> None:
+        """Redis may have forgotten which nodes were assigned: assign them again."""
+        self._is_assigned = False
 
     def look(self) -> int:
         """End what is lost; returns how many deliveries were lost with it.
@@ -77,7 +82,7 @@ class NodeWatch:
         """Keep the nodes that the job has, replace those that are gone, up to the number that it asks for."""
         kept = [node for node in self._assigned or [] if node in ready]
         chosen = (kept + [node for node in ready if node not in kept])[:count]
-        if chosen != self._assigned:
+        if chosen != self._assigned or not self._is_assigned:
             self._queue.assign(chosen or ["-"])
-            self._assigned = chosen
+            self._assigned, self._is_assigned = chosen, True
             self.alive = min(self.alive, len(chosen))

@@ -93,8 +93,11 @@ class Processing:
         ended when Redis went away.
         """
         if self._term.state() is JobState.QUEUED:
-            self._term.move(JobState.PROCESSING)
+            self._term.start()
         self._publisher.rewind()
+        self._nodes.start_over()
+        if self._speculation is not None:
+            self._speculation.start_over()
         self._completion.moved(time.monotonic())  # nobody could make progress
         return self._term.state() is JobState.PROCESSING
 

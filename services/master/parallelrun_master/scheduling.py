@@ -138,7 +138,10 @@ class Publisher:
         self.window.rewind(next_id, self._queue.publish(next_id, []).outstanding)
 
     def step(self, scheduled: int) -> bool:
-        """Publish what may be published now of `scheduled` durable mini-batches; whether anything was."""
+        """Publish what may be published now of `scheduled` durable mini-batches; whether anything was.
+
+        Redis takes nothing when the job is in another state, or publishing has got elsewhere.
+        """
         count = self.window.room(scheduled)
         messages = self._messages(count) if count else []
         if not messages:
@@ -146,9 +149,10 @@ class Publisher:
         failpoints.reach("publish.before")
         published = self._queue.publish(self.window.next_id, messages)
         failpoints.reach("publish.after")
-        if not self.window.published(messages, next_id=published.next_id, outstanding=published.outstanding):
-            self.rewind()
-        return True
+        if self.window.published(messages, next_id=published.next_id, outstanding=published.outstanding):
+            return True
+        self.rewind()
+        return False
 
     def _messages(self, count: int) -> list[bytes]:
         cursor = self._cursor = self._cursor or ManifestCursor(self._folder, first=self.window.next_id)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
+import redis
 
 from parallelrun_core.decisions import NAME as DECISIONS
 from parallelrun_core.errors import Conflict, Fenced, NotFound
@@ -65,6 +66,7 @@ class Term:
         self._tick_at = 0.0
         self._tick_s = min(_TICK_S, min(settings.leader_seconds, settings.lease_seconds) / _TICKS_PER_LEASE)
         self._run_id = ""
+        self._started = 0.0
         self._shown = b""
         self._open = ExitStack()
 
@@ -158,12 +160,19 @@ class Term:
 
         Raises:
             Fenced: another term has begun.
+            ConnectionError: Redis was restarted.
         """
         if now < self._tick_at:
             return False
         self._tick_at = now + self._tick_s
         self.renew()
+        self._check_server()
         return True
+
+    def _check_server(self) -> None:
+        # A connection that broke while nobody used it is replaced without an error, by redis-py's pool or by a proxy.
+        if server_run_id(self.redis) != self._run_id:
+            raise redis.ConnectionError("Redis was restarted")
 
     def renew(self) -> None:
         """Go on leading.
@@ -180,6 +189,16 @@ class Term:
     def state(self) -> JobState | None:
         """The job's state, as Redis has it."""
         return self.registry.state(self.job_id)
+
+    def start(self) -> None:
+        """Let the job be processed; it began now, or when this term did so first.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        self.move(JobState.PROCESSING)
+        self._started = self._started or self.registry.now()
+        self.queue.show({"started": repr(self._started)})
 
     def move(self, to: JobState, failure: JobFailure | None = None) -> None:
         """Move the job on, unless somebody else was faster.

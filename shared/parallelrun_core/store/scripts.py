@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import redis
 from hiredis import pack_command
-from redis.exceptions import NoScriptError
 
 from parallelrun_core.store.connection import ask
 
@@ -29,30 +29,39 @@ def source(name: str) -> str:
 class QuickScript:
     """A script that is called many times each second: packed in part beforehand, and by `ask`.
 
-    For a client with `one_connection`; raises the same errors as any other.
+    For a client with `one_connection`; raises the same errors as any other, and `redis.ConnectionError` when the server
+    behind a connection has become another one, as behind a proxy: this one may have forgotten something.
 
     Args:
         keys: what it is called with each time, and packed only once.
         args: the first arguments of each call, likewise.
     """
 
-    def __init__(self, redis: Redis, of: Script, keys: list[str], args: list[Any]) -> None:
-        self._redis = redis
+    def __init__(self, client: Redis, of: Script, keys: list[str], args: list[Any]) -> None:
+        self._redis = client
         self._script = of
         self._keys = keys
         self._args = args
         self._words, self._packed = _pack(("EVALSHA", of.sha, len(keys), *keys, *args))
+        self._known_to: Any = None
+        """The connection whose server has run it."""
 
     def __call__(self, args: list[Any]) -> Any:
         """Run the script with these further arguments, and return its answer."""
-        if self._redis.connection is None:
+        connection: Any = self._redis.connection
+        if connection is None:
             return self._script(keys=self._keys, args=self._args + args)
         words, packed = _pack(args)
         command = b"*%d\r\n" % (self._words + words) + self._packed + packed
         try:
-            return ask(self._redis, command)
-        except NoScriptError:  # the server was restarted
-            return self._script(keys=self._keys, args=self._args + args)
+            answer = ask(self._redis, command)
+        except redis.exceptions.NoScriptError:  # the server was restarted
+            known_to, self._known_to = self._known_to, None
+            if known_to is connection._sock:
+                raise redis.ConnectionError("another server has taken over this connection") from None
+            answer = self._script(keys=self._keys, args=self._args + args)
+        self._known_to = connection._sock
+        return answer
 
 
 def _pack(words: Sequence[Any]) -> tuple[int, bytes]:

@@ -10,6 +10,7 @@ import redis
 from hiredis import pack_command
 
 from parallelrun_core.store.connection import ServerUnable, ask, connect, limit_wait
+from parallelrun_core.store.scripts import QuickScript
 from tests.proxy import Proxy
 
 pytestmark = pytest.mark.integration
@@ -74,3 +75,18 @@ def test_a_connection_that_breaks_is_made_anew(proxy: Proxy) -> None:
             ask(client, WHO)
     proxy.set("pass")
     assert ask(client, WHO) == b"who"
+
+
+def test_a_server_that_was_replaced_behind_a_connection_is_noticed_once(redis_url: str) -> None:
+    """By a script that it knew and doesn't know any more."""
+    client = connect(redis_url, one_connection=True)
+    quick = QuickScript(client, client.register_script("return ARGV[1]"), [], ["here"])
+    assert quick([]) == quick([]) == b"here"
+    client.script_flush()
+    with pytest.raises(redis.ConnectionError):
+        quick([])
+    assert quick([]) == b"here"
+    client.script_flush()
+    connection: Any = client.connection
+    connection.disconnect()  # this has been noticed
+    assert quick([]) == b"here"

@@ -6,6 +6,7 @@ import errno
 import gc
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,18 +16,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import ConnectionError
 
-from parallelrun_core.decisions import DecisionWriter, read_decisions
+from parallelrun_core.decisions import Decided, DecisionWriter, read_decisions
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, Reopening
 from parallelrun_core.manifest import ManifestWriter
 from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.states import JobState
+from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store import rq_queues
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE
@@ -260,9 +262,12 @@ def test_a_cancel_is_seen_though_the_connection_is_cut_when_it_has_just_been_rea
     assert job.result().state is JobState.CANCELED
 
 
+@pytest.mark.parametrize("is_noticed", [True, False])
+@pytest.mark.parametrize("state", [JobState.QUEUED, JobState.PROCESSING])
 def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
-    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+    led: Callable[..., Led], state: JobState, is_noticed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also by a leader that asks nothing of it at that moment: redis-py then connects again without an error."""
     job = led(3)
     on_redis, keys = job.on_redis, job.on_redis.keys
     tick, calls = Term.tick, 0
@@ -271,14 +276,18 @@ def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
         nonlocal calls
         calls += 1
         if calls == 5:
-            on_redis.force(JobState.QUEUED)
+            on_redis.force(state)
             on_redis.redis.hdel(keys.job, "published")
             on_redis.redis.delete(keys.outcomes, keys.ready, keys.messages)
             monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
-            raise ConnectionError("restarted")
+            if is_noticed:
+                raise ConnectionError("restarted")
+            for connection in term.redis.connection_pool._available_connections:
+                connection._sock.shutdown(socket.SHUT_RDWR)
         return tick(term, now)
 
     monkeypatch.setattr(Term, "tick", set_back)
+    monkeypatch.setattr(term_module, "_TICK_S", 0.02)
 
     def work() -> None:
         assert wait_until(lambda: calls > 5)
@@ -286,9 +295,62 @@ def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
 
     agent = threading.Thread(target=work)
     agent.start()
-    job.run_leader()
-    agent.join(PATIENCE_S)
+    try:
+        job.run_leader()
+    finally:
+        agent.join(PATIENCE_S)
     assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
+
+
+def test_a_redis_that_was_set_back_is_told_again_of_the_nodes_and_of_the_beginning(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(3, instance_count=1)
+    on_redis, keys = job.on_redis, job.on_redis.keys
+    nodes, client = Nodes(on_redis.redis), on_redis.redis
+    for name in ("a", "b"):
+        info = NodeInfo(
+            node=name, session=name, host="h", pid=1, slots=2, busy=0, state=NodeState.READY, version="0", started=0.0
+        )
+        nodes.beat(info, lease_ms=600_000)
+    tick, started = Term.tick, list[str | None]()
+
+    def look() -> tuple[set[bytes], str | None]:
+        return client.smembers(keys.nodes), client.hget(keys.job, "started")  # type: ignore[return-value]
+
+    def set_back(term: Term, now: float) -> bool:
+        assigned, began = look()
+        if assigned and not started:
+            started.append(began)
+            on_redis.force(JobState.QUEUED)
+            client.delete(keys.nodes)
+            client.hdel(keys.job, "started")
+            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            raise ConnectionError("restarted")
+        return tick(term, now)
+
+    monkeypatch.setattr(Term, "tick", set_back)
+    monkeypatch.setattr(term_module, "_TICK_S", 0.02)
+    leader = job.leader()
+    thread = threading.Thread(target=leader.run)
+    thread.start()
+    assert wait_until(lambda: bool(started) and len(look()[0]) == 1)
+    assert look()[1] == started[0]
+    leader.resign()
+    thread.join(PATIENCE_S)
+
+
+def test_a_publisher_whose_job_is_in_another_state_publishes_nothing(led: Callable[..., Led]) -> None:
+    """It would go round without a pause, and the job would seem to make progress."""
+    job = led(0, state=JobState.PROCESSING)
+    manifest = ManifestWriter(job.folder.path, 1)
+    manifest.add(encode_files([(b"/in", [b"f0"])], 1), 1)
+    manifest.close(order="sorted")
+    publisher = Publisher(job.folder.path, job.on_redis.leader, Decided())
+    job.on_redis.force(JobState.QUEUED)
+    assert not publisher.step(1)
+    job.on_redis.force(JobState.PROCESSING)
+    assert publisher.step(1)
 
 
 def test_a_leader_whose_successor_redis_has_forgotten_does_not_go_on(

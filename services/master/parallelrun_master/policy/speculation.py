@@ -34,6 +34,10 @@ class Speculation:
         if len(self._samples) > _SAMPLES:
             del self._samples[self._random.randrange(len(self._samples))]
 
+    def start_over(self) -> None:
+        """Redis may have forgotten who has a twin."""
+        self._twinned.clear()
+
     def stragglers(self, leases: dict[int, str], now: float, *, decided: int, total: int) -> list[tuple[int, str]]:
         """The deliveries that should get a twin now: `(mini-batch, token)`. Each mini-batch gets one at most."""
         self._seen = {token: self._seen.get(token, now) for token in leases.values()}
