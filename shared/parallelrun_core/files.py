@@ -31,15 +31,21 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_once(path: Path, data: bytes) -> None:
-    """Create a file with all its content at once, durably; the first writer wins."""
+    """Create a file with all its content at once, durably; the first writer wins.
+
+    Raises:
+        FileExistsError: another was first; its file is durable, too.
+    """
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         with open(beside, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.link(beside, path)
-        sync_folder(path.parent)
+        try:
+            os.link(beside, path)
+        finally:
+            sync_folder(path.parent)  # also when another was first: it may have been killed before it did so
     finally:
         beside.unlink(missing_ok=True)
 

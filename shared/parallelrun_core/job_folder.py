@@ -183,8 +183,10 @@ class JobFolder:
         Raises:
             FileExistsError: the job is there already.
         """
-        _fill(self.path, record)
-        sync_folder(self.path.parent)
+        try:
+            _fill(self.path, record)
+        finally:
+            sync_folder(self.path.parent)  # also when it is there: who made it may have been killed before it did so
 
     def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed]) -> JobRecord:
         """The same for a job that takes over work of another one; returns what it has taken over, too.
@@ -211,7 +213,7 @@ class JobFolder:
                 raise FileExistsError(self.path) from error
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         return record
 
     def record(self) -> JobRecord:

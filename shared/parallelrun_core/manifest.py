@@ -15,7 +15,7 @@ import msgspec
 
 from parallelrun_core import message
 from parallelrun_core.record_log import FRAME, RecordReader, read_records
-from parallelrun_core.term_log import file_of, open_term, read_term_log, spans
+from parallelrun_core.term_log import check_whole, file_of, open_term, read_term_log, spans
 
 NAME = "manifest"
 _CLOSING_MARK = b"\xc1closed"  # 0xc1 never begins a MessagePack value, so no message looks like this
@@ -149,7 +149,11 @@ class ManifestCursor:
         return RecordReader(file_of(self._folder, NAME, span.term), start=span.start, end=span.end)
 
     def read(self) -> Entry | None:
-        """The next mini-batch, or None when the writer has not flushed one yet."""
+        """The next mini-batch, or None when the writer has not flushed one yet.
+
+        Raises:
+            CorruptLog: not all that was accepted is there.
+        """
         while self._reader is not None:
             offset = self._reader.at
             raw = self._reader.read()
@@ -158,6 +162,7 @@ class ManifestCursor:
                 return Entry(self._next - 1, self._spans[0].term, offset, raw)
             if raw is not None or len(self._spans) == 1:
                 return None
+            check_whole(self._folder, NAME, self._spans[0], offset)
             self._reader.close()
             self._spans.pop(0)
             self._reader = self._open()

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.files import sync_file
 from parallelrun_core.record_log import RecordWriter, read_records
 from parallelrun_core.schema import SCHEMA, decode
 
@@ -44,25 +46,33 @@ def terms(folder: Path, name: str) -> list[int]:
     return sorted(int(text) for text in found if text.isdecimal())
 
 
-def lengths(folder: Path, name: str) -> dict[str, int]:
-    """How many bytes of each term's file can be read now: term (as text) → length. Of those without a record, nothing.
+def accept(folder: Path, name: str) -> dict[str, int]:
+    """How many bytes of each term's file can be read now, durable on return: term (as text) → length.
 
-    Leaders that come to nothing may be many, and each of their headers would name all the others.
+    Nothing of those without a record: leaders that come to nothing may be many, and each header would name them all.
     """
-    ends = ((span, span.end if span.end is not None else _readable(folder, name, span)) for span in spans(folder, name))
-    return {str(span.term): end for span, end in ends if end > span.start}
+    accepted = {}
+    for span in spans(folder, name):
+        end = span.end
+        if end is None:
+            end = _readable(folder, name, span)
+            # Its leader may have been killed before it synced this, and a power cut would take it back.
+            sync_file(file_of(folder, name, span.term))
+        if end > span.start:
+            accepted[str(span.term)] = end
+    return accepted
 
 
 def open_term(folder: Path, name: str, term: int, *, accepted: dict[str, int] | None = None) -> RecordWriter:
     """Begin this leader's file.
 
     Args:
-        accepted: how much of each predecessor counts; by default what can be read of it now.
+        accepted: how much of each predecessor counts; by default what `accept` says now.
 
     Raises:
         FileExistsError: this term is taken.
     """
-    accepted = lengths(folder, name) if accepted is None else accepted
+    accepted = accept(folder, name) if accepted is None else accepted
     writer = RecordWriter(file_of(folder, name, term))
     writer.append(msgspec.json.encode(Header(term=term, accepted=accepted)))
     writer.sync()
@@ -88,12 +98,29 @@ def spans(folder: Path, name: str) -> list[Span]:
 
 
 def read_term_log(folder: Path, name: str) -> Iterator[tuple[int, int, bytes]]:
-    """Yield `(term, offset of the record's frame, payload)` for every record that counts, in order."""
+    """Yield `(term, offset of the record's frame, payload)` for every record that counts, in order.
+
+    Raises:
+        CorruptLog: not all that was accepted is there.
+        NewerSchema: a newer release has written it.
+    """
     for span in spans(folder, name):
         at = span.start
         for following, payload in read_records(file_of(folder, name, span.term), start=span.start, end=span.end):
             yield span.term, at, payload
             at = following
+        check_whole(folder, name, span, at)
+
+
+def check_whole(folder: Path, name: str, span: Span, at: int) -> None:
+    """Make sure that a span which can be read up to here is all there.
+
+    Raises:
+        CorruptLog: it isn't: what comes in later terms would count as if it had never been.
+    """
+    if span.end is not None and at < span.end:
+        path = file_of(folder, name, span.term)
+        raise CorruptLog(f"{path} can only be read up to byte {at:,}, and {span.end:,} bytes of it were accepted")
 
 
 def _first_record(folder: Path, name: str, term: int) -> int:

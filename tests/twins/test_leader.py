@@ -16,7 +16,7 @@ from parallelrun_api.submission import submissions
 from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
-from parallelrun_core import decisions, schema, takeover
+from parallelrun_core import decisions, schema, takeover, term_log
 from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.job_folder import JobFolder, JobRecord
@@ -43,6 +43,7 @@ from tests.unit.core import test_decisions as log
 from tests.unit.core import test_golden as golden
 from tests.unit.core import test_paths as paths
 from tests.unit.core import test_takeover as takeovers
+from tests.unit.core import test_term_log as terms
 from tests.unit.master import test_completion as completion
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
@@ -76,6 +77,14 @@ def test_forgetting_before_the_sync_is_found(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(DecisionWriter, "sync", nothing)
     with damage():
         ledger.test_redis_forgets_only_what_is_durable(tmp_path)
+
+
+def test_a_successor_that_builds_on_what_was_never_synced_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(term_log, "sync_file", nothing)
+    with damage():
+        terms.test_what_a_leader_builds_on_is_durable_though_its_predecessor_was_killed(tmp_path, monkeypatch)
 
 
 def test_a_leader_that_does_not_read_what_was_decided_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
 from parallelrun_core.record_log import RecordWriter
-from parallelrun_core.term_log import lengths, open_term, read_term_log
+from parallelrun_core.term_log import accept, open_term, read_term_log
 
 NAME: Final = "retries"
 
@@ -26,7 +26,7 @@ class RetryLog:
     def __init__(self, folder: Path, term: int) -> None:
         self._folder = folder
         self._term = term
-        self._accepted = lengths(folder, NAME)  # now: what a paused leader adds later is told again by Redis
+        self._accepted = accept(folder, NAME)  # now: what a paused leader adds later is told again by Redis
         self._log: RecordWriter | None = None
         self._is_synced = True
 

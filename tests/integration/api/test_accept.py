@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from parallelrun_core.reading import read_job
 from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site
+from tests.unit.core.factories import noted_syncs
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -35,14 +35,7 @@ def upload(site: Site) -> Upload:
 def test_what_is_accepted_is_on_the_disk_with_its_code(
     tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced: set[int] = set()
-    fsync = os.fsync
-
-    def noted(fd: int) -> None:
-        fsync(fd)
-        synced.add(os.fstat(fd).st_ino)
-
-    monkeypatch.setattr(os, "fsync", noted)
+    synced = noted_syncs(monkeypatch)
     root = tmp_path / "root"
     job_id = submissions(root, redis).accept(upload(site), "")
     must = [root / "jobs" / job_id, root / "jobs" / job_id / "job.json", root / "jobs", *(root / "code").rglob("*")]
@@ -54,3 +47,14 @@ def test_the_same_key_makes_one_job_whoever_asks(tmp_path: Path, site: Site, red
     ids = {submissions(root, redis).accept(upload(site), "key") for _ in range(3)}
     assert len(ids) == 1
     assert {path.name for path in (root / "jobs").iterdir()} == ids
+
+
+def test_a_job_that_another_request_has_made_is_durable_when_it_is_answered(
+    tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That one may have been killed just then."""
+    root = tmp_path / "root"
+    job_id = submissions(root, redis).accept(upload(site), "key")
+    synced = noted_syncs(monkeypatch)
+    assert submissions(root, redis).accept(upload(site), "key") == job_id
+    assert {(root / "jobs").stat().st_ino, (root / "jobs" / job_id).stat().st_ino} <= synced

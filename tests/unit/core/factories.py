@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from parallelrun_core.outcome import Failure, Outcome
 
@@ -23,6 +26,18 @@ def failed(mini_batch: int = 0, *, message: str = "ValueError: bad", **fields: A
     settings: dict[str, Any] = {"status": "failed", "part": "", "length": 0, "crc": 0, "rows": 0}
     failure = Failure("RUN_EXCEPTION", message, "Traceback")
     return outcome(mini_batch, **{**settings, "failure": failure, **fields})
+
+
+def noted_syncs(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """The inodes that are synced from now on."""
+    synced, fsync = set[int](), os.fsync
+
+    def noted(fd: int) -> None:
+        fsync(fd)
+        synced.add(os.fstat(fd).st_ino)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    return synced
 
 
 def names_in(folder: Path) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.files import link_or_copy, write_once
-from tests.unit.core.factories import names_in
+from tests.unit.core.factories import names_in, noted_syncs
 
 
 def refuse_links(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
@@ -68,3 +68,15 @@ def test_the_first_to_write_wins_and_nothing_is_left_beside(tmp_path: Path) -> N
         write_once(tmp_path / "file", b"second")
     assert (tmp_path / "file").read_bytes() == b"first"
     assert names_in(tmp_path) == ["file"]
+
+
+def test_a_name_that_another_has_made_is_durable_when_one_hears_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other may have been killed just then."""
+    (tmp_path / "once").write_bytes(b"first")
+    synced = noted_syncs(monkeypatch)
+    with pytest.raises(FileExistsError):
+        write_once(tmp_path / "once", b"second")
+    assert tmp_path.stat().st_ino in synced
+    assert names_in(tmp_path) == ["once"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -189,3 +190,62 @@ def test_a_whole_first_record_that_is_no_header_is_told(tmp_path: Path) -> None:
     writer.close()
     with pytest.raises(CorruptLog, match=r"log\.1"):
         spans(tmp_path, NAME)
+
+
+class Disk:
+    """Knows how much of each file would survive a power cut."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._durable: dict[int, int] = {}
+        for name in ("fsync", "fdatasync"):
+            monkeypatch.setattr(os, name, self._sync)
+
+    def _sync(self, fd: int) -> None:
+        found = os.fstat(fd)
+        self._durable[found.st_ino] = found.st_size
+
+    def cut_power(self, folder: Path) -> None:
+        """Let what was not synced be lost."""
+        for path in folder.iterdir():
+            os.truncate(path, self._durable.get(path.stat().st_ino, 0))
+
+
+def test_what_a_leader_builds_on_is_durable_though_its_predecessor_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    killed = open_term(tmp_path, NAME, 1)
+    killed.append(b"one")
+    killed.sync()
+    killed.append(b"two")
+    killed.flush()
+    successor = open_term(tmp_path, NAME, 2)
+    believed = records(tmp_path)
+    successor.append(b"three")
+    successor.sync()
+    disk.cut_power(tmp_path)
+    assert file_of(tmp_path, NAME, 1).stat().st_size == killed.size
+    assert records(tmp_path) == [*believed, b"three"] == [b"one", b"two", b"three"]
+    killed.close()
+    successor.close()
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone", "other"])
+def test_a_log_that_lacks_something_that_was_accepted_is_not_read_as_if_it_had_never_been(
+    tmp_path: Path, damage: str
+) -> None:
+    for term in (1, 2):
+        writer = open_term(tmp_path, NAME, term)
+        writer.append(b"record")
+        writer.sync()
+        writer.close()
+    path = file_of(tmp_path, NAME, 1)
+    match damage:
+        case "cut":
+            os.truncate(path, path.stat().st_size - 1)
+        case "gone":
+            path.unlink()
+        case "other":
+            path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(CorruptLog, match=r"log\.1 can only be read up to byte"):
+        records(tmp_path)

@@ -23,6 +23,7 @@ from parallelrun_core.spec.fields import Input
 from parallelrun_master.planning.input_cuts import InputCuts, Known
 from parallelrun_master.planning.shuffling import Shuffle, ShuffleFailed, discard, read_groups, rows_of
 from parallelrun_worker.tables.table import Table
+from tests.unit.core.factories import noted_syncs
 
 ROWS = 400
 
@@ -92,7 +93,9 @@ def test_only_a_whole_shuffle_counts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]  # fmt: skip
 
 
-def test_the_first_whole_one_stays_and_a_leader_that_comes_late_changes_nothing(tmp_path: Path) -> None:
+def test_the_first_whole_one_stays_and_a_leader_that_comes_late_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = site(tmp_path)
 
     def overtaken(done: int, total: int) -> None:
@@ -102,7 +105,9 @@ def test_the_first_whole_one_stays_and_a_leader_that_comes_late_changes_nothing(
     with pytest.raises(Fenced):
         here.run(2, overtaken)
     number = (here.folder / rows_of(0)).stat().st_ino
+    synced = noted_syncs(monkeypatch)
     here.run(1, die)  # not even asked
+    assert here.folder.stat().st_ino in synced, "who made it may have been killed before it did so"
     assert (here.folder / rows_of(0)).stat().st_ino == number
     assert here.rows() == EXPECTED
     assert not list(here.folder.glob("shuffling.*"))

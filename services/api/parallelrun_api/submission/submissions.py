@@ -110,10 +110,13 @@ class Submissions:
             self._call_leader(job_id)
 
     def _is_accepted(self, job_id: str) -> bool:
+        folder = JobFolder(self._root, job_id).path
         try:
             JobFolder(self._root, job_id).record()
         except NotFound:
             return False
+        sync_folder(folder)  # the request that made it may have been killed before it did so
+        sync_folder(folder.parent)
         return True
 
     def _create(self, job_id: str, upload: Upload) -> None:

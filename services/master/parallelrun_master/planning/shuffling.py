@@ -94,6 +94,7 @@ class Shuffle:
             Fenced: a later leader does it.
         """
         if self._target.exists():
+            sync_folder(self._folder)  # who made it may have been killed before it did so
             return
         total = sum(os.stat(path).st_size for path in paths())
         self._check_room(total)
