@@ -58,7 +58,10 @@ class Scheduler:
         if self.closing is None:
             self._writer = ManifestWriter(folder, term)
             self.closing = read_closing(folder)  # the leader before us may have got so far a moment ago
-        if self.closing is None and self._writer is not None:
+            if self.closing is not None:
+                self._writer.stop()
+                self._writer = None
+        if self._writer is not None:
             known = known_in(folder) if self._writer.mini_batches else Known()
             self._inputs = InputCuts(folder, spec, known, begins, term=term, on_progress=on_progress)
             self._cuts = self._cuts_of(self._inputs)

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.manifest import Closing, ManifestWriter, read_closing
+from parallelrun_core.message import encode_files
 from parallelrun_core.spec import JobSpec
+from parallelrun_master import scheduling
 from parallelrun_master.planning import input_cuts, table_cutting
 from parallelrun_master.planning.input_cuts import InputCuts
 from parallelrun_master.scheduling import InputTrouble, InputUnreadable, Scheduler
@@ -26,8 +29,8 @@ def closed() -> Iterator[None]:
     gc.collect()
 
 
-def scheduler(folder: Path, inputs: Path) -> Scheduler:
-    return Scheduler(folder, JobSpec.parse({"entry_script": "e.py", "inputs": str(inputs)}), 1)
+def scheduler(folder: Path, inputs: Path, term: int = 1) -> Scheduler:
+    return Scheduler(folder, JobSpec.parse({"entry_script": "e.py", "inputs": str(inputs)}), term)
 
 
 def test_an_input_that_is_not_there_is_to_blame(tmp_path: Path) -> None:
@@ -83,4 +86,25 @@ def test_a_file_of_the_job_itself_is_not_an_input(tmp_path: Path, monkeypatch: p
     found = scheduler(tmp_path, tmp_path)
     with pytest.raises(OSError, match="Stale"):
         found.step(60)
+    found.stop()
+
+
+def test_a_predecessor_that_ends_its_listing_just_now_has_listed_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look whether it has, and the file that keeps it from going on."""
+    paused = ManifestWriter(tmp_path, 1)
+    paused.add(encode_files([(b"/in", [b"a"])], 1), 1)
+    looks = list[Closing | None]()
+
+    def wakes_behind_the_look(folder: Path) -> Closing | None:
+        looks.append(read_closing(folder))
+        if len(looks) == 1:
+            paused.close(order="sorted")
+        return looks[-1]
+
+    monkeypatch.setattr(scheduling, "read_closing", wakes_behind_the_look)
+    found = scheduler(tmp_path, tmp_path, term=2)
+    assert (looks[0], found.closing, found.mini_batches) == (None, looks[1], 1)
+    assert not found.step(60)
     found.stop()
