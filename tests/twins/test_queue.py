@@ -19,6 +19,7 @@ from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.term import Term
 from tests.integration.queue import test_concatenating as concatenating
@@ -107,6 +108,16 @@ def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
             lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options),
             JobState.PROCESSING, False, monkeypatch,
         )  # fmt: skip
+
+
+def test_a_resume_of_which_only_redis_knows_is_found(
+    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(main, "_is_forgotten", lambda folder, registry: registry.state(folder.job_id) is None)
+    with damage():
+        leader.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
+            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options)
+        )
 
 
 def test_waiting_that_is_taken_for_work_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

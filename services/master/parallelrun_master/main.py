@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from parallelrun_core import telemetry
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.health import serve_health
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.process import StopSignal, die_with_parent_if_told
@@ -67,15 +67,16 @@ class Master:
         self._log.info("stopped")
 
     def _adopt_folders(self, registry: Registry) -> None:
-        """Make jobs known that have a folder and no result, and of which this Redis knows nothing."""
+        """Let jobs go on that have a folder and no result, and of which this Redis knows nothing, or an earlier end."""
         for path in sorted((self._settings.root / "jobs").glob("job_*/job.json")):
             folder = JobFolder(self._settings.root, path.parent.name)
             with self._skipping_unreadable(folder.job_id):
-                if folder.result() is None and registry.state(folder.job_id) is None:
+                if _is_forgotten(folder, registry):
                     record = folder.record()
                     output = folder.named_output(record.job_spec())
-                    registry.add_job(folder.job_id, submitted=record.submitted, output=output)
-                    self._log.warning("job_adopted", job_id=folder.job_id)
+                    with suppress(Conflict):  # the API was faster
+                        registry.reopen(folder.job_id, submitted=record.submitted, output=output)
+                        self._log.warning("job_adopted", job_id=folder.job_id)
 
     def _ask_for_leaders(self, redis: Redis, registry: Registry) -> None:
         """See to it that each job which can be read has a leader."""
@@ -95,6 +96,14 @@ class Master:
             self._skipped.forget(job_id)
         except UNREADABLE as error:
             self._skipped.report(job_id, error)
+
+
+def _is_forgotten(folder: JobFolder, registry: Registry) -> bool:
+    """Whether Redis knows nothing of a job that is to go on, or not that it was reopened."""
+    # Redis first: the leader of a job that ends records the result, and only then takes it off the list.
+    state = registry.state(folder.job_id)
+    may_be = state is None or (state.is_terminal and not registry.is_active(folder.job_id))
+    return may_be and folder.result() is None
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.exceptions import ConnectionError
 
+from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_core.decisions import Decided, DecisionWriter, read_decisions
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, Reopening
@@ -27,6 +28,7 @@ from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store import rq_queues
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation
 from parallelrun_core.store.connection import connect
+from parallelrun_core.store.keys import ACTIVE_JOBS
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
@@ -36,6 +38,7 @@ from parallelrun_master import finishing, ledger, scheduling
 from parallelrun_master import term as term_module
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leader import Leader
+from parallelrun_master.main import Master
 from parallelrun_master.policy import concatenation, setbacks, window
 from parallelrun_master.processing import Processing
 from parallelrun_master.scheduling import Publisher
@@ -470,6 +473,52 @@ def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
     assert merging.exists()
     assert on_redis.registry.active_jobs() == [on_redis.job_id]
     assert on_redis.everything() == after
+
+
+def forget_the_reopening(job: Led) -> None:
+    """Redis loses its last second, with what it was told of a `resume`."""
+    on_redis, client = job.on_redis, job.on_redis.redis
+    job.folder.conclude(
+        JobResult(job_id=on_redis.job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
+    )
+    on_redis.registry.retire(on_redis.job_id, term=on_redis.leader.term)
+    before = client.dump(on_redis.keys.job)
+    Reopenings(job.root, on_redis.registry, lambda *_: None).resume(on_redis.job_id, accept_changed_inputs=False)
+    assert before is not None
+    client.restore(on_redis.keys.job, 0, before, replace=True)
+    client.zrem(ACTIVE_JOBS, on_redis.job_id)
+
+
+def test_a_resume_that_redis_has_forgotten_is_done_all_the_same(led: Callable[..., Led]) -> None:
+    job = led(1, state=JobState.FAILED)
+    forget_the_reopening(job)
+    Master(MasterSettings(root=job.root, redis_url=job.url))._adopt_folders(job.on_redis.registry)
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
+    assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
+    assert job.folder.generation() == 1
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_job_that_is_about_to_end_or_has_ended_is_not_taken_for_a_reopened_one(
+    led: Callable[..., Led], is_recorded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when its leader records the end and takes it off the list while the master looks."""
+    job = led(1, state=JobState.CANCELED)
+    on_redis, look = job.on_redis, Registry.is_active
+
+    def end() -> None:
+        result = JobResult(job_id=on_redis.job_id, state=JobState.CANCELED, started=1.0, ended=2.0, progress=Progress())
+        job.folder.conclude(result)
+        on_redis.registry.retire(on_redis.job_id, term=on_redis.leader.term)
+
+    def ends_meanwhile(registry: Registry, job_id: str) -> bool:
+        end()
+        return look(registry, job_id)
+
+    if is_recorded:
+        monkeypatch.setattr(Registry, "is_active", ends_meanwhile)
+    Master(MasterSettings(root=job.root, redis_url=job.url))._adopt_folders(on_redis.registry)
+    assert on_redis.registry.state(on_redis.job_id) is JobState.CANCELED
 
 
 def test_a_changed_input_whose_name_is_no_utf_8_is_told(led: Callable[..., Led]) -> None:
