@@ -115,6 +115,7 @@ class Term:
             self._adopt()
         earlier, progress = self.registry.status(self.job_id).progress, self.ledger.progress
         progress.retried, progress.lost = max(progress.retried, earlier.retried), earlier.lost
+        progress.running = earlier.running
         progress.resumed = self._resumed.mini_batches if self._resumed else 0
         if (closing := read_closing(self.folder.path)) is not None:
             progress.scheduled = closing.mini_batches

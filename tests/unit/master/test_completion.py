@@ -346,3 +346,16 @@ def test_a_job_of_which_too_much_failed_is_never_finalized() -> None:
     end = found.end()
     assert end is not None
     assert end.state is JobState.FAILED
+
+
+@pytest.mark.parametrize("running", [0, 1])
+def test_init_failures_in_a_row_end_a_job_only_while_nobody_works(running: int) -> None:
+    """One bad node fails as often as it likes while all the good ones are in long mini-batches."""
+    progress = Progress(scheduled=10)
+    completion = Completion(spec(), progress, ErrorGroups(), 0.0)
+    died = InitFailure("bad", "process000", Failure("INIT_DIED", "The worker ended in init(), code 1."))
+    for number in range(100):
+        completion.looked(0.1 * number, nodes=2, running=running, lost=0)
+        completion.init_failed(died, 4, 0.1 * number)
+    end = completion.end()
+    assert (end is None) == bool(running)

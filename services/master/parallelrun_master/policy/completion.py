@@ -75,6 +75,8 @@ class Completion:
 
     def init_failed(self, failure: InitFailure, slots: int, now: float) -> None:
         """A worker of a cluster with so many slots didn't get through init()."""
+        if self._progress.running:  # only workers that are through init() are given any
+            self._inits.ran()
         self.fail(self._inits.failed(failure, slots, now))
 
     def looked(self, now: float, *, nodes: int, running: int, lost: int) -> None:
