@@ -347,11 +347,24 @@ def test_one_for_whom_two_say_how_its_init_ended_is_not_believed(*, began: bool)
     with pytest.raises(LookupError):
         node.worker_ready(worker)
     node.commands.clear()
-    node.confused(worker)
+    node.confused(worker, 100.0)
     assert list(node.commands) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
     assert node.pool.wanted(1, 110.0) == 1, "another one is started"
     assert not take(node, ReportInitFailure), "it was told already, or never was"
+
+
+def test_one_that_garbles_its_answers_in_init_has_failed_there() -> None:
+    """Else it would be replaced at once, for ever, and nobody would learn of it."""
+    node, worker = machine(), Worker("p0", "s.p0", 99.0)
+    node.worker_started(worker)
+    node.confused(worker, 100.0)
+    ((process, failure),) = [(command.process, command.failure) for command in take(node, ReportInitFailure)]
+    assert (process, failure.category, "can't be trusted" in failure.message) == ("p0", "INIT_DIED", True)
+    node.exited(worker, Exit(-9), 100.0)
+    assert not take(node, ReportInitFailure), "it was told already"
+    assert node.pool.wanted(1, 100.0) == 0, "there is a pause"
+    assert node.pool.wanted(1, 110.0) == 1
 
 
 def test_one_that_does_not_get_through_init_has_its_time_for_the_end_and_no_more() -> None:

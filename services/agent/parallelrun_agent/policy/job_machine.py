@@ -15,7 +15,7 @@ from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.look_ahead import TURN_S, LookAhead
-from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death
+from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBuilder, cause_of_death
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.outcome import Failure, Outcome
@@ -231,8 +231,10 @@ class JobMachine:
             self._hand_out(now)
             self._end_if_drained(worker, now)
 
-    def confused(self, worker: Worker) -> None:
+    def confused(self, worker: Worker, now: float) -> None:
         """What it says can't be trusted any more."""
+        if not worker.ready and not worker.ending:
+            self.init_failed(worker.process, Failure("INIT_DIED", CONFUSED), now)
         self.pool.kill(worker, "confused")
 
     def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:

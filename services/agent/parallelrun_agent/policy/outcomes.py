@@ -17,7 +17,7 @@ from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker import frames
 
-_CONFUSED = (
+CONFUSED = (
     "The worker was ended because its answers can't be trusted: something in the process, the entry script or a "
     "library, wrote to a file descriptor that it hadn't opened, or closed it."
 )
@@ -151,7 +151,7 @@ def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:
         limit = f"task_overhead_timeout ({spec.task_overhead_timeout:g} s)"
         category, message = "LOAD_TIMEOUT", f"Reading the data of the mini-batch took longer than {limit}."
     elif reason == "confused":
-        category, message = "EXITED", _CONFUSED
+        category, message = "EXITED", CONFUSED
     elif end.oom_killed:
         category = "OOM_KILLED"
         message = f"The kernel ended the worker because memory ran out.{_peak(end.peak_bytes)}"

@@ -159,7 +159,7 @@ class WorkerProcesses:
         except (NotAFrame, CorruptLog, LookupError, ValueError, struct.error) as error:
             log.error("worker_confused", job_id=self._plans.job_id, process=worker.process, error=str(error))
             process.is_trusted = False
-            self._machine.confused(worker)
+            self._machine.confused(worker, now)
         if process.is_watched and process.is_closed:  # it has closed its end: there is nothing to wait for any more
             process.is_watched = False
             self._watch.remove(process.results)
