@@ -84,6 +84,18 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
     assert outcome.failure.category == "LOAD_TIMEOUT"
 
 
+@pytest.mark.parametrize("has_answered", [True, False])
+def test_what_a_dead_worker_had_never_read_was_not_tried(*, has_answered: bool) -> None:
+    """It may have died of something else. One that never answers anything is charged, or this would never end."""
+    node, worker = at_work(1, 2, 3)
+    if has_answered:
+        node.answered(worker, Answer(1, run_s=0.001), 100.0)
+        take(node, Commit)
+    node.exited(worker, Exit(-11), 101.0, unread=[2, 3] if has_answered else [1, 2, 3])
+    assert [command.outcome.mini_batch for command in take(node, Commit)] == ([] if has_answered else [1])
+    assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
+
+
 @pytest.mark.parametrize("reason", UNCHARGED)
 def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: KillReason) -> None:
     node, worker = at_work(1, 2)

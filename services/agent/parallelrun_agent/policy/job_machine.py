@@ -7,6 +7,7 @@ process, a file or a connection. So whole histories can be played without any of
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 import msgspec
 
@@ -210,6 +211,7 @@ class JobMachine:
         """
         since_s = now - worker.in_flight.head_since
         assignment = worker.in_flight.answered(answer.mini_batch, now)
+        worker.has_answered = True
         elapsed_s = answer.run_s + assignment.load_s
         self._look_ahead.observe(elapsed_s)
         # With more in flight, it may have begun the next one before this answer was read.
@@ -261,15 +263,22 @@ class JobMachine:
         for each in worker.in_flight.take_back([assignment.delivery.mini_batch]):
             self._conclude(each, worker, Answer(each.delivery.mini_batch, failure=failure), 0.0)
 
-    def exited(self, worker: Worker, end: Exit, now: float) -> None:
-        """It is dead, and all that it had said was told before."""
+    def exited(self, worker: Worker, end: Exit, now: float, *, unread: Sequence[int] = ()) -> None:
+        """It is dead, and all that it had said was told before.
+
+        Args:
+            unread: mini-batches that it had not even taken out of its socket.
+        """
         self.pool.workers.remove(worker)
         if not worker.ready and worker.kill_reason == "init_timeout":
             self.init_failed(worker.process, Failure("INIT_TIMEOUT", self.pool.too_long_in_init), now)
         elif not worker.ready and not worker.ending:
             failure = Failure("INIT_DIED", f"The worker ended in init(), code {end.code}.")
             self.init_failed(worker.process, failure, now)
+        # One that never gets as far as its first answer must be charged, or this would go on for ever.
+        not_begun = worker.in_flight.take_back(unread) if worker.has_answered else []
         head, rest = worker.in_flight.died(running=worker.ready)
+        rest += not_begun
         if worker.kill_reason == "ended":
             return  # with the job: nobody wants what it had, and nothing has failed
         # A head that began after the worker was condemned is not what hung: that one has been answered since.

@@ -38,6 +38,8 @@ class Worker:
     in_flight: InFlight = field(default_factory=InFlight)
     ready: bool = False
     """It is through init()."""
+    has_answered: bool = False
+    """It has answered for a mini-batch."""
     ending: bool = False
     """It gets nothing more."""
     replaced: bool = False

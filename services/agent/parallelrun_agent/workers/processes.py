@@ -115,11 +115,12 @@ class WorkerProcesses:
     def _on_exit(self, worker: Worker) -> None:
         self.receive(worker)  # what it said before it died counts
         process = self._processes[worker.process]
+        unread = process.take_back()
         code = self._reap(process)
         self._watch.orphans.end()
         log.info("worker_ended", job_id=self._plans.job_id, process=worker.process, exit_code=code)
         oom_killed = code == -signal.SIGKILL and not worker.kill_reason and self._oom.look()
-        self._machine.exited(worker, Exit(code, oom_killed, process.peak_bytes), time.monotonic())
+        self._machine.exited(worker, Exit(code, oom_killed, process.peak_bytes), time.monotonic(), unread=unread)
         self._execute()
 
     def _reap(self, process: WorkerProcess) -> int:
