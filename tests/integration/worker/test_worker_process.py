@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -418,6 +421,27 @@ def test_what_the_socket_does_not_take_follows_with_the_next_answer(start: Start
     while len(harness.answers()) < 200:
         harness.wait_for_answers(len(harness.answers()) + 1)
     assert [answer.mini_batch for answer in harness.answers()] == list(range(200))
+
+
+class Refusing:
+    """A socket that takes nothing."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def send(self, *_: object) -> int:
+        raise OSError(self._number, os.strerror(self._number))
+
+
+@pytest.mark.parametrize("number", [errno.ENOBUFS, errno.EMSGSIZE])
+def test_what_the_system_does_not_take_is_told_and_the_worker_is_not_taken_for_dead(start: Start, number: int) -> None:
+    worker = start(ECHO).ready().worker
+    control, refusing = worker._control, cast(socket.socket, Refusing(number))
+    worker._control = refusing
+    with pytest.raises(OSError, match=os.strerror(number)):
+        worker.deliver(0, b"x")
+    worker._control = control
+    assert worker.take_back() == [], "it would be tried twice"
 
 
 def test_take_back_after_a_death_takes_what_it_never_read(start: Start) -> None:

@@ -6,6 +6,7 @@ for stdout and stderr, and no secret of ours in its environment.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -30,6 +31,7 @@ _READ_BYTES = 1 << 16
 _HEAD_BYTES = frames.HEAD.size
 _MOST_BYTES = frames.MAX_PACKET - frames.DELIVERY.size
 """A longer payload goes by way of a file."""
+_IS_DEAD = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 _AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # an operation on enums takes longer than the check for room
 
 
@@ -115,7 +117,7 @@ class WorkerProcess:
         """Hand over a mini-batch: paths with NUL between them, or JSON when it is described.
 
         Raises:
-            OSError: it is a long one, and the file that it goes by can't be written.
+            OSError: it is a long one, and the file that it goes by can't be written; or the system doesn't take it.
         """
         if len(payload) > _MOST_BYTES:
             self._waiting_files.mkdir(parents=True, exist_ok=True)
@@ -124,7 +126,11 @@ class WorkerProcess:
             kind = frames.PATHS_IN_FILE if kind == frames.PATHS else frames.DESCRIBED_IN_FILE
             payload = os.fsencode(file)
         self._outbox.append(frames.DELIVERY.pack(kind, mini_batch) + payload)
-        self._flush()
+        try:
+            self._flush()
+        except OSError:
+            self._outbox.pop()
+            raise
 
     def _flush(self) -> None:
         """Send what the socket takes. What it doesn't take waits for the worker's next answer."""
@@ -133,8 +139,10 @@ class WorkerProcess:
                 self._control.send(self._outbox[0], _AT_ONCE)
             except BlockingIOError:
                 return
-            except OSError:  # it is dead; its exit is on its way to us
-                self._outbox.clear()
+            except OSError as error:
+                if error.errno not in _IS_DEAD:
+                    raise
+                self._outbox.clear()  # its exit is on its way to us
                 return
             self._outbox.popleft()
 
@@ -164,7 +172,8 @@ class WorkerProcess:
             NotAFrame: after the frames before it.
         """
         if self._outbox:  # what it has read since has made room
-            self._flush()
+            with suppress(OSError):  # the next delivery tells
+                self._flush()
         while self.is_trusted:
             try:
                 chunk = os.read(self.results, _READ_BYTES)
