@@ -44,7 +44,10 @@ class Finishing:
             self._read_rest()
             if term.spec.writes_rows:
                 term.reports.say("Concatenation begins.")
-                self._ask(policy, time.monotonic())
+                now = time.monotonic()
+                self._look_at_concatenator(policy, now)  # an earlier leader may have asked for it
+                if policy.tick(now) is Step.ASK:
+                    self._ask(policy, now)
         self._wait_for_agents()
         with suppress(*CONNECTION_ERRORS):
             self._read_rest()  # what workers said last, for the reports: how long shutdown() took
