@@ -115,7 +115,7 @@ def list_mini_batches(
                 ("TRIES", lambda found: found.tries),
                 ("ITEMS", lambda found: found.items),
                 ("ROWS", lambda found: found.rows),
-                ("SECONDS", lambda found: found.run_s),
+                ("SECONDS", lambda found: found.run_s and round(found.run_s, 3)),
                 ("NODE", lambda found: found.node),
                 ("PROCESS", lambda found: found.process),
                 ("ERROR", lambda found: found.failure and f"{found.failure['category']}: {found.failure['message']}"),

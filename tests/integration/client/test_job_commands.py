@@ -159,7 +159,10 @@ def test_lists_and_single_jobs_are_shown(api: FakeApi, capsys: pytest.CaptureFix
 
 def test_mini_batches_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     failure = {"category": "RUN_EXCEPTION", "message": "ValueError:\nbad", "traceback": ""}
-    failed = {"id": 7, "status": "failed", "tries": 3, "items": 2, "rows": 0, "node": "n1", "failure": failure}
+    failed = {
+        "id": 7, "status": "failed", "tries": 3, "items": 2, "rows": 0, "run_s": 0.25049, "node": "n1",
+        "failure": failure,
+    }  # fmt: skip
     pages = [Answer.of({"items": [failed]}), Answer.of({"items": [{**failed, "id": 8}, failed]})]
     api.on("GET", "/v1/jobs/job_1/mini-batches", *pages)
 
@@ -167,6 +170,7 @@ def test_mini_batches_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]
     titles, row = capsys.readouterr().out.splitlines()
     assert titles.split() == ["ID", "STATUS", "TRIES", "ITEMS", "ROWS", "SECONDS", "NODE", "PROCESS", "ERROR"]
     assert row.startswith("7   failed  3      2      0")
+    assert "  0.25     n1" in row
     assert "RUN_EXCEPTION: ValueError:" in row
 
     assert main(["job", "mini-batches", "job_1", "--limit", "1", "-o", "name"]) == 0
