@@ -1,18 +1,18 @@
 # One file, two images: `control` (api, master, concatenator) and `agent` (one per node, runs the user's code).
-# What changes seldom comes first: after a change of code only the layer with ParallelRun itself is made anew.
+# What rarely changes comes first: after a code change only the layer with ParallelRun itself is rebuilt.
 ARG BASE_IMAGE=python:3.12-slim-bookworm
 
 FROM ${BASE_IMAGE} AS libraries
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
-# An own environment, since the Python of some base images is managed by their distribution.
+# A separate environment, because the Python of some base images is managed by their distribution.
 RUN python3 -m venv /opt/venv && python3 -m venv /opt/build
 COPY requirements/build.txt requirements/runtime.txt requirements/
 RUN /opt/venv/bin/python -m pip install --require-hashes -r requirements/runtime.txt \
     && /opt/build/bin/python -m pip install --require-hashes -r requirements/build.txt
 
 FROM libraries AS agent-libraries
-# A file below requirements/ with what entry scripts import; empty leaves the libraries of ParallelRun itself.
+# A file in requirements/ with the packages of entry scripts; if empty, only ParallelRun's own libraries are there.
 ARG AGENT_REQUIREMENTS=
 COPY requirements requirements
 RUN if [ -n "${AGENT_REQUIREMENTS}" ]; then \
@@ -24,12 +24,12 @@ COPY LICENSE README.md pyproject.toml ./
 COPY shared shared
 COPY services services
 COPY client client
-# Installed beside the environment that its commands name, so that it can be laid over that one as a layer of its own.
+# Installed next to the environment that its commands name, so that it becomes a layer of its own on top of it.
 RUN /opt/build/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/venv/bin/python -m pip install --no-deps --no-index --prefix /package /wheels/*.whl
 
 FROM ${BASE_IMAGE} AS base
-# A named volume takes owner and mode from the folder it is first mounted on.
+# A named volume takes owner and mode from the folder on which it is first mounted.
 RUN groupadd --gid 10001 parallelrun \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin parallelrun \
     && mkdir /data \

@@ -5,8 +5,8 @@ AGENTS ?= 2
 SEEDS ?= 30
 B ?=
 T ?= tests
-# Most tests wait for processes, not for a CPU. On a machine that is too slow for so many at once, one that waits for
-# something may wait in vain; it has a second chance by itself. Tests that look for a lost or doubled row have none.
+# Most tests wait for processes, not for a CPU. On a machine that is too slow for so many at once, a test may time out;
+# it is then rerun on its own. Tests that look for a lost or duplicated row are not.
 TEST_PROCESSES ?= 3
 PYTEST = $(BIN)/python -m pytest -rs
 SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadgroup
@@ -16,12 +16,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 SETUP_LOG := $(VENV)/setup.log
 
-# An environment holds absolute paths: in a moved or copied checkout it would silently run the old one's code.
+# An environment contains absolute paths: in a moved or copied checkout it would silently run the old one's code.
 ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 .PHONY: $(READY)
 endif
 
-# Other systems, which the benchmarks measure beside ours.
+# Other systems, with which the benchmarks compare ours.
 RIVALS_VENV := .venv-rivals
 
 LOCK_VENV := .venv-lock
@@ -35,10 +35,10 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
-setup: $(READY) ## Make the environment in .venv (PYTHON=python3.12 to choose the interpreter)
+setup: $(READY) ## Create the environment in .venv (PYTHON=python3.12 to choose the interpreter)
 	@:
 
-# pip compiles on one core and includes the test suites of every library: half of the time a set-up took.
+# pip would compile on one core, and the test suites of all libraries, too: half of the time that a set-up took.
 $(READY): requirements/dev.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo "make setup: '$(PYTHON)' not found; name a Python 3.11 or newer, as in: make setup PYTHON=python3.12" >&2; exit 1; }
@@ -57,14 +57,14 @@ $(READY): requirements/dev.txt pyproject.toml
 	@echo "$(CURDIR)" >$(READY)
 
 .PHONY: run
-run: setup ## Run the main job on real input: handwritten digits
+run: setup ## Run the main example job: classify handwritten digits
 	@$(BIN)/python examples/digits/main.py
 
 .PHONY: test
 test: setup ## Run all tests (T=tests/unit for a part)
 	@$(PYTEST) --durations=5 $(SIDE_BY_SIDE) -m "not docker and not chaos" $(T) || case $$? in \
 		5) ;; \
-		1) echo "make test: once more, by themselves, those that failed beside others" && \
+		1) echo "make test: rerunning the failed tests, one at a time" && \
 			$(PYTEST) --last-failed --last-failed-no-failures none -m "not docker and not chaos" $(T) ;; \
 		*) exit 1 ;; \
 	esac
@@ -90,11 +90,11 @@ fmt: setup ## Format the code and fix what can be fixed safely
 	@$(BIN)/ruff format .
 
 .PHONY: types
-types: setup ## Check the types
+types: setup ## Check types
 	@$(BIN)/mypy
 
 .PHONY: contracts
-contracts: setup ## Check which package may import which
+contracts: setup ## Check which package imports which
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: bench
@@ -106,7 +106,7 @@ bench-full: setup ## Measure everything, at full size
 	@$(BIN)/python -m benchmarks --full $(B)
 
 .PHONY: bench-rivals
-bench-rivals: setup $(RIVALS_VENV)/ready ## Measure beside Ray, Celery and joblib, at full size
+bench-rivals: setup $(RIVALS_VENV)/ready ## Compare with Ray, Celery and joblib, at full size
 	@$(BIN)/python -m benchmarks --full $(or $(B),noop hashing)
 
 $(RIVALS_VENV)/ready: benchmarks/rivals/requirements.txt
@@ -120,11 +120,11 @@ $(RIVALS_VENV)/ready: benchmarks/rivals/requirements.txt
 	@touch $@
 
 .PHONY: chaos
-chaos: setup ## Kill, pause and cut things at random (SEEDS=30)
+chaos: setup ## Kill, pause and disconnect processes at random (SEEDS=30)
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS)
 
 .PHONY: up
-up: ## Start the services in containers, and wait for them (AGENTS=2 nodes)
+up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
 	@docker compose up -d --wait --build --scale agent=$(AGENTS)
 
 .PHONY: down
@@ -132,7 +132,7 @@ down: ## Stop the containers; the data stays
 	@docker compose down
 
 .PHONY: lock
-lock: ## Choose the newest versions that fit together, and write requirements/
+lock: ## Lock the newest versions that fit together, in requirements/
 	@$(PYTHON) -m venv $(LOCK_VENV)
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	@mkdir -p requirements

@@ -1,4 +1,4 @@
-"""The whole example: prepare the data, run the job on two nodes, see how many digits were read right.
+"""The whole example: prepare the data, run the job on two nodes, and check how many digits were recognized.
 
 `make run` calls this. The last three lines on stdout are output, accuracy and logs.
 """
@@ -26,7 +26,7 @@ def main() -> int:
     job = subprocess.Popen(
         [*command, "--nodes", "2", "--processes", "2", "--overwrite"], stdout=subprocess.PIPE, text=True
     )
-    # Ctrl-C reaches the command, too, which then cancels its job and puts everything in order.
+    # Ctrl-C also reaches the command, which then cancels its job and cleans up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: job.terminate())
     said, _ = job.communicate()
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def accuracy(output: Path) -> float:
-    """The share of images whose digit was read right. An image without a row counts as wrong."""
+    """The share of images whose digit was recognized. An image without a row counts as wrong."""
     with (DATA / "labels.csv").open(newline="") as file:
         truth = dict(csv.reader(file))
     rows = [line.split() for line in output.read_text().splitlines()]

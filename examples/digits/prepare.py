@@ -1,4 +1,4 @@
-"""Makes the example's input: scanned handwritten digits as PNG files, and a classifier trained on the other half.
+"""Creates the example's input: scanned handwritten digits as PNG files, and a classifier trained on the other half.
 
     data/images/0000.png …    what the job reads
     data/labels.csv           which digit each of them is
@@ -19,10 +19,10 @@ DATA = Path(__file__).parent / "data"
 
 
 def prepare(data: Path = DATA) -> bool:
-    """Make the data unless they are there; returns whether there was something to do."""
+    """Create the data unless it exists; returns whether there was something to do."""
     if data.is_dir():
         return False
-    # Everything at once at the end, so that an interrupted run leaves nothing that looks finished.
+    # Renamed at the end, so that an interrupted run leaves nothing that looks finished.
     beside = data.with_name(f"{data.name}.{os.getpid()}.new")
     shutil.rmtree(beside, ignore_errors=True)
     try:
@@ -55,4 +55,4 @@ def _make(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    print("made" if prepare() else "there already", DATA, file=sys.stderr)
+    print("created" if prepare() else "already there:", DATA, file=sys.stderr)

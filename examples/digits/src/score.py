@@ -1,4 +1,4 @@
-"""The entry script: which digit is on each image."""
+"""The entry script: recognizes the digit on each image."""
 
 import argparse
 from pathlib import Path
@@ -11,7 +11,7 @@ model = None
 
 
 def init():
-    """Once in every worker: load the classifier."""
+    """Called once in each worker: loads the classifier."""
     global model  # noqa: PLW0603 - how entry scripts pass things on
     parser = argparse.ArgumentParser()
     parser.add_argument("--model")
@@ -20,6 +20,6 @@ def init():
 
 
 def run(mini_batch):
-    """Some images at a time: one line for each."""
+    """Gets some images at a time, and returns one line for each."""
     images = np.stack([np.asarray(Image.open(path)).reshape(-1) for path in mini_batch]) / 15
     return [f"{Path(path).name} {digit}" for path, digit in zip(mini_batch, model.predict(images), strict=True)]

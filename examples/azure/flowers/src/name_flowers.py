@@ -1,4 +1,4 @@
-"""Names flowers by the nearest centre of their measures: a table in, a table with one more column out."""
+"""Names flowers by the nearest center of their measures: a table in, a table with one more column out."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def init():
-    """Once in every worker: load the model."""
+    """Called once in each worker: loads the model."""
     global centres  # noqa: PLW0603 - how entry scripts pass things on
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
@@ -17,7 +17,7 @@ def init():
 
 
 def run(mini_batch):
-    """Some rows of the table, as a DataFrame."""
+    """Gets some rows of the table as a DataFrame."""
     names = list(centres)
     distances = np.linalg.norm(mini_batch.to_numpy()[:, None] - np.array([centres[name] for name in names]), axis=2)
     return mini_batch.assign(flower=[names[nearest] for nearest in distances.argmin(axis=1)])

@@ -1,4 +1,4 @@
-"""Fits how demand falls with the price, once for each store and brand: all rows of both in one mini-batch."""
+"""Fits how demand falls with the price, for each store and brand: one mini-batch has all of their rows."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def init():
-    """Once in every worker."""
+    """Called once in each worker."""
     global models  # noqa: PLW0603 - how entry scripts pass things on
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", type=Path, required=True)
@@ -17,7 +17,7 @@ def init():
 
 
 def run(mini_batch, mini_batch_context):
-    """All weeks of one store and brand; the model goes to the folder, and what is returned is only counted."""
+    """Gets all weeks of one store and brand. The model goes to the folder; what is returned is only counted."""
     keys = mini_batch_context.partition_key_value
     slope, start = np.polyfit(mini_batch["price"], mini_batch["sold"], 1)
     model = {**keys, "weeks": len(mini_batch), "start": round(start, 3), "slope": round(slope, 3)}

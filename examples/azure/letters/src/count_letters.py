@@ -1,4 +1,4 @@
-"""Counts letters, and writes what it finds itself: nothing is gathered, run() only says how many it has done."""
+"""Counts letters and writes the results itself: no rows are gathered, run() only returns what it has done."""
 
 from collections import Counter
 from pathlib import Path
@@ -9,7 +9,7 @@ script = EntryScript()
 
 
 def run(mini_batch):
-    """Some texts at a time."""
+    """Gets some texts at a time."""
     done = []
     for path in map(Path, mini_batch):
         letters = Counter(filter(str.isalpha, path.read_text()))

@@ -8,7 +8,7 @@ from shapes import SHAPES
 
 
 def init():
-    """Once in every worker."""
+    """Called once in each worker."""
     global args
     parser = argparse.ArgumentParser()
     parser.add_argument("--max_wrong", type=int, default=0)
@@ -17,7 +17,7 @@ def init():
 
 
 def run(mini_batch):
-    """Some pictures at a time."""
+    """Gets some pictures at a time."""
     results = []
     for path in mini_batch:
         picture = Path(path).read_text().split()
@@ -29,5 +29,5 @@ def run(mini_batch):
 
 
 def differences(picture, shape):
-    """How many dots differ."""
+    """The number of dots that differ."""
     return sum(a != b for ours, theirs in zip(picture, shape, strict=True) for a, b in zip(ours, theirs, strict=True))
