@@ -1,10 +1,10 @@
 """Measurements that anyone can rerun: `make bench`, `make bench B=noop`, `make bench-full`.
 
-The machines are shared and noisy, so whatever is compared runs in turn, round by round, and what is claimed is the
-median of the rounds' ratios. CPU per mini-batch, over all processes and Redis, is what a noisy neighbour moves least.
-`docs/performance.md` says what was measured, and what each figure is near to.
+The machines are shared and noisy, so compared systems run in turn, round by round, and the result is the median of
+the rounds' ratios. CPU per mini-batch, over all processes and Redis, is the figure that noisy neighbors affect least.
+`docs/performance.md` says what was measured, and what bounds each figure.
 
-A benchmark is one module with `main(size)`, which returns what its last line says.
+A benchmark is a module with `main(size)`, which returns the figures of its last line.
 """
 
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--full] [NAME…]`: each prints `NAME key=value …` last, and keeps it in results/NAME.json."""
+"""`python -m benchmarks [--full] [NAME…]`: each prints `NAME key=value …` last, and stores it in results/NAME.json."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ BENCHMARKS = {
     "memory": "master and Redis while twenty huge folders are listed",
     "noop": "what a mini-batch costs when run() does nothing",
     "one_by_one": "the same, one mini-batch in flight for each worker",
-    "hashing": "real work on 64 KB files, beside other systems",
-    "running": "what a cluster costs each second, idle and beside work",
+    "hashing": "real work on 64 KB files, compared with other systems",
+    "running": "what a cluster costs each second, idle and while workers work",
     "many": "very many mini-batches in one job",
-    "concatenation": "segments into one output, beside `cat`",
+    "concatenation": "segments into one output, compared with `cat`",
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
-    "table": "large tables, counted and added up, beside pandas: speed, memory",
+    "table": "large tables, counted and added up, compared with pandas: speed, memory",
     "latency": "one trivial job, on a warm cluster and from nothing",
 }
 RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> int:
-    """Run the benchmarks that were asked for; 0 when all ran clean."""
+    """Run the requested benchmarks; returns 0 if all of them ran."""
     names = "".join(f"\n  {name:16}{what}" for name, what in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="benchmarks",
-        description=f"{__doc__}\n\nBenchmarks, all of them when none is named:{names}",
+        description=f"{__doc__}\n\nBenchmarks; all of them if none is named:{names}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME")

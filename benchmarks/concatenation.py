@@ -1,6 +1,6 @@
-"""Putting rows together: segments of 64 KB, and of 300 B, in mini-batch order, every crc checked, a sha256 of the whole
-made, synced. Beside it, in turn: `cat` of the same part files into one, and a sync. Both find the parts as they were
-left by the round before, in the page cache as far as it reaches.
+"""Concatenation of rows: segments of 64 KB, and of 300 B, in mini-batch order, with every crc checked, a sha256 of the
+whole, and a sync. In turn with it: `cat` of the same part files into one, and a sync. Both find the parts as the last
+round left them, in the page cache as far as they fit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AT_ONCE = 1000
 
 
 def make(folder: Path, segments: int, size_bytes: int) -> None:
-    """A decided job: its part files, and the decisions that say what is in them."""
+    """A decided job: its part files, and the decisions about their rows."""
     parts = folder / "parts"
     parts.mkdir(parents=True)
     rows = [os.urandom(size_bytes - 1).replace(b"\n", b".") + b"\n" for _ in range(64)]

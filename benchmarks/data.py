@@ -1,4 +1,4 @@
-"""Folders of files to run over, made once and kept below the temporary folder, for they take longer than the runs."""
+"""Folders of files to run over, created once below the temporary folder, because that takes longer than the runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One folder with very many files, 100 in each mini-batch, on a warm cluster: when the first run() begins, and when all
 is listed and recorded.
 
-Both from the moment at which the job's scheduling begins. Beside it, in the same round: one bare pass of `os.scandir`.
+Both are measured from the start of the job's scheduling. In the same round: one bare pass of `os.scandir`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _recorded_s(folder: JobFolder) -> float:
 
 
 def scan(folder: Path) -> Figures:
-    """What the operating system takes for telling the names."""
+    """The time that the operating system takes to list the names."""
     began = time.perf_counter()
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -2,8 +2,8 @@
 
 The clock runs from the first run() to the last commit. CPU efficiency is the CPU of a single loop over all CPU that a
 system used for the same files, in the same round: ours from the submission to the finished output, Redis included; for
-the others, `multiprocessing.Pool` and, at full size, joblib (loky) and Ray actors when `rivals/` can run them here, the
-work alone.
+the others, `multiprocessing.Pool` and, at full size, joblib (loky) and Ray actors if `rivals/` can run them here, only
+the work.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _RIVALS = {"joblib": "joblib_loky", "Ray actors": "ray_actors"}
 
 
 def run_loop(work: list[list[str]]) -> Figures:
-    """One process, no machinery at all."""
+    """A plain loop in one process."""
     cpu, began = time.process_time(), time.perf_counter()
     for paths in work:
         hash_files(paths)

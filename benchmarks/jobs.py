@@ -1,4 +1,4 @@
-"""Whole jobs on an embedded cluster, from the submission over HTTP to the finished output: how long, how much CPU."""
+"""Whole jobs on an embedded cluster, from submission over HTTP to the finished output: time and CPU."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Run:
 
 
 class Jobs:
-    """An embedded cluster of one node, everything at its defaults, that runs one job after the other. `with` it."""
+    """An embedded cluster of one node with default settings that runs one job after another, in a `with` statement."""
 
     def __init__(self, script: str, *, processes: int = 2) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="parallelrun-bench-")
@@ -93,7 +93,7 @@ class Jobs:
 
 
 def check(output: Path, rows: int) -> None:
-    """See that every row is there.
+    """Check that every row is there.
 
     Raises:
         RuntimeError: the output hasn't so many different rows; a row is the path of a file, whatever its folder.

@@ -1,4 +1,4 @@
-"""One trivial mini-batch: from the submission to `completed` on a warm cluster; from nothing by `parallelrun run`."""
+"""One trivial mini-batch: from submission to `completed` on a warm cluster, and from nothing by `parallelrun run`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WITHIN_S = 60.0
 
 
 def warm(jobs: Jobs, folder: Path) -> Figures:
-    """A job on a cluster that is up."""
+    """A job on a running cluster."""
     return {"seconds": jobs.run(folder, rows=1, mini_batch_size=1).wall_s}
 
 

@@ -1,6 +1,7 @@
 """Very many mini-batches in one job, 10 files each, run() returning them: how long, and whether anything grows.
 
-Checks that every mini-batch is in the output and in the reports, and that no process needs more for many than for few.
+Checks that every mini-batch is in the output and in the reports, and that no process needs more memory for many than
+for few.
 """
 
 from __future__ import annotations

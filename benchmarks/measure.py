@@ -1,4 +1,4 @@
-"""Clocks, CPU and memory accounting, and what to make of several rounds."""
+"""Clocks, CPU and memory accounting, and the statistics of several rounds."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Spread:
 
 
 class Comparison:
-    """Several systems in turn, round by round, so that what disturbs one disturbs the others as well."""
+    """Several systems in turn, round by round, so that a disturbance affects all of them alike."""
 
     def __init__(self, systems: Mapping[str, Callable[[], Figures]]) -> None:
         self._systems = dict(systems)
         self._found: dict[str, list[Figures]] = {name: [] for name in systems}
 
     def run(self, rounds: int) -> Comparison:
-        """Run every system once in each round, and say at once what it reached."""
+        """Run every system once in each round, and print each result at once."""
         for number in range(1, rounds + 1):
             for name, measure in self._systems.items():
                 figures = measure()
@@ -114,7 +114,7 @@ def own_cpu_seconds(pid: int) -> float:
 
 
 def peak_mb(pid: int) -> float:
-    """The most memory (RSS) that a process has had since it began, MB; 0 when it is gone."""
+    """The peak memory (RSS) of a process since its start, in MB; 0 if it is gone."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):

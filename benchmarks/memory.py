@@ -1,7 +1,7 @@
 """What the master and Redis need while twenty folders of very many files each are listed and run over.
 
-The folders are links to one and the same, so that every path is really listed but few inodes have to be made. A small
-job comes first: memory must not depend on how many files there are. run() does nothing; 100 files in each mini-batch.
+The folders are links to the same one, so that every path is really listed but few inodes are needed. A small job comes
+first: memory must not depend on the number of files. run() does nothing; 100 files in each mini-batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Peaks:
         for pid in self._pids.values():
             for each in _family(pid):
                 with suppress(OSError):  # it has just ended
-                    Path(f"/proc/{each}/clear_refs").write_text("5")  # the peak begins anew
+                    Path(f"/proc/{each}/clear_refs").write_text("5")  # resets the peak
         self._thread.start()
         return self
 

@@ -1,9 +1,9 @@
 """What a mini-batch costs when run() does nothing: 10 short paths each, 2 workers, all defaults on.
 
 Ours: the embedded cluster with AOF everysec; the clock runs from the submission over HTTP to the finished output file,
-listing, syncing and concatenation included. Beside it, in turn: `multiprocessing.Pool.imap_unordered(chunksize=1)` with
-two processes, which keeps nothing and syncs nothing, its results written to one file; at full size also Ray Data
-(`map_batches`, two actors) and Celery (Redis as broker, `acks_late`, two processes), when `rivals/` can run them here.
+listing, syncing and concatenation included. In turn with it: `multiprocessing.Pool.imap_unordered(chunksize=1)` with
+two processes, which stores nothing durably, its results written to one file; at full size also Ray Data (`map_batches`,
+two actors) and Celery (Redis as broker, `acks_late`, two processes), if `rivals/` can run them here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many paths fit in one message of 64 KiB, and what packing and unpacking cost, per path.
 
-Three patterns of names, each in the order in which a sorted folder has them: counted, random, and a GUID with a time.
-A random name of 32 hex digits has 16 bytes that nobody can foresee, so no more than 4,096 of them fit.
+Three patterns of names, each in sorted order: counted, random, and a GUID with a time. A random name of 32 hex digits
+has 16 bytes of entropy, so no more than 4,096 of them fit.
 """
 
 from __future__ import annotations

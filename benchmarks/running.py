@@ -1,8 +1,8 @@
-"""What a cluster of one node costs each second when its workers leave the CPUs alone: idle, and while a job runs.
+"""What a cluster of one node costs each second while its workers use no CPU: idle, and while a job runs.
 
-run() sleeps for half a second, so whatever is used goes to what stands beside the work: the API, the leader, Redis and
-the agent's looks at its workers. In turn: no job at all; a job for which nobody waits; one for whose end a client
-waits; one for which it asks version by version; one whose events it follows. Percent of one CPU, by service.
+run() sleeps for half a second, so all CPU is overhead: the API, the leader, Redis and the agent. In turn: no job; a job
+for which nobody waits; one for whose end a client waits; one that a client polls for each version; one whose events it
+follows. In percent of one CPU, by service.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _running(jobs: Jobs, folder: Path, watch: Callable[[Jobs, str], None] | None
 
 
 def _measure(jobs: Jobs, seconds: float) -> Figures:
-    time.sleep(_SETTLE_S)  # what a job's beginning costs is another matter
+    time.sleep(_SETTLE_S)  # the cost of a job's start is not measured here
     before, began = jobs.cpu_by(), time.perf_counter()
     time.sleep(seconds)
     passed = time.perf_counter() - began

@@ -1,7 +1,7 @@
 """How fast a leader cuts, encodes, records and publishes: mini-batches of 100 files, everything durable, nothing run.
 
-From a listing out of thin air, which shows the leader's own cost, and from a real folder. The real scheduler and
-publisher take turns as in a leader, with a real Redis; what they publish is taken away as if it had been decided.
+From a synthetic listing, which shows the leader's own cost, and from a real folder. The real scheduler and publisher
+take turns as in a leader, with a real Redis; what they publish is removed as if it had been decided.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAMES = [b"img_%07d.jpg" % number for number in range(1000)]
 
 
 class Synthetic(Listing):
-    """Folders of a thousand files that are nowhere; the path ends with the number of all files. It costs nothing."""
+    """Folders of a thousand files that don't exist; the path ends with the number of all files. It costs nothing."""
 
     def __iter__(self) -> Iterator[Chunk]:
         self.is_sorted = False

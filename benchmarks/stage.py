@@ -1,4 +1,4 @@
-"""A real Redis server and a real job on it, for what is measured without a whole cluster."""
+"""A real Redis server with a real job, for measurements without a whole cluster."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Large tables in mini-batches of 10 MB whose rows are counted, against a bare loop of `pandas.read_csv`.
 
 The loop runs over the same ranges of the same file in as many processes as there are workers, round by round in turn
-with the job. Both begin with processes that have to be started and to import pandas, and the job's time goes on to its
-finished output; `ratio_to_loop` is against the loops alone. A first job, which is not timed, adds up what stands in
-the columns: it must be what one pass of pandas over the whole file finds.
+with the job. Both begin with starting processes and importing pandas, and the job's time includes its finished output;
+`ratio_to_loop` is against the loops alone. A first job, which is not timed, adds up the columns: the sums must be those
+of one pass of pandas over the whole file.
 
-Measured are a plain CSV, and one with newlines in quoted fields, which the master has to look through. Parquet and JSON
-lines are read once for their figures.
+Measured are a plain CSV, and one with newlines in quoted fields, which the master has to scan. Parquet and JSON lines
+are read once for their figures.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Job:
         """The most memory that the master or a leader had while the sums were compared."""
 
     def check(self, expected: list[int]) -> list[Piece]:
-        """See that a job finds these sums; returns what it was cut into.
+        """Check that a job finds these sums; returns its pieces.
 
         Raises:
             RuntimeError: it finds others.

@@ -1,14 +1,14 @@
 """A thousand simulated nodes of 65 workers each against one real Redis and one real leader: how many workers are busy.
 
-A node is what its agent says to Redis: through the agent's own classes, on a connection of its own, when an agent says
-it. So it tells every quarter of a lease that it is alive, and the leader's watch has all of them to look at; it looks
-for work as often as a node does whose workers are all busy; it takes a turn when a worker is free, and another one for
-results that have waited long enough, or to renew its lease. Nothing runs: a mini-batch is over when its time is up,
-10 s give or take a tenth, and durable one gathering and one sync later.
+A simulated node sends what an agent sends to Redis, at the same times, with the agent's own classes and a connection of
+its own. It sends a heartbeat every quarter of a lease, all of which the leader watches; it looks for work as often as a
+node whose workers are all busy; it takes a turn when a worker is free, and another one for results that have waited
+long enough, or to renew its lease. Nothing runs: a mini-batch is over when its time is up, 10 s give or take a tenth,
+and durable one gathering and one sync later.
 
-The nodes share a few processes, so that some wait for Redis while others speak. They have the same CPUs as Redis and
-the leader; if these can't keep up on this machine, workers wait, and the share of time for which they are busy says by
-how much. Workers begin spread over the time of one mini-batch, as in a job that has run for a while.
+The nodes share a few processes, so that some wait for Redis while others send. They use the same CPUs as Redis and the
+leader; if these can't keep up on this machine, workers wait, and the share of time for which they are busy shows by how
+much. Workers start spread over the time of one mini-batch, as in a job that has run for a while.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FILLED_WITHIN_S = 120.0
 
 
 class Shape(NamedTuple):
-    """What is simulated, and for how long it is looked at."""
+    """What is simulated, and for how long."""
 
     nodes: int
     workers: int

@@ -1,7 +1,7 @@
-"""Celery with Redis as its broker: two prefork processes, `acks_late`, everything else as it comes.
+"""Celery with Redis as its broker: two prefork processes, `acks_late`, everything else at its default.
 
 Its own results would cost a key for each task. So the tasks' results are ignored, and the rows go to a list on the same
-Redis, which is emptied by the hundred: about what somebody would do who wants it to be quick.
+Redis, which is read by the hundred: about what one would do to make it fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lets a rival do its work in its own environment, from ours."""
+"""Runs a rival in its own environment, from ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SURROUNDINGS: Final = {
 
 
 def available() -> bool:
-    """Whether the rivals can be measured here; says how they could be when not."""
+    """Whether the rivals can be measured here; if not, prints how to install them."""
     if (ENVIRONMENT / "ready").exists():
         return True
     print("  Ray, Celery and joblib are left out; `make bench-rivals` makes their environment", flush=True)
@@ -38,12 +38,12 @@ def measure(system: str, what: str, folder: Path, files: int, *, python: Path | 
     """One round of one rival: its wall clock and CPU, that of all its processes and of its Redis.
 
     Args:
-        system: a module beside this one.
+        system: a module in this folder.
         what: of `work.WORKS`.
         python: another one than that of the rivals' environment.
 
     Raises:
-        RuntimeError: it didn't come to its end, or not with all rows.
+        RuntimeError: it didn't finish, or not with all rows.
     """
     with tempfile.TemporaryDirectory(prefix="parallelrun-bench-") as scratch:
         command = [

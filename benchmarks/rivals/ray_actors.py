@@ -1,4 +1,4 @@
-"""Ray's core: two actors that are given all calls at once, in turn; whatever is ready is fetched by the hundred."""
+"""Ray's core: two actors that get all calls at once, in turn; results are fetched by the hundred."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from benchmarks.rivals import work
 
 
 def main(system: str, what: str, folder: str, files: str, *surroundings: str) -> None:
-    """Measure one round and print what came of it."""
+    """Measure one round and print the result."""
     scratch, redis_server = surroundings
     todo = work.mini_batches_of(Path(folder), int(files))
     output = Path(scratch) / "output.txt"

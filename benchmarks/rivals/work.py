@@ -1,4 +1,4 @@
-"""What all systems run, and how it is cut: a mini-batch is a list of paths, its rows are a list of texts."""
+"""What all systems run, and on what: a mini-batch is a list of paths, its rows are a list of strings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORKS: Final[dict[str, Work]] = {"noop": echo, "hashing": hash_files}
 
 
 def mini_batches_of(folder: Path, files: int) -> list[list[str]]:
-    """The files of a folder that `data.files` has made, named without looking, by tens."""
+    """The files of a folder that `data.files` created, by tens, without listing it."""
     paths = [f"{folder}/img_{number:07d}.jpg" for number in range(files)]
     return [paths[first : first + EACH] for first in range(0, files, EACH)]
 
