@@ -14,7 +14,7 @@ from parallelrun_core.code_snapshots import MAX_BYTES, MAX_FILES
 from parallelrun_core.errors import InvalidInput
 
 MAX_ZIP_BYTES: Final = 254 << 20
-"""An API takes 256 MiB in one request unless it is told otherwise, and the job spec is in the same one."""
+"""An API accepts 256 MiB in one request unless it is configured otherwise, and the job spec is in the same request."""
 _IN_MEMORY_BYTES: Final = 8 << 20
 # The server refuses archives that are compressed too well, as zip bombs are. Source code is small anyway.
 _COMPRESS_BELOW_BYTES: Final = 1 << 20

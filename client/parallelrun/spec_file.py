@@ -17,7 +17,7 @@ from parallelrun_core.errors import InvalidInput, Problem, Problems
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
 
-_MOST_LOOKED_AT: Final = 1000
+_MAX_NAMES: Final = 1000
 
 
 @runtime_checkable
@@ -104,7 +104,7 @@ def check_paths(spec: JobSpec) -> None:
         problems.append(Problem(pointer="/code", message="this field is required", hint=hint))
     elif not Path(spec.code).is_dir():
         problems.append(
-            Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_meant(Path(spec.code)))
+            Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_suggestion(Path(spec.code)))
         )
     else:
         try:
@@ -117,15 +117,15 @@ def check_paths(spec: JobSpec) -> None:
 def _missing(pointer: str, path: str) -> Problem:
     if glob.has_magic(path):
         return Problem(pointer=pointer, message=f"no file matches {path!r}")
-    return Problem(pointer=pointer, message=f"there is no file or folder {path!r}", hint=_meant(Path(path)))
+    return Problem(pointer=pointer, message=f"there is no file or folder {path!r}", hint=_suggestion(Path(path)))
 
 
-def _meant(path: Path) -> str:
+def _suggestion(path: Path) -> str:
     """A hint at a file or folder with nearly the name of a missing one; empty if there is none."""
     missing = next((each for each in (path, *path.parents) if each.parent.is_dir()), path)
     try:
         with os.scandir(missing.parent) as entries:
-            names = [entry.name for entry in islice(entries, _MOST_LOOKED_AT)]
+            names = [entry.name for entry in islice(entries, _MAX_NAMES)]
     except OSError:
         return ""
     close = get_close_matches(missing.name, names, n=1)

@@ -23,13 +23,13 @@ def prepare(data: Path = DATA) -> bool:
     if data.is_dir():
         return False
     # Renamed at the end, so that an interrupted run leaves nothing that looks finished.
-    beside = data.with_name(f"{data.name}.{os.getpid()}.new")
-    shutil.rmtree(beside, ignore_errors=True)
+    temporary = data.with_name(f"{data.name}.{os.getpid()}.new")
+    shutil.rmtree(temporary, ignore_errors=True)
     try:
-        _make(beside)
-        beside.rename(data)
+        _make(temporary)
+        temporary.rename(data)
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
     return True
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 
-def without_nothing(fields: dict[str, Any]) -> dict[str, Any]:
+def without_none(fields: dict[str, Any]) -> dict[str, Any]:
     """A mapping without the fields that are not set."""
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -36,7 +36,7 @@ class Input:
 
     def fields(self) -> dict[str, Any]:
         """The fields as in a job file."""
-        return without_nothing(asdict(self))
+        return without_none(asdict(self))
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Output:
 
     def fields(self) -> dict[str, Any]:
         """The fields as in a job file."""
-        return without_nothing(asdict(self))
+        return without_none(asdict(self))
 
 
 @dataclass
@@ -86,6 +86,6 @@ class Environment:
 
     def document(self) -> Any:
         """The environment as in a job file. A name alone means the Python of the node."""
-        fields = without_nothing(asdict(self))
+        fields = without_none(asdict(self))
         is_built = any(name in fields for name in ("image", "conda_file", "pip"))
         return fields if is_built else f"azureml:{self.name or 'environment'}@latest"

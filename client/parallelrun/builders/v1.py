@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from parallelrun.builders.parts import Environment, Input, Output, without_nothing
+from parallelrun.builders.parts import Environment, Input, Output, without_none
 from parallelrun.errors import InvalidInput
 
 _MAY_BE_PARAMETERS: Final = frozenset({
@@ -78,7 +78,7 @@ class ParallelRunConfig:
         found["compute_target_name"] = getattr(self.compute_target, "name", found.pop("compute_target", None))
         if found["partition_keys"] is not None:
             found["partition_keys"] = list(found["partition_keys"])
-        return without_nothing(found)
+        return without_none(found)
 
     def save_to_yaml(self, path: str | Path) -> None:
         """Write a file for `load_yaml`, and with inputs added for `parallelrun run`. As in v1, it leaves out
@@ -197,7 +197,7 @@ class ParallelRunStep:
             "arguments": [self._argument(value) for value in self._arguments],
             "allow_reuse": self._allow_reuse,
         }
-        return without_nothing(found)
+        return without_none(found)
 
     def _argument(self, value: Any) -> Any:
         for given, named in (*self._inputs, *self._side_inputs):

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
-from parallelrun.builders.parts import Environment, Input, Output, without_nothing
+from parallelrun.builders.parts import Environment, Input, Output, without_none
 from parallelrun.errors import InvalidInput
 
 _LITERALS = ("number", "integer", "string", "boolean")
@@ -28,7 +28,7 @@ class RunFunction:
     def fields(self) -> dict[str, Any]:
         """The fields as in a job file."""
         environment = self.environment.document() if isinstance(self.environment, Environment) else self.environment
-        return without_nothing({**asdict(self), "type": "run_function", "environment": environment})
+        return without_none({**asdict(self), "type": "run_function", "environment": environment})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,12 +97,12 @@ class Parallel:
             for part in fields(self)
             if part.name not in {"task", "inputs", "outputs", "resources", "retry_settings", "experiment_name"}
         }
-        return without_nothing({
+        return without_none({
             "type": "parallel",
             **plain,
             "inputs": {name: _declaration(given) for name, given in vars(self.inputs).items()},
             "outputs": {name: given.fields() for name, given in vars(self.outputs).items()},
-            "resources": without_nothing(vars(self.resources)) or None,
+            "resources": without_none(vars(self.resources)) or None,
             "retry_settings": _mapping(self.retry_settings) or None,
             "task": self.task.fields(),
         })  # fmt: skip
@@ -137,7 +137,7 @@ def parallel_run_function(
         task=task,
         inputs=SimpleNamespace(**(inputs or {})),
         outputs=SimpleNamespace(**(outputs or {})),
-        resources=SimpleNamespace(**without_nothing(resources)),
+        resources=SimpleNamespace(**without_none(resources)),
         retry_settings=SimpleNamespace(**(_mapping(retry_settings) or {})),
         **settings,
     )
@@ -173,4 +173,4 @@ def _type_of(value: object) -> str:
 def _mapping(value: Any) -> dict[str, Any] | None:
     if value is None or isinstance(value, dict):
         return value
-    return without_nothing(vars(value))
+    return without_none(vars(value))

@@ -233,7 +233,7 @@ def resume(
     """
     with connect(url, token) as client:
         found = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
-        _tell_of_the_code(found)
+        _say_which_code(found)
         if follow:
             raise typer.Exit(_follow(client, found))
 
@@ -262,12 +262,12 @@ def retry(
         raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
     with connect(url, token) as client:
         found = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
-        _tell_of_the_code(found)
+        _say_which_code(found)
         if follow:
             raise typer.Exit(_follow(client, found))
 
 
-def _tell_of_the_code(found: Job) -> None:
+def _say_which_code(found: Job) -> None:
     from parallelrun.cli.output import say
 
     print(f"{found.id} {found.state}")

@@ -62,49 +62,49 @@ def run_command(
             overwrite=overwrite,
             resume_from=resume_from,
             display=display_on(sys.stderr, title=spec.name),
-            on_end=lambda done: _tell(done, code=spec.code),
+            on_end=lambda result: _say_how_it_ended(result, code=spec.code),
         )
     try:
         with reading.told_of_the_document():  # the API checks more than `check_paths`
-            done = run.run()
+            result = run.run()
     finally:
-        if run.left:
-            _tell_to_resume(run.left)
-    _print_places(done)
-    raise typer.Exit(_exit_code(done, run))
+        if run.resumable:
+            _say_how_to_resume(run.resumable)
+    _print_places(result)
+    raise typer.Exit(_exit_code(result, run))
 
 
-def _tell(done: RunResult, *, code: str) -> None:
+def _say_how_it_ended(result: RunResult, *, code: str) -> None:
     """Print how the job has ended."""
     from parallelrun.cli.output import say
     from parallelrun.cli.summary import summary
 
-    for line in summary(done.job, log_hint=lambda log: f"{done.logs}/{log}"):
+    for line in summary(result.job, log_hint=lambda log: f"{result.logs}/{log}"):
         # Terminals and editors can open full paths.
         say(_OF_THE_CODE.sub(lambda found: f"{found[0]}{code}/", line))
-    if done.working_data:
-        say(f"working data: {done.working_data}")
-        if done.job.state != "completed" and done.job.progress.done:
-            _tell_to_resume(done.working_data.parent)
+    if result.working_data:
+        say(f"working data: {result.working_data}")
+        if result.job.state != "completed" and result.job.progress.done:
+            _say_how_to_resume(result.working_data.parent)
 
 
-def _tell_to_resume(folder: Path) -> None:
+def _say_how_to_resume(folder: Path) -> None:
     from parallelrun.cli.output import say
 
     say(f"to run only the rest, into another folder, add --resume-from {folder}")
 
 
-def _print_places(done: RunResult) -> None:
+def _print_places(result: RunResult) -> None:
     """Print on stdout where everything is."""
-    if done.output:
-        print(f"output: {done.output}")
-    for name, path in done.outputs.items():
+    if result.output:
+        print(f"output: {result.output}")
+    for name, path in result.outputs.items():
         print(f"output {name}: {path}")
-    if done.logs:
-        print(f"logs: {done.logs}")
+    if result.logs:
+        print(f"logs: {result.logs}")
 
 
-def _exit_code(done: RunResult, run: LocalRun) -> ExitCode:
+def _exit_code(result: RunResult, run: LocalRun) -> ExitCode:
     if run.interrupt is not None:
         return ExitCode.TERMINATED if isinstance(run.interrupt, Terminated) else ExitCode.INTERRUPTED
-    return of_state(done.job.state)
+    return of_state(result.job.state)

@@ -54,11 +54,11 @@ def _write_state(cluster: Cluster) -> None:
         home=str(cluster.layout.home),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    beside = state_file().with_suffix(".new")
-    beside.unlink(missing_ok=True)
-    with closing(os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")) as file:
+    temporary = state_file().with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    with closing(os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")) as file:
         file.write(msgspec.json.encode(state))
-    beside.replace(state_file())
+    temporary.replace(state_file())
 
 
 def _note(text: str) -> None:

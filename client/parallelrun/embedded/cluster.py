@@ -124,13 +124,13 @@ class Cluster:
         except BaseException:
             self.kill()
             raise
-        self._let_go()
+        self._release()
 
     def kill(self) -> None:
         """Kill everything at once."""
         if self._supervisor:
             self._supervisor.kill()
-        self._let_go()
+        self._release()
 
     def forget(self, job_id: str) -> None:
         """Remove a job that has ended from a Redis server that outlives this cluster."""
@@ -215,7 +215,7 @@ class Cluster:
         what = "keeps dying" if dying else f"was not ready within {READY_WITHIN_S:.0f} s"
         raise ClusterFailed(f"The service {name} {what}. The end of {log}:\n{tail_of(log)}")
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._socket_folder:
             shutil.rmtree(self._socket_folder, ignore_errors=True)
         if self._lock:

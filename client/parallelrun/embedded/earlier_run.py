@@ -74,25 +74,25 @@ def _job_in(folder: Path) -> JobFolder | None:
     return JobFolder(root, found[-1]) if found else None
 
 
-def is_begun(job: JobFolder) -> bool:
-    """Whether there is something that another run could take over."""
+def has_finished_work(job: JobFolder) -> bool:
+    """Whether some of its mini-batches are done, which another run could take over."""
     return any(outcome.status == "done" for outcome in read_decisions(job.path))
 
 
-def bring(job: JobFolder, root: Path) -> None:
-    """Let a cluster that has this root folder have that job, too, as one that has ended.
+def copy_into(job: JobFolder, root: Path) -> None:
+    """Copy the job into a cluster with this root folder, as a job that has ended.
 
-    A run that was killed had no time to say how its job ended. Nobody works for it any more, so it was canceled.
+    A run that was killed could not record the end of its job. Nothing works for it any more, so it counts as canceled.
     """
 
     def leave_out(folder: str, names: list[str]) -> list[str]:
         return [name for name in names if name in _NOT_NEEDED] if Path(folder) == job.path else []
 
-    beside = JobFolder(root, f".bringing-{job.job_id}")  # a master goes on with what has no result
-    shutil.copytree(job.path, beside.path, copy_function=link_or_copy, ignore=leave_out, symlinks=True)
-    if not beside.has_ended:
+    temporary = JobFolder(root, f".bringing-{job.job_id}")  # a master would resume a job without a result
+    shutil.copytree(job.path, temporary.path, copy_function=link_or_copy, ignore=leave_out, symlinks=True)
+    if not temporary.has_ended:
         canceled = JobState.CANCELED
-        beside.conclude(
+        temporary.conclude(
             JobResult(job_id=job.job_id, state=canceled, started=None, ended=time.time(), progress=Progress())
         )
-    beside.path.rename(JobFolder(root, job.job_id).path)
+    temporary.path.rename(JobFolder(root, job.job_id).path)

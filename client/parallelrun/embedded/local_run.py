@@ -91,7 +91,7 @@ class LocalRun:
         self._on_end = on_end
         self.interrupt: KeyboardInterrupt | None = None
         """What interrupted the job, if anything did."""
-        self.left: Path | None = None
+        self.resumable: Path | None = None
         """The folder that another run can take over from, if this one broke off with some of the job done."""
         self._job_id = ""
         self._cluster = Cluster(
@@ -112,29 +112,29 @@ class LocalRun:
             done = self._hand_over(job, keep=wanted)
             keep = wanted
         except (KeyboardInterrupt, ApiError):
-            keep = self._is_left() or self._keep
+            keep = self._is_resumable() or self._keep
             raise
         except ClusterFailed:
-            keep = self._is_left() or any(self._cluster.layout.logs.glob("*.log"))  # they say why
+            keep = self._is_resumable() or any(self._cluster.layout.logs.glob("*.log"))  # they say why
             raise
         except (ConnectionFailed, TimedOut):
-            self._is_left()
+            self._is_resumable()
             raise
         finally:
             self._folder.close(keep=keep)
         return done
 
-    def _is_left(self) -> bool:
+    def _is_resumable(self) -> bool:
         """Whether another run can go on where this one broke off."""
-        if self._job_id and earlier_run.is_begun(job_folder(self._cluster.layout.root, self._job_id)):
-            self.left = self._folder.folder
-        return self.left is not None
+        if self._job_id and earlier_run.has_finished_work(job_folder(self._cluster.layout.root, self._job_id)):
+            self.resumable = self._folder.folder
+        return self.resumable is not None
 
     def _on_cluster(self) -> Job:
         """Run the job to its end."""
         with self._display as display, self._cluster as cluster, cluster.client() as client:
             if self._earlier is not None:
-                earlier_run.bring(self._earlier, cluster.layout.root)
+                earlier_run.copy_into(self._earlier, cluster.layout.root)
             job = client.jobs.create(self._spec, upload_code=False)
             self._job_id = job.id
             try:
@@ -239,7 +239,7 @@ def _here(spec: JobSpec) -> JobSpec:
 def _check_apart(folder: Path, spec: JobSpec) -> None:
     """Check that the job doesn't read what it or an earlier run writes. Raises InvalidInput."""
     for path in spec.data_paths():
-        if _takes_in(path, folder.resolve()):
+        if _includes(path, folder.resolve()):
             raise InvalidInput.at("--output", f"{folder} is part of the job's own input {path}", "name another folder")
     code = Path(spec.code).resolve()
     # Of the code, all but the folders of runs is taken: with this one, the script would be left out.
@@ -247,7 +247,7 @@ def _check_apart(folder: Path, spec: JobSpec) -> None:
         raise InvalidInput.at("--output", f"{folder} holds the job's own entry script", "name another folder")
 
 
-def _takes_in(path: str, folder: Path) -> bool:
+def _includes(path: str, folder: Path) -> bool:
     """Whether files in a folder belong to an input: a folder, a file, or a pattern as masters understand it."""
     if os.path.lexists(path) or not glob.has_magic(path):
         return folder.is_relative_to(Path(path).resolve())

@@ -104,19 +104,19 @@ class RunFolder:
         return target
 
     def _hand_over_file(self, source: Path, target: Path) -> None:
-        beside = target.with_name(f".parallelrun-{secrets.token_hex(6)}")
-        link_or_copy(source, beside)
+        temporary = target.with_name(f".parallelrun-{secrets.token_hex(6)}")
+        link_or_copy(source, temporary)
         try:
             if self._overwrite:
-                beside.replace(target)
+                temporary.replace(target)
             else:
-                _rename_to_free_name(beside, target)
+                _rename_to_free_name(temporary, target)
         except FileExistsError as error:
             raise InvalidInput.at(
                 "--output", f"{target} is there already", f"nothing is lost: the output is {source}"
             ) from error
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         sync_folder(target.parent)
 
     def mark_handed_over(self) -> None:
@@ -126,9 +126,9 @@ class RunFolder:
     def correct_log(self, name: str, old: Path, new: Path) -> None:
         """Replace a path in a log by the one where the output is now. A kept copy of the log stays as it is."""
         log = self.logs / name
-        beside = log.with_name(f".{name}.new")
-        beside.write_bytes(log.read_bytes().replace(os.fsencode(old), os.fsencode(new)))
-        beside.replace(log)
+        temporary = log.with_name(f".{name}.new")
+        temporary.write_bytes(log.read_bytes().replace(os.fsencode(old), os.fsencode(new)))
+        temporary.replace(log)
 
     def close(self, *, keep: bool) -> None:
         """Release the folder, and remove the working data unless it is to be kept."""

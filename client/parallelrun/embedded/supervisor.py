@@ -156,7 +156,7 @@ class Supervisor:
                     self._launch(self._kept[service.name])
                 event.done.set()
             elif event.kind == "exit":
-                self._bury(event)
+                self._handle_exit(event)
             else:
                 self._end(by_force=event.kind == "kill")
 
@@ -175,7 +175,7 @@ class Supervisor:
         try:
             kept.process = self._popen(kept.service)
         except OSError as error:
-            self._put_off(kept, f"can't be started: {error}")
+            self._schedule_restart(kept, f"can't be started: {error}")
         else:
             threading.Thread(target=self._watch, args=(kept.process,), daemon=True).start()
 
@@ -211,12 +211,12 @@ class Supervisor:
                 return kept
         return None
 
-    def _bury(self, event: _Event) -> None:
+    def _handle_exit(self, event: _Event) -> None:
         kept = self._reap(event)
         if kept is not None and event.process is not None:
-            self._put_off(kept, _how(event.process.returncode))
+            self._schedule_restart(kept, _describe(event.process.returncode))
 
-    def _put_off(self, kept: _Kept, why: str) -> None:
+    def _schedule_restart(self, kept: _Kept, why: str) -> None:
         """Schedule a restart, after a pause that grows with each early death."""
         now = time.monotonic()
         kept.deaths = 0 if now - kept.began > HEALTHY_AFTER_S else kept.deaths + 1
@@ -274,7 +274,7 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
         os.killpg(process.pid, number)
 
 
-def _how(returncode: int) -> str:
+def _describe(returncode: int) -> str:
     if returncode < 0:
         return f"was killed by {signal.Signals(-returncode).name}"
     return f"exited with code {returncode}"

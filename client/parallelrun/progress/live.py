@@ -24,7 +24,7 @@ class LiveDisplay:
     """Draws on a terminal. Its clock keeps running, so a stalled job does not look like a stalled display."""
 
     def __init__(self, stream: TextIO, *, title: str) -> None:
-        self._console = Console(file=cast(IO[str], _Forgiving(stream)), highlight=False, markup=False, emoji=False)
+        self._console = Console(file=cast(IO[str], _ClosableStream(stream)), highlight=False, markup=False, emoji=False)
         self._title = clean(title)
         self._began = time.monotonic()
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class LiveDisplay:
         return Group(head, bar, Text(" · ".join(words), style="red" if progress.failed else ""))
 
 
-class _Forgiving:
+class _ClosableStream:
     """A terminal that may be closed while the job continues."""
 
     def __init__(self, stream: TextIO) -> None:

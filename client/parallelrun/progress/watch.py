@@ -27,7 +27,7 @@ def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Calla
         ConnectionFailed: the server was away for too long.
     """
     state, progress = "", Progress()
-    told: dict[str, int] = {}
+    shown: dict[str, int] = {}
     away = False
 
     def lost(error: Exception) -> None:
@@ -49,7 +49,7 @@ def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Calla
             case "progress":
                 progress = event.progress()
             case "error":
-                _tell(display, event.data, told)
+                _show_error(display, event.data, shown)
         if now not in _ENDED:  # the end is reported later, and once
             state = now
         if state:
@@ -63,11 +63,11 @@ def watch_on_stderr(client: Client, job: Job) -> Job:
         return watch(client, job.id, display)
 
 
-def _tell(display: Display, data: dict[str, Any], told: dict[str, int]) -> None:
+def _show_error(display: Display, data: dict[str, Any], shown: dict[str, int]) -> None:
     """Show each kind of error once, and again when there are ten times as many."""
     count = int(data.get("count") or 1)
     signature = f"{data.get('category', '')}: {data.get('message', '')}"
-    if count < told.get(signature, 0):
+    if count < shown.get(signature, 0):
         return
-    told[signature] = count * _MANY
+    shown[signature] = count * _MANY
     display.note(f"{'' if count == 1 else f'{count:,} times: '}{clean(signature, most=500)}")
