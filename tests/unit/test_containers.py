@@ -40,7 +40,7 @@ def test_a_service_is_watched_and_stopped_in_order(name: str) -> None:
 
 @each_service
 def test_no_service_sees_the_host(name: str) -> None:
-    """The socket of the engine is as good as root on the host."""
+    """Access to the engine's socket is as good as root on the host."""
     service = SERVICES[name]
 
     assert "docker.sock" not in str(service)

@@ -1,4 +1,4 @@
-"""The documents keep up with the code."""
+"""The documents agree with the code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def promises() -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("number, promise, proof, twin", promises(), ids=[row[0] for row in promises()])
 def test_every_promise_has_a_proof_and_a_twin_that_are_there(number: str, promise: str, proof: str, twin: str) -> None:
-    """`file::test`, or `test` alone for one in the file that was named before."""
+    """`file::test`, or `test` alone for one in the last file that was named."""
     paths = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", proof)
     assert paths, f"promise {number} ({promise}) has no proof"
     names = re.findall(r"`(?:(tests/[\w/.]+)::)?(test_\w+)`", twin)
@@ -67,7 +67,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """What a link may have behind its `#`."""
+    """What a link may have after its `#`."""
     lines = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
 
@@ -82,7 +82,7 @@ def test_the_readme_repeats_what_other_pages_say() -> None:
 
 @pytest.mark.parametrize("page", ["architecture.md", "protocol.md", "promises.md"])
 def test_every_file_that_is_named_can_be_opened(page: str) -> None:
-    """Their paths are short: `core/x.py` is `shared/parallelrun_core/x.py`."""
+    """Their paths are abbreviated: `core/x.py` is `shared/parallelrun_core/x.py`."""
     services = {name: f"services/{name}/parallelrun_{name}" for name in ("agent", "api", "concatenator", "master")}
     homes = {"core": "shared/parallelrun_core", "worker": "services/agent/parallelrun_worker", **services}
     named = re.findall(rf"`({'|'.join(homes)})/([\w./]+)`", (DOCS / page).read_text())
@@ -93,6 +93,6 @@ def test_every_file_that_is_named_can_be_opened(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_table_is_in_one_piece(page: Path) -> None:
-    """A row behind an empty line is shown as it stands, with all its bars."""
+    """A row after an empty line is shown as plain text, with its bars."""
     blocks = re.findall(r"(?:^\|.*\n?)+", page.read_text(), re.MULTILINE)
     assert [block[:80] for block in blocks if not re.match(r"\|.*\n\|---", block)] == []

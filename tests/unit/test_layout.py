@@ -84,7 +84,7 @@ def test_the_worker_names_only_what_the_users_environment_has(source: str) -> No
 
 @pytest.mark.parametrize("source", sorted(str(path.relative_to(ROOT)) for path in WITHOUT_IO))
 def test_a_policy_does_no_io(source: str) -> None:
-    """It may take neither the time nor a file descriptor by itself: what it needs is passed in."""
+    """It may neither read the clock nor open files: what it needs is passed in."""
     text = (ROOT / source).read_text(encoding="utf-8")
     tree = ast.parse(text)
     for_types = {id(child) for node in ast.walk(tree) if is_for_type_checkers(node) for child in ast.walk(node)}

@@ -88,7 +88,7 @@ class Parallel:
             "instance_count": instance_count, "instance_type": instance_type, "properties": properties,
             "docker_args": docker_args, "shm_size": shm_size,
         }  # fmt: skip
-        vars(self.resources).update(without_nothing(given))
+        vars(self.resources).update(without_none(given))
 
     def document(self) -> dict[str, Any]:
         """The content of a job file for the same job."""

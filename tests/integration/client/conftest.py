@@ -14,21 +14,21 @@ from tests.integration.client.fake_api import FakeApi
 
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
-    """A server that answers as the test tells it to."""
+    """A server that answers as the test says."""
     with FakeApi() as server:
         yield server
 
 
 @pytest.fixture(autouse=True)
 def _no_cluster_but_the_tests_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs on the developer's machine is none of a test's business."""
+    """What runs on the developer's machine must not affect tests."""
     for name in ("PARALLELRUN_URL", "PARALLELRUN_TOKEN", "REDIS_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 def processes_about(folder: Path) -> dict[int, str]:
-    """The processes that have this folder in their environment, as all parts of a cluster that works there do."""
+    """The processes that have this folder in their environment, as all parts of a cluster in it do."""
     found = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -40,7 +40,7 @@ def processes_about(folder: Path) -> dict[int, str]:
 
 
 def wait_until_gone(folder: Path, *, within_s: float) -> None:
-    """Wait for the end of all processes about a folder; fails when some stay."""
+    """Wait for the end of all processes about a folder; fails if some remain."""
     deadline = time.monotonic() + within_s
     while left := processes_about(folder):
         assert time.monotonic() < deadline, left

@@ -1,4 +1,4 @@
-"""An HTTP server that answers as a test tells it to, cuts connections when told to, and remembers what it was asked."""
+"""An HTTP server that answers and cuts connections as a test says, and records its requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPLETED = {**JOB, "state": "completed", "version": 9, "ended": "2026-11-21T09:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked."""
+    """One request."""
 
     method: str
     path: str
@@ -28,7 +28,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What to answer. `cut`: close the connection after the body, though more was announced."""
+    """An answer. `cut`: close the connection after the body, although more was announced."""
 
     body: bytes = b""
     status: int = 200
@@ -53,7 +53,7 @@ Reply = Answer | Callable[[Request], Answer]
 
 
 class FakeApi:
-    """Use it in a `with` statement. Replies to one path are used up in order; the last one stays."""
+    """Use it in a `with` statement. The answers for a path are used in order; the last one stays."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []

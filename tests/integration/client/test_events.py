@@ -15,7 +15,7 @@ CUT = Answer.events(("", "snapshot", JOB), ("1-0", "progress", {"done": 1}), cut
 END = Answer.events(("", "snapshot", JOB), ("3-0", "state", {"state": "completed"}), ("", "end", COMPLETED))
 
 
-def test_a_stream_goes_on_behind_the_last_event_that_was_seen(api: FakeApi) -> None:
+def test_a_stream_continues_after_the_last_event_that_was_seen(api: FakeApi) -> None:
     busy = Answer.of({"code": "too_many_streams"}, 503)
     api.on("GET", PATH, BEGINNING, HANG_UP, CUT, busy, END)
     told: list[Exception] = []
@@ -32,7 +32,7 @@ def test_a_stream_goes_on_behind_the_last_event_that_was_seen(api: FakeApi) -> N
     assert events[-1].job().state == "completed"
 
 
-def test_a_stream_can_go_on_behind_one_of_an_earlier_process(api: FakeApi) -> None:
+def test_a_stream_can_continue_after_an_event_of_an_earlier_process(api: FakeApi) -> None:
     api.on("GET", PATH, END)
 
     with Client(api.url) as client:
@@ -63,7 +63,7 @@ def test_a_refusal_is_not_a_disconnect(api: FakeApi) -> None:
     assert len(api.requests) == 1
 
 
-def test_patience_has_an_end_and_is_counted_from_the_last_word(api: FakeApi) -> None:
+def test_patience_is_limited_and_counts_from_the_last_sign_of_the_server(api: FakeApi) -> None:
     api.on("GET", PATH, BEGINNING, HANG_UP)
     transport = Transport(api.url)
     pauses: list[float] = []
@@ -77,7 +77,7 @@ def test_patience_has_an_end_and_is_counted_from_the_last_word(api: FakeApi) -> 
     transport.close()
 
 
-def test_pauses_grow_and_begin_anew_once_the_server_was_heard(api: FakeApi) -> None:
+def test_pauses_grow_and_start_again_once_the_server_was_heard(api: FakeApi) -> None:
     api.on("GET", PATH, *[HANG_UP] * 6, BEGINNING, HANG_UP, END)
     transport = Transport(api.url)
     pauses: list[float] = []

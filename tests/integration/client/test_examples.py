@@ -27,7 +27,7 @@ def examples(tmp_path: Path) -> Path:
     return shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("out", "images", "*.joblib"))
 
 
-def test_digits_are_read_right_and_a_second_run_replaces_the_output(examples: Path) -> None:
+def test_digits_are_recognized_and_a_second_run_replaces_the_output(examples: Path) -> None:
     pytest.importorskip("sklearn")
     shutil.rmtree(examples / "digits" / "data", ignore_errors=True)
     for _ in range(2):

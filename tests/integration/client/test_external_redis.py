@@ -1,4 +1,4 @@
-"""A server that somebody else runs: `parallelrun up` and `run` look at it before they start anything on it."""
+"""A Redis server that somebody else runs: `parallelrun up` and `run` check it before they start anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`parallelrun job …` and `node list` against a server: what is on stdout, on stderr, and in the exit code."""
+"""`parallelrun job …` and `node list` against a server: stdout, stderr and exit codes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Downloads: whole or not there, and never fetched twice."""
+"""Downloads: complete or absent, and never fetched twice."""
 
 import hashlib
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def outputs(api: FakeApi) -> Iterator[Outputs]:
 
 
 def ranged(request: Request, *, most: int = len(CONTENT)) -> Answer:
-    """As a server does it that knows ranges, and breaks off after `most` bytes."""
+    """Answers as a server with ranges, and breaks off after `most` bytes."""
     first = int(request.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
     body = CONTENT[first : first + most]
     return Answer(body, 206 if first else 200, cut=first + most < len(CONTENT))
@@ -95,7 +95,7 @@ def test_the_hash_is_that_of_the_file_with_the_rows_and_of_no_other(
 
 @pytest.fixture
 def unproven(api: FakeApi, outputs: Outputs) -> Outputs:
-    """A file of which the server names no hash, such as a script may have written."""
+    """A file of which the server has no hash, such as one that a script has written."""
     api.on("GET", "/v1/jobs/job_2", Answer.of({**COMPLETED, "id": "job_2"}))
     return outputs
 
@@ -197,8 +197,8 @@ def test_a_server_that_stays_away_is_given_up(api: FakeApi, tmp_path: Path, monk
     assert 120 < now < 126
 
 
-def test_a_server_that_has_never_answered_is_told_at_once(api: FakeApi, tmp_path: Path) -> None:
-    """As one at a mistyped address."""
+def test_a_server_that_has_never_answered_is_reported_at_once(api: FakeApi, tmp_path: Path) -> None:
+    """The URL may be mistyped."""
     api.on("GET", "/v1/jobs/job_1", HANG_UP)
     transport, pauses = Transport(api.url, retry=RetryPolicy(attempts=1)), list[float]()
 

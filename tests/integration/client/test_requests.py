@@ -106,7 +106,7 @@ def test_refusals_are_not_repeated(api: FakeApi, client: Client, status: int, ki
     assert len(api.requests) == 1
 
 
-def test_a_server_that_is_not_there_is_said_to_be_unreachable() -> None:
+def test_a_server_that_is_not_there_is_reported_as_unreachable() -> None:
     with reserve_port(0) as nobody:
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
         with Client(url, retry=QUICK) as client, pytest.raises(ConnectionFailed, match=url):
@@ -130,7 +130,7 @@ def test_a_token_from_a_file_is_taken_without_its_line_break(api: FakeApi) -> No
 
 
 @pytest.mark.parametrize("token", ["canary\ncanary", "canary\0", "canáry"])
-def test_a_token_that_is_none_is_not_told(api: FakeApi, token: str) -> None:
+def test_an_invalid_token_is_not_shown(api: FakeApi, token: str) -> None:
     with pytest.raises(ConnectionFailed, match="The token has characters") as caught:
         Client(api.url, token)
     assert token not in str(caught.value)
@@ -238,7 +238,7 @@ def test_two_submissions_are_two_jobs(api: FakeApi, client: Client, tmp_path: Pa
     assert len({request.headers["Idempotency-Key"] for request in api.requests}) == 2
 
 
-def test_waiting_polls_long_and_tells_of_progress(api: FakeApi, client: Client) -> None:
+def test_waiting_uses_long_polls_and_reports_progress(api: FakeApi, client: Client) -> None:
     api.on(
         "GET", "/v1/jobs/job_1",
         Answer.of(JOB), Answer.of(JOB), Answer.of({**JOB, "version": 4}), BUSY, Answer.of(COMPLETED),
@@ -289,7 +289,7 @@ def test_waiting_is_over_when_the_end_is_recorded(api: FakeApi, client: Client) 
 
 @pytest.fixture
 def patient(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Jobs, Callable[[], float]]]:
-    """Who waits by a clock that only its own pauses move on; and that clock."""
+    """A waiting client with a clock that only its own pauses advance; and that clock."""
     now = 0.0
 
     def sleep(seconds: float) -> None:
@@ -317,7 +317,7 @@ def test_waiting_outlasts_a_server_that_stays_away_for_a_while(
 def test_a_server_that_has_never_answered_is_not_waited_for(
     api: FakeApi, patient: tuple[Jobs, Callable[[], float]]
 ) -> None:
-    """It may be at a mistyped address."""
+    """The URL may be mistyped."""
     waiting, clock = patient
     api.on("GET", "/v1/jobs/job_1", HANG_UP)
     began = clock()

@@ -1,4 +1,4 @@
-"""`parallelrun run`, with all services: what it leaves in its folder, what it says, and that no process stays."""
+"""`parallelrun run`, with all services: what it writes and prints, and that no process remains."""
 
 import os
 import re
@@ -72,7 +72,7 @@ append_row_file_name: words.txt
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """The folder of a job file; what the test runs works in `out` below it."""
+    """The folder of a job file; runs of the test write to `out` below it."""
     for name, text in SCRIPTS.items():
         (tmp_path / "src").mkdir(exist_ok=True)
         (tmp_path / "src" / name).write_text(text)
@@ -137,7 +137,7 @@ def test_a_summary_only_job_has_no_output_line(job: Path) -> None:
     assert (code, said) == (0, f"logs: {job}/out/logs\n")
 
 
-def test_a_failure_is_told_with_the_users_own_traceback_and_keeps_everything(job: Path) -> None:
+def test_a_failure_is_shown_with_the_users_own_traceback_and_keeps_everything(job: Path) -> None:
     code, said, told = run(job, "--set", "entry_script=bad.py", "--set", "error_threshold=0")
 
     assert (code, said) == (3, f"logs: {job}/out/logs\n")
@@ -150,7 +150,7 @@ def test_a_failure_is_told_with_the_users_own_traceback_and_keeps_everything(job
     assert (job / "out" / ".parallelrun" / "cluster" / "data" / "jobs").is_dir()
     assert not (job / "out" / "words.txt").exists()
 
-    assert run(job)[0] == 0  # what a failed run left is no hindrance
+    assert run(job)[0] == 0  # what a failed run left is not in the way
     assert not (job / "out" / ".parallelrun").exists()
 
 
@@ -259,7 +259,7 @@ def test_a_kill_leaves_nothing_running_and_the_next_run_clears_up(job: Path) -> 
     assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
 
 
-def test_services_that_die_are_started_again_and_the_job_completes(job: Path) -> None:
+def test_services_that_die_are_restarted_and_the_job_completes(job: Path) -> None:
     (job / "src" / "count.py").write_text(
         f"import time\n{SCRIPTS['count.py']}".replace("return", "time.sleep(0.5)\n    return")
     )

@@ -1,4 +1,4 @@
-"""Processes that are kept running, and ended without a trace whatever happens."""
+"""Processes that are kept running, and stopped without a trace in all cases."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ def test_services_run_in_their_folder_with_their_log_and_no_terminal(tmp_path: P
     assert os.getsid(supervisor.pids()["a"]) == supervisor.pids()["a"]
 
 
-def test_a_service_that_dies_is_started_again_and_waits_longer_each_time(
+def test_a_service_that_dies_is_restarted_and_waits_longer_each_time(
     supervisor: Supervisor, deaths: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("parallelrun.embedded.supervisor.FIRST_PAUSE_S", 0.02)
@@ -147,7 +147,7 @@ def test_nothing_outlives_an_owner_that_was_killed(tmp_path: Path, mark: str) ->
         finally:
             owner.kill()
 
-    # The service ends at once; what it has cut loose is left to the guard.
+    # The service ends at once; processes in other sessions are left to the guard.
     until(lambda: len(marked(mark)) == 1)
     until(lambda: marked(mark) == [], within_s=leftovers.GRACE_S + 10)
     until(lambda: not (tmp_path / "scratch").exists())

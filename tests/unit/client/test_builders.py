@@ -1,4 +1,4 @@
-"""Jobs as Python objects say what the documents say."""
+"""Jobs as Python objects mean the same as job files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def wrong(**changes: Any) -> set[str]:
         ("partition_keys", PipelineParameter("keys", "no json")),
     ],
 )
-def test_a_wrong_field_of_a_configuration_is_told_at_once(field: str, value: object) -> None:
+def test_a_wrong_field_of_a_configuration_is_reported_at_once(field: str, value: object) -> None:
     assert wrong(**{field: value}) == {field}
 
 
@@ -100,7 +100,7 @@ def test_a_step_is_a_job(tmp_path: Path) -> None:
         ({"side_inputs": [Input(type="mltable", path="b")]}, "/side_inputs/side_input_0/type"),
     ],
 )
-def test_a_step_is_checked_when_it_is_made(changes: dict[str, Any], where: str) -> None:
+def test_a_step_is_checked_when_it_is_created(changes: dict[str, Any], where: str) -> None:
     fields: dict[str, Any] = {
         "name": "score", "parallel_run_config": config(), "inputs": ["a"], "output": "out", **changes,
     }  # fmt: skip
@@ -151,7 +151,7 @@ def test_a_file_has_the_same_environment_by_the_client_as_by_the_command_line(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "parallel_run_config: {no_such_field: 1}", "parallel_run_config: {}"])
-def test_a_file_without_a_configuration_is_told(tmp_path: Path, text: str) -> None:
+def test_a_file_without_a_configuration_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.yml").write_text(text)
     with pytest.raises(InvalidInput):
         ParallelRunConfig.load_yaml(tmp_path / "config.yml")
@@ -200,7 +200,7 @@ def test_arguments_of_azure_that_have_no_use_here_are_taken(tmp_path: Path) -> N
     assert {"/outputs/scores/name", "/outputs/scores/version", "/resources/instance_type"} <= noted
 
 
-def test_what_is_wrong_with_a_parallel_run_function_is_told() -> None:
+def test_errors_in_a_parallel_run_function_are_reported() -> None:
     with pytest.raises(InvalidInput, match="no such input"):
         function()(fils="data")
     with pytest.raises(InvalidInput, match="path is required"):

@@ -1,4 +1,4 @@
-"""The command line's own part: usage errors, exit codes, forms of output. No server is spoken to."""
+"""The command line's own part: usage errors, exit codes, forms of output. No server is involved."""
 
 import json
 from pathlib import Path
@@ -148,7 +148,7 @@ def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -
     assert json.loads(shown(Format.JSON))["state"] == "failed"
 
 
-def test_a_failure_is_told_with_cause_traceback_and_log() -> None:
+def test_a_failure_is_shown_with_cause_traceback_and_log() -> None:
     failure = Failure(
         code="ERROR_THRESHOLD",
         summary="2 items have failed, 0 are allowed.",
@@ -170,7 +170,7 @@ def test_a_failure_is_told_with_cause_traceback_and_log() -> None:
     ]
 
 
-def test_a_job_that_completed_is_told_with_its_counts() -> None:
+def test_a_job_that_completed_is_shown_with_its_counts() -> None:
     progress = Progress(scheduled=3, listing_done=True, done=3, rows=1234)
 
     assert summary(job("completed", progress=progress), log_hint=str) == [
@@ -178,12 +178,12 @@ def test_a_job_that_completed_is_told_with_its_counts() -> None:
     ]
 
 
-def test_the_end_of_no_log_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tail_without_a_log_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["job", "logs", "job_1", "--tail", "3"]) == ExitCode.USAGE
     assert "--tail needs a log path" in capsys.readouterr().err
 
 
-def test_what_is_not_as_it_should_be_in_a_job_that_completed_is_told_with_what_to_do() -> None:
+def test_warnings_about_a_completed_job_say_what_to_do() -> None:
     progress = Progress(scheduled=3, listing_done=True, done=1, failed=2)
     ended = job("completed", progress=progress, warnings=["\x1bodd"])
     assert summary(ended, log_hint=lambda log: f"logs/{log}", retry="parallelrun job retry job_1")[1:] == [

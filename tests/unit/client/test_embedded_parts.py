@@ -1,4 +1,4 @@
-"""Which server is taken and what each service is told; nothing is started but scripts that stand for servers."""
+"""The choice of a server, and the settings of each service; only scripts that stand for servers are started."""
 
 import socket
 import sys
@@ -86,14 +86,14 @@ def test_an_embedded_server_listens_on_a_private_socket_only(tmp_path: Path) -> 
     assert not server.wait(0.01)
 
 
-def test_a_socket_path_that_is_too_long_is_said_to_be(tmp_path: Path) -> None:
+def test_a_socket_path_that_is_too_long_is_reported(tmp_path: Path) -> None:
     server = RedisServer(binary=tmp_path, socket=tmp_path / ("x" * 120), data=tmp_path)
 
     with pytest.raises(ClusterFailed, match="TMPDIR"):
         server.command()
 
 
-def test_services_hear_nothing_of_the_users_other_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARALLELRUN_ROOT", "/elsewhere")
     monkeypatch.setenv("PARALLELRUN_TOKEN", "of-another-cluster")
     monkeypatch.setenv("PARALLELRUN_SLOTS", "99")
@@ -111,7 +111,7 @@ def test_services_hear_nothing_of_the_users_other_cluster(tmp_path: Path, monkey
         assert service.command[:3] == (sys.executable, "-P", "-m")
 
 
-def test_the_token_is_with_the_api_alone_and_never_an_argument(tmp_path: Path) -> None:
+def test_only_the_api_gets_the_token_and_never_as_an_argument(tmp_path: Path) -> None:
     services = cluster_services(
         Layout(home=tmp_path), redis_url="unix:///s", port=1234, token="canary", nodes=1, slots=1
     )
@@ -137,7 +137,7 @@ def test_the_redis_server_is_stopped_last(tmp_path: Path) -> None:
     assert redis_service(server).stage > max(service.stage for service in services)
 
 
-def test_a_home_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_home_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
     layout = Layout(home=tmp_path / "home")
     layout.create()
     layout.create()
@@ -145,14 +145,14 @@ def test_a_home_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert all(path.stat().st_mode & 0o077 == 0 for path in (layout.home, layout.root, layout.logs, layout.work))
 
 
-def test_a_port_that_is_taken_is_said_to_be() -> None:
+def test_a_port_that_is_in_use_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(ClusterFailed, match=f"Port {port} is taken"):
             reserve_port(port)
 
 
-def test_a_port_is_kept_for_the_server_that_is_yet_to_come() -> None:
+def test_a_port_is_reserved_until_the_server_listens() -> None:
     with reserve_port(0) as reserved:
         address = reserved.getsockname()
         with pytest.raises(ConnectionRefusedError):
@@ -162,7 +162,7 @@ def test_a_port_is_kept_for_the_server_that_is_yet_to_come() -> None:
     reserve_port(address[1]).close()
 
 
-def test_cpus_are_shared_out_between_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpus_are_divided_between_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parallelrun.embedded.cluster.usable_cpus", lambda: 8)
 
     assert Cluster(tmp_path, nodes=3).processes == 2

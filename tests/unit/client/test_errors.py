@@ -1,4 +1,4 @@
-"""The tree of errors and how answers become one of them."""
+"""The tree of errors, and how answers become errors."""
 
 import re
 
@@ -24,7 +24,7 @@ def drawn_tree() -> dict[str, str]:
     return parents
 
 
-def test_the_tree_is_drawn_as_it_is() -> None:
+def test_the_docstring_draws_the_tree_of_errors() -> None:
     classes = {
         name: found
         for name, found in vars(errors).items()

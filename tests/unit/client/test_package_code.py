@@ -44,7 +44,7 @@ def test_the_server_takes_what_was_packed(tmp_path: Path) -> None:
     (code / "score.py").write_text("def run(mini_batch): ...")
     (code / "tool.sh").write_text("#!/bin/sh")
     (code / "tool.sh").chmod(0o755)
-    # Compressed, this would be a bomb in the server's eyes.
+    # Compressed, the server would take this for a zip bomb.
     (code / "zeros.bin").write_bytes(bytes(4 << 20))
     (code / "link.py").symlink_to("score.py")
     (code / "lib").mkdir()
@@ -71,7 +71,7 @@ def test_a_link_to_the_outside_is_refused(tmp_path: Path, make: Callable[[Path],
         zip_folder(tmp_path / "code")
 
 
-def test_a_missing_folder_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no folder"):
         zip_folder(tmp_path / "nowhere")
 

@@ -69,7 +69,7 @@ def test_all_that_is_known_is_said() -> None:
     )
 
 
-def test_while_nodes_make_an_environment_that_is_said() -> None:
+def test_nodes_that_build_an_environment_are_shown() -> None:
     progress = Progress(scheduled=8, listing_done=True, items_scheduled=8, preparing=2)
     line = describe("processing", progress, items_per_s=None, left_s=None)
     assert line == (
@@ -77,7 +77,7 @@ def test_while_nodes_make_an_environment_that_is_said() -> None:
     )
 
 
-def test_what_was_taken_over_is_said() -> None:
+def test_what_was_taken_over_is_shown() -> None:
     progress = Progress(scheduled=8, listing_done=True, done=5, resumed=5, items_scheduled=8, items_done=5)
     line = describe("processing", progress, items_per_s=None, left_s=None)
     assert line == "processing: 5/8 mini-batches, 5 taken over, 0 running, 0 failed, 0 retried; 5/8 items"
@@ -94,7 +94,7 @@ def test_while_the_output_is_written_its_bytes_count() -> None:
     "seconds, expected",
     [(0, "0 s"), (99, "99 s"), (240, "4 min"), (7500, "2 h 5 min"), (400_000, "5 days"), (-1, "0 s")],
 )
-def test_durations_are_no_more_exact_than_they_are_known(seconds: float, expected: str) -> None:
+def test_durations_are_rounded(seconds: float, expected: str) -> None:
     assert duration(seconds) == expected
 
 
@@ -138,7 +138,7 @@ def test_what_was_taken_over_took_no_time() -> None:
     assert speed.left_s(20, Progress(items_done=910, items_scheduled=1000, listing_done=True)) == pytest.approx(90)
 
 
-def test_nothing_is_said_while_it_is_too_early() -> None:
+def test_no_speed_is_shown_while_it_is_too_early() -> None:
     speed = Speed()
     assert speed.items_per_s(0) is None
     speed.add(0, counts(0))
@@ -148,7 +148,7 @@ def test_nothing_is_said_while_it_is_too_early() -> None:
     assert speed.left_s(50, counts(1000)) is None
 
 
-def test_counting_begins_anew_when_the_counts_go_back() -> None:
+def test_counting_starts_again_when_the_counts_go_back() -> None:
     speed = Speed()
     speed.add(0, counts(0))
     speed.add(10, counts(100))

@@ -1,4 +1,4 @@
-"""The folder that a run leaves behind: nothing of the user's is lost, and nothing half-done is seen."""
+"""The folder that a run leaves behind: nothing of the user's is lost, and nothing partial is seen."""
 
 import errno
 import os
@@ -42,7 +42,7 @@ def test_output_and_logs_are_all_that_is_left(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in (tmp_path / "out").iterdir()) == ["logs", "out.txt"]
 
 
-def test_working_data_that_are_kept_are_whole(tmp_path: Path) -> None:
+def test_working_data_that_is_kept_is_complete(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "out", keep=True)
 
     job = folder.home / "data" / "jobs" / "job_1"
@@ -50,7 +50,7 @@ def test_working_data_that_are_kept_are_whole(tmp_path: Path) -> None:
     assert os.path.samefile(job / "out.txt", tmp_path / "out" / "out.txt")
 
 
-def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_can_not_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(InvalidInput, match="can't be written: Not a directory") as caught:
@@ -69,7 +69,7 @@ def test_an_output_that_is_there_is_not_touched(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "out.txt").read_text() == "row\n"
 
 
-def test_overwriting_keeps_the_old_output_until_the_new_one_is_whole(tmp_path: Path) -> None:
+def test_overwriting_keeps_the_old_output_until_the_new_one_is_complete(tmp_path: Path) -> None:
     run_in(tmp_path / "out", rows="old\n")
 
     folder = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=True)
@@ -120,7 +120,7 @@ def test_logs_that_came_up_meanwhile_are_not_touched(tmp_path: Path) -> None:
 
 
 def completed_in(path: Path) -> tuple[RunFolder, Path]:
-    """A run in a folder whose job has completed; and a file that the script has put out, of which no one was told."""
+    """A run whose job has completed; and a file that the script has written, which is no named output."""
     folder = RunFolder(path, outputs=[], overwrite=False)
     job = JobFolder(Layout(home=folder.home).root, "job_1")
     job.outputs.mkdir(parents=True)
@@ -147,7 +147,7 @@ def test_outputs_that_could_not_be_handed_over_outlast_the_next_run(tmp_path: Pa
     check_nothing_is_lost(tmp_path)
 
 
-def test_working_data_that_were_only_kept_do_not_stand_in_the_way(tmp_path: Path) -> None:
+def test_working_data_that_was_only_kept_does_not_block_the_next_run(tmp_path: Path) -> None:
     folder, output = completed_in(tmp_path)
     folder.hand_over_output(output)
     folder.mark_handed_over()
@@ -194,7 +194,7 @@ def test_an_output_can_not_take_the_place_of_a_folder(tmp_path: Path, name: str)
         RunFolder(tmp_path, outputs=[name], overwrite=False)
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "out").touch()
 
     with pytest.raises(InvalidInput, match="is not a folder"):
@@ -232,7 +232,7 @@ def test_a_lock_is_for_one_and_asking_does_not_take_it(tmp_path: Path) -> None:
     assert not is_locked(path)
 
 
-def test_a_lock_on_a_file_that_was_removed_meanwhile_is_taken_anew(
+def test_a_lock_on_a_file_that_was_removed_meanwhile_is_taken_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import fcntl

@@ -1,4 +1,4 @@
-"""Job files: what is wrong with one is said at once, and all of it."""
+"""Job files: all problems are reported at once."""
 
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def test_everything_that_is_missing_is_named(job_file: Path) -> None:
         (("name: words", "name: [words"), "job.yml: not readable as YAML or JSON: line 3"),
     ],
 )
-def test_what_is_wrong_is_told_of_what_stands_in_the_file_and_where(
+def test_problems_name_the_line_and_the_field_that_the_user_wrote(
     job_file: Path, change: tuple[str, str], told: str
 ) -> None:
     job_file.write_text(JOB.replace(*change))
@@ -93,7 +93,7 @@ def test_what_is_wrong_is_told_of_what_stands_in_the_file_and_where(
         check(job_file)
 
 
-def test_what_the_command_line_has_set_is_told_of_it(job_file: Path) -> None:
+def test_problems_with_what_the_command_line_has_set_name_it(job_file: Path) -> None:
     with pytest.raises(InvalidInput, match="--set: /inputs: there is no"):
         check(job_file, "inputs=dta")
     with pytest.raises(InvalidInput, match="--set: /inputs/x/path: there is no"):

@@ -74,5 +74,5 @@ def test_lines_are_the_same_however_the_bytes_arrive(lines: list[tuple[str, str]
     arrived = [raw[begin:end] for begin, end in pairwise(edges)]
 
     assert list(lines_of(arrived)) == whole
-    # The empty text before "\n" may melt with a "\r" that ended the line before it.
+    # The empty string before "\n" may merge with a "\r" that ended the line before it.
     assert "".join(whole) == "".join(text for text, _ in lines)

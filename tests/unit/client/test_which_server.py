@@ -1,4 +1,4 @@
-"""Which server a client speaks to when none, or only a part of what names it, is given."""
+"""The server that a client uses when its URL or token is not given."""
 
 from pathlib import Path
 
