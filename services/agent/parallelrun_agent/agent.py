@@ -1,28 +1,26 @@
-"""The agent's loop: one thread that waits for workers and talks to Redis.
+"""The agent: one thread that waits for workers and calls Redis.
 
-Everything else hangs on it: `NodeJob` decides what to do for one job, the loop decides for whom, and when to speak.
-While Redis is away the workers go on; what they return is kept, and told when it is back, unless the lease has
-run out by then.
+`NodeJob` decides what to do for one job; the agent decides for which jobs, and when to call Redis. While Redis is away
+the workers go on. What they return is kept, and reported when Redis is back, unless the lease has run out by then.
 """
 
 from __future__ import annotations
 
 import os
-import select
-import signal
 import socket
 import time
-from collections.abc import Callable
 from importlib.metadata import version
 
 from redis import Redis
 
+from parallelrun_agent.loop import EventLoop
+from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool, find_gpus
 from parallelrun_agent.workers.leftovers import end_leftovers
-from parallelrun_agent.workers.plans import fresh_folder
-from parallelrun_agent.workers.watch import Watch
+from parallelrun_agent.workers.local_folder import claim_folder
+from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.ids import new_session
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.states import JobState, NodeState
@@ -41,27 +39,27 @@ _LEAST_NAP_S = 0.005
 _CHECK_EVERY_S = 0.05
 _CHECKS_PER_LEASE = 40
 _LOOK_ANYWAY_S = 0.25
-"""How often a node looks for work that has no room for any: the job that it works for may have ended."""
+"""How often a node without room looks for work nevertheless: a job that it works for may have ended."""
 _DROWSY_AFTER_S = 5.0
 _DROWSY_LOOK_S = 0.2
 _JOIN_AGAIN_S = 1.0
 
 
 class Agent:
-    """One node. `run()` returns after `stop()`, once everything was finished or returned."""
+    """One node. After `stop()`, `run()` returns once everything is finished or returned."""
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
         self._redis: Redis = connect(settings.redis_url, one_connection=True)
         self._registry = Registry(self._redis)
         self._nodes = Nodes(self._redis)
-        self._epoll = select.epoll()
-        self._callbacks: dict[int, Callable[[], object]] = {}
-        self._watch = Watch(self._add, self._remove, gpus=GpuPool(find_gpus(settings.gpus)))
+        self._loop = EventLoop()
+        self._orphans = Orphans()
+        self._context = NodeContext(self._loop, self._orphans, GpuPool(find_gpus(settings.gpus)))
         self._jobs: dict[str, NodeJob] = {}
         self._skipped = SkippedJobs(settings.root)
         self._join_at: dict[str, float] = {}
-        """When to try again to join jobs of which something could not be read or made."""
+        """When to try again to join jobs of which something could not be read or created."""
         self._id = new_session(settings.node)
         self._version = version("parallelrun")
         self._started = time.time()
@@ -69,7 +67,7 @@ class Agent:
         self._failures = 0
         self._retry_at = 0.0
         self._beat_at = 0.0
-        self._told_state = ""
+        self._reported_state = ""
         self._look_at = 0.0
         self._look_by = 0.0
         self._check_s = min(_CHECK_EVERY_S, settings.poll_seconds, settings.lease_seconds / _CHECKS_PER_LEASE)
@@ -77,24 +75,12 @@ class Agent:
         self._had_work = time.monotonic()
         self._limit_s = 0.0
         self._patient_until = 0.0
-        self._wake, self._wake_end = os.pipe()
-        os.set_blocking(self._wake, False)
-        os.set_blocking(self._wake_end, False)
-        self._add(self._wake, lambda: os.read(self._wake, 64))
-        self._holder = fresh_folder(settings.local_folder)
-
-    def _add(self, fd: int, callback: Callable[[], object]) -> None:
-        self._epoll.register(fd, select.EPOLLIN)
-        self._callbacks[fd] = callback
-
-    def _remove(self, fd: int) -> None:
-        self._epoll.unregister(fd)
-        del self._callbacks[fd]
+        self._folder_lock = claim_folder(settings.local_folder)
 
     def stop(self, *_: object) -> None:
         """Finish what runs, return the rest, leave. Safe to call from a signal handler."""
         self._draining = True
-        os.write(self._wake_end, b"\1")
+        self._loop.wake()
 
     @property
     def connected(self) -> bool:
@@ -102,15 +88,13 @@ class Agent:
 
     def run(self) -> None:
         """Work until stopped."""
-        signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
-        self._watch.orphans.adopt()
+        self._loop.wake_on_signals()
+        self._orphans.adopt()
         end_leftovers(self._settings.local_folder)
         drain_by = float("inf")
         while True:
             self._nap()
-            for fd, _ in self._epoll.poll(self._pause()):
-                if (callback := self._callbacks.get(fd)) is not None:  # an earlier one may have closed it
-                    callback()
+            self._loop.poll(self._pause_s())
             now = time.monotonic()
             if self._draining and drain_by == float("inf"):
                 drain_by = now + self._settings.grace_seconds + 5
@@ -122,9 +106,9 @@ class Agent:
                 self._check_at = now + self._check_s
                 for job in self._jobs.values():
                     job.check_time(now)
-                self._tell_state()
+                self._hurry_beat()
             if now >= self._retry_at:
-                self._talk(now)
+                self._call_redis(now)
             if self._draining and (not self._jobs or now > drain_by):
                 break
         self._leave()
@@ -135,31 +119,31 @@ class Agent:
             return
         nap_s = self._check_s
         for job in self._jobs.values():
-            job_s = job.machine.nap_s
+            job_s = job.nap_s()
             if job_s <= _LEAST_NAP_S:
                 return
             nap_s = min(nap_s, job_s)
         time.sleep(max(0.0, min(nap_s, self._check_at - time.monotonic())))
 
-    def _pause(self) -> float:
+    def _pause_s(self) -> float:
         """How long to wait for an event, at most."""
         if self._failures:
             until = min(self._retry_at, self._check_at)
         elif self._jobs or self._draining:
             until = self._check_at
             for job in self._jobs.values():
-                if (due_at := job.machine.due_at()) < until:
+                if (due_at := job.due_at()) < until:
                     until = due_at
         else:
             until = min(self._look_at, self._beat_at)
         left_s = until - time.monotonic()
         return left_s if left_s > 0 else 0.0
 
-    def _talk(self, now: float) -> None:
+    def _call_redis(self, now: float) -> None:
         try:
             if self._failures:
                 self._limit_wait(time.monotonic())
-                self._come_back()
+                self._reconnected()
             if now >= self._beat_at:
                 self._limit_wait(time.monotonic())
                 self._beat()
@@ -183,31 +167,29 @@ class Agent:
             self._failures += 1
 
     def _has_room(self) -> bool:
-        """A worker more could be put to work here."""
+        """Whether one more worker could be busy here."""
         busy = sum(not worker.ready or bool(worker.in_flight) for job in self._jobs.values() for worker in job.workers)
         return busy < self._settings.slots
 
     def _look_every_s(self, now: float) -> float:
-        """How soon to look for work again: a node that has had none for a while is in no hurry."""
+        """How soon to look for work again: less often after some time without any."""
         if self._jobs:
             self._had_work = now
         drowsy = now - self._had_work > _DROWSY_AFTER_S
         return max(self._settings.poll_seconds, _DROWSY_LOOK_S) if drowsy else self._settings.poll_seconds
 
     def _limit_wait(self, now: float) -> None:
-        """No call may outlast the trust in a lease: while it waits, nobody ends the workers whose time is up."""
+        """No call may outlast a lease: while the agent waits, it can't end the workers of one that runs out."""
         if now < self._patient_until:
             return
-        lease_left_s = min(
-            [job.machine.lease_left_s(now) for job in self._jobs.values() if job.workers], default=_ANSWER_S
-        )
+        lease_left_s = min([job.lease_left_s(now) for job in self._jobs.values() if job.workers], default=_ANSWER_S)
         self._patient_until = now + lease_left_s - _ANSWER_S
         limit_s = max(_LEAST_ANSWER_S, min(_ANSWER_S, lease_left_s))
         if limit_s != self._limit_s:
             limit_wait(self._redis, limit_s)
             self._limit_s = limit_s
 
-    def _come_back(self) -> None:
+    def _reconnected(self) -> None:
         run_id = server_run_id(self._redis)
         for job in self._jobs.values():
             job.reassert()
@@ -216,9 +198,9 @@ class Agent:
         self._failures = 0
         self._beat_at = 0.0
 
-    def _tell_state(self) -> None:
-        """Let it be told at once when it is another one."""
-        if self._state() != self._told_state:
+    def _hurry_beat(self) -> None:
+        """Send a heartbeat at once when the node's state has changed."""
+        if self._state() != self._reported_state:
             self._beat_at = 0.0
 
     def _beat(self) -> None:
@@ -239,12 +221,12 @@ class Agent:
             ),
             lease_ms=settings.lease_ms,
         )
-        self._told_state = state
+        self._reported_state = state
 
     def _state(self) -> NodeState:
         if self._draining:
             return NodeState.DRAINING
-        has_room = not any(job.machine.disk_is_full for job in self._jobs.values())
+        has_room = not any(job.disk_is_full for job in self._jobs.values())
         return NodeState.READY if has_room else NodeState.DISK_FULL
 
     def _look_for_work(self, now: float) -> None:
@@ -256,10 +238,7 @@ class Agent:
         for job_id, state, ready in found:
             job = self._jobs.get(job_id)
             if job is not None:
-                if state is JobState.PROCESSING:
-                    job.machine.ready = max(job.machine.ready, ready) if ready else 0
-                elif job.machine.state is JobState.PROCESSING:
-                    job.machine.look_again()
+                job.observed(state, ready)
             elif state is JobState.PROCESSING and ready and now >= self._join_at.get(job_id, 0.0):
                 job = self._join(job_id, now)
             if job is None or not ready:
@@ -275,10 +254,10 @@ class Agent:
 
     def _join(self, job_id: str, now: float) -> NodeJob | None:
         try:
-            job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._watch)
+            job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._context)
         except UNREADABLE as error:
             self._skipped.report(job_id, error)
-            if isinstance(error, OSError):  # it may pass, but not at once, and each try may cost something
+            if isinstance(error, OSError):  # it may pass, but not at once, and each attempt may be expensive
                 self._join_at[job_id] = now + _JOIN_AGAIN_S
             return None
         self._join_at.pop(job_id, None)

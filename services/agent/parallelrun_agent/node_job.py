@@ -1,18 +1,17 @@
-"""One job, as one node works for it: does what the job's machine decides, and tells it what came of it.
+"""One job, as one node works for it: executes what the job machine decides, and reports to it what came of it.
 
 Decisions are in `policy`; here are the connection, the files and the processes that they are about.
 """
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from parallelrun_agent.committer import Committer
 from parallelrun_agent.environments.job_python import JobPython
-from parallelrun_agent.node.disk import DiskWatch
 from parallelrun_agent.node.monitor import ResourceMonitor
+from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.commands import (
     Abandon,
     Command,
@@ -28,21 +27,19 @@ from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.session import Session
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.packets import packet_of
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
-from parallelrun_agent.workers.watch import Watch
 from parallelrun_core import failpoints, message
 from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.ids import new_session
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import resolve
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure
-from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.outcome_stream import (
     InitFailure,
     Phase,
@@ -68,7 +65,7 @@ class NodeJob:
         OSError: it can't be read for now, or the node can't do what the job needs.
     """
 
-    def __init__(self, redis: Redis, folder: JobFolder, settings: AgentSettings, watch: Watch) -> None:
+    def __init__(self, redis: Redis, folder: JobFolder, settings: AgentSettings, node: NodeContext) -> None:
         self.folder = folder
         self._path = folder.path
         self.job_id = folder.job_id
@@ -76,8 +73,8 @@ class NodeJob:
         spec = record.job_spec()
         self._redis = redis
         self._settings = settings
-        self._watch = watch
-        self._init_failures: list[InitFailure] = []  # of which the leader has not been told
+        self._node = node
+        self._init_failures: list[InitFailure] = []  # not reported to the leader yet
         self._phases: list[Phase] = []  # the same
         self._generation = folder.generation()
         self._python = JobPython(
@@ -85,74 +82,68 @@ class NodeJob:
             cache=settings.cache_folder,
             kept=settings.environments_kept,
             log_file=folder.logs / "sys" / "node" / settings.node / "environment.txt",
-            watch=watch,
+            loop=node.loop,
+            orphans=node.orphans,
             changed=self._on_python,
         )
-        self._plans = PlanMaker(folder, record, spec, settings, watch.gpus, python=self._python)
+        self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python)
         self._errors = ErrorFiles(
             folder.logs, settings.node, Mask({"environment_variables": spec.environment_variables})
         )
-        self.machine = JobMachine(
+        self._machine = JobMachine(
             spec,
             OutcomeBuilder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
-            limit=watch.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
+            limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,
         )
         self._processes = WorkerProcesses(
-            self.machine, self._plans, watch,
+            self._machine, self._plans, node.loop, node.orphans,
             execute=self._execute, part_ended=self._part_ended,
             phase_ended=self._phase_ended, disk_failed=self._disk_failed,
         )  # fmt: skip
         self._monitor = ResourceMonitor(
             folder.logs / "sys" / "perf" / settings.node, spec.resource_monitor_interval, self._processes.pids
         )
+        # The machine's own methods, which the agent's loop calls at every turn.
+        self.due_at = self._machine.due_at
+        self.nap_s = self._machine.nap_s
+        self.lease_left_s = self._machine.lease_left_s
+        self.observed = self._machine.observed
         try:
-            self._open_session()
+            self._session = self._new_session()
         except OSError:
             self._monitor.stop()
             self._python.close()
             raise
 
-    @property
-    def workers(self) -> list[Worker]:
-        return self.machine.pool.workers
-
-    @property
-    def is_over(self) -> bool:
-        """There is nothing more to do: the node has left the job, or what it had joined is there no more."""
-        return self.machine.left or self.machine.state is None
-
-    # The session: a fresh one for each time that this node joins the job
-
-    def _open_session(self) -> None:
-        self.session = new_session(self._settings.node)
-        self._queue = AgentQueue(
-            self._redis,
-            self.job_id,
-            session=self.session,
-            node=self._settings.node,
-            lease_ms=self._settings.lease_ms,
-            generation=self._generation,
-        )
-        self._disk = DiskWatch(self.folder.parts, self.session, job_id=self.job_id)
-        wake, self._wake_end = os.pipe()
-        os.set_blocking(wake, False)
-        self._wake = wake
-        self._watch.add(wake, self._on_durable)
-        self._committer = Committer(self.folder.journals / self.session, sync=self._settings.sync, wake=self._wake_end)
+    def _new_session(self) -> Session:
+        return Session(
+            self._redis, self.folder, self._settings, self._node.loop, self._machine,
+            generation=self._generation, execute=self._execute,
+        )  # fmt: skip
 
     def _close_session(self) -> None:
         self._processes.kill_all()
-        self._committer.stop()
-        self._watch.remove(self._wake)
-        os.close(self._wake)
-        os.close(self._wake_end)
+        self._session.close()
 
-    # Dealings with Redis; all of these raise redis-py's errors, and can be repeated after one
+    @property
+    def workers(self) -> Sequence[Worker]:
+        return self._machine.workers
+
+    @property
+    def disk_is_full(self) -> bool:
+        return self._machine.disk_is_full
+
+    @property
+    def is_over(self) -> bool:
+        """There is nothing more to do: the node has left the job, or Redis doesn't know it any more."""
+        return self._machine.left or self._machine.state is None
+
+    # Calls of Redis; all of these raise redis-py's errors, and can be repeated after one
 
     def turn(self, now: float) -> None:
-        """Report what ended, renew the lease, lease what comes next and hand it to the workers: what of it is due."""
+        """Report what ended, renew the lease, lease what comes next and hand it to the workers: whatever is due."""
         while self._init_failures:
             report_init_failure(self._redis, self.job_id, self._init_failures[0])
             self._init_failures.pop(0)
@@ -161,31 +152,31 @@ class NodeJob:
             self._phases = []
         if self._python.is_due(now):
             report_preparing(self._redis, self.job_id, self._settings.node)
-            self._python.told(now)
-        turn = self.machine.next_turn(now)
-        if (turn is None or not turn.want) and self.machine.is_at_rest:
-            self._committer.hurry()
+            self._python.reported(now)
+        turn = self._machine.next_turn(now)
+        if (turn is None or not turn.want) and self._machine.is_at_rest:
+            self._session.committer.hurry()
         if turn is None:
             return
         failpoints.reach("turn.before")
-        answer = self._queue.turn(turn.mode, turn.reports, turn.want)
+        answer = self._session.queue.turn(turn.mode, turn.reports, turn.want)
         failpoints.reach("turn.after")
         if answer.refused:
             log.warning("reports_refused", job_id=self.job_id, count=answer.refused)
-        self.machine.answered_turn(turn, answer, sent_at=now, now=time.monotonic())
+        self._machine.answered_turn(turn, answer, sent_at=now, now=time.monotonic())
         self._execute()
 
     def reassert(self) -> None:
-        """Redis was away and may have forgotten: say what this session holds."""
-        if self.machine.joined:
-            held = self.machine.deliveries.held
-            returned = self._queue.reassert(held)
+        """Redis was away and may have forgotten: report what this session holds."""
+        if self._machine.joined:
+            held = self._machine.held
+            returned = self._session.queue.reassert(held)
             log.info("leases_reasserted", job_id=self.job_id, held=len(held), returned=returned)
 
     # What the machine asks for
 
     def _execute(self) -> None:
-        commands = self.machine.commands
+        commands = self._machine.commands
         while commands:
             command = commands.popleft()
             # Each mini-batch brings one of these two; `match` would take several times as long to see which.
@@ -193,15 +184,15 @@ class NodeJob:
                 self._deliver(command.worker, command.assignment)
             elif type(command) is Commit:
                 self._errors.add_try(command.outcome)
-                self._committer.add(command.outcome, self._processes.part_fd(command.worker))
+                self._session.committer.add(command.outcome, self._processes.part_fd(command.worker))
             else:
-                self._do(command)
+                self._execute_rare(command)
 
-    def _do(self, command: Command) -> None:
+    def _execute_rare(self, command: Command) -> None:
         match command:
             case TakeBack():
                 taken = self._processes.process(command.worker).take_back()
-                self.machine.taken_back(command.worker, taken, time.monotonic())
+                self._machine.taken_back(command.worker, taken, time.monotonic())
             case End():
                 self._processes.process(command.worker).end()
             case DumpStacks():
@@ -213,9 +204,9 @@ class NodeJob:
                 self._init_failed(command.process, command.failure)
                 self._errors.add_init(command.process, command.failure)
             case Abandon():
-                log.warning(command.why, job_id=self.job_id, session=self.session, held=command.held)
+                log.warning(command.why, job_id=self.job_id, session=self._session.name, held=command.held)
                 self._close_session()
-                self._open_session()
+                self._session = self._new_session()
 
     def _deliver(self, worker: Worker, assignment: Assignment) -> None:
         try:
@@ -228,7 +219,7 @@ class NodeJob:
                 self._undelivered(worker, assignment, error)
             else:
                 failure = Failure("INPUT_UNREADABLE", f"The mini-batch message can't be read: {error}")
-                self.machine.unreadable(worker, assignment, failure)
+                self._machine.unreadable(worker, assignment, failure)
             return
         assignment.items = found.items
         assignment.handed_over = time.time()
@@ -239,36 +230,17 @@ class NodeJob:
             self._undelivered(worker, assignment, error)
 
     def _undelivered(self, worker: Worker, assignment: Assignment, error: OSError) -> None:
-        self.machine.undelivered(worker, assignment, time.monotonic())
+        self._machine.undelivered(worker, assignment, time.monotonic())
         if is_disk_trouble(error):
             self._disk_failed(str(error))
         else:
             log.error("worker_out_of_reach", job_id=self.job_id, process=worker.process, error=str(error))
-            self.machine.out_of_reach(worker)
+            self._machine.out_of_reach(worker)
 
     # What came of it
 
-    def _on_durable(self) -> None:
-        try:
-            os.read(self._wake, 1 << 12)
-        except BlockingIOError:
-            return
-        now, committer = time.monotonic(), self._committer
-        if committer.durable:
-            self._disk.kept()
-        while committer.durable:
-            candidate = committer.durable.popleft()
-            self.machine.kept(candidate.outcome, candidate.encoded, now)
-        while committer.rows_missing:
-            self.machine.rows_missing(committer.rows_missing.popleft().outcome)
-        while committer.failed:
-            candidate, error, part_is_lost = committer.failed.popleft()
-            self.machine.not_kept(candidate.outcome, now, part_is_lost=part_is_lost)
-            self._disk_failed(error)
-        self._execute()
-
     def _part_ended(self, part_fd: int) -> None:
-        self._committer.close_part(part_fd)
+        self._session.committer.close_part(part_fd)
 
     def _phase_ended(self, process: str, name: PhaseName, seconds: float, failure: Failure | None) -> None:
         self._phases.append(Phase(self._settings.node, process, name, time.time() - seconds, seconds, failure))
@@ -282,13 +254,11 @@ class NodeJob:
         )
 
     def _disk_failed(self, error: str) -> None:
-        now = time.monotonic()
-        self._disk.failed(error, now)
-        self.machine.disk_failed(now)
+        self._session.disk_failed(error)
 
     def wanted_workers(self, now: float) -> int:
-        """How many more workers this job could use on this node: none while their Python is being made."""
-        return self.machine.wanted_workers(now) if self._python.is_ready else 0
+        """How many more workers this job could use on this node: none while their Python is being built."""
+        return self._machine.wanted_workers(now) if self._python.is_ready else 0
 
     def _on_python(self) -> None:
         if self._python.failure is not None:
@@ -296,35 +266,33 @@ class NodeJob:
 
     def spawn(self) -> None:
         """Start one more worker."""
-        self._processes.spawn(self.session)
+        self._processes.spawn(self._session.name)
 
     def check_time(self, now: float) -> None:
-        """Enforce the lease, the run timeout and the end of the job, and look whether a full disk has room again."""
-        for worker in self.machine.overdue(now):
+        """Enforce the lease, the timeouts and the end of the job, and see whether a full disk has room again."""
+        for worker in self._machine.overdue(now):
             self._processes.receive(worker)
-        self.machine.check_time(now)
+        self._machine.check_time(now)
         self._execute()
         self._processes.replace_hoarders(now)
         self._processes.trim_logs(now)
-        self._disk.look(now)
-        if self.machine.disk_is_full and not self._disk.is_full:
-            self.machine.disk_has_room()
+        self._session.check_disk(now)
 
     # Ends
 
     def end_idle_worker(self, now: float) -> bool:
         """End a worker for which there is nothing to do; whether there was one."""
-        found = self.machine.end_idle_worker(now)
+        found = self._machine.end_idle_worker(now)
         self._execute()
         return found
 
     def drain(self, grace_s: float, now: float) -> None:
         """Finish what runs, return the rest, then leave."""
-        self.machine.drain(grace_s, now)
+        self._machine.drain(grace_s, now)
         self._execute()
 
     def close(self) -> None:
-        """Forget the job; the last turn has left it, or Redis has."""
+        """End all that is left of it here; the last turn has left the job, or Redis doesn't know it any more."""
         self._close_session()
         self._python.close()
         self._monitor.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import selectors
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -12,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from parallelrun_agent.loop import EventLoop
+from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.workers.watch import Watch
+from parallelrun_agent.workers.gpus import GpuPool
+from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core import code_snapshots
 from parallelrun_core.job_folder import JobFolder, JobRecord, Reopening, code_store
 from parallelrun_core.message import encode_files
@@ -38,9 +40,8 @@ class Node:
 
     def __init__(self, redis: Redis, root: Path, script: str, *, slots: int = 1, **fields: Any) -> None:
         self.on_redis = JobOnRedis(redis)
-        redis.xadd(
-            self.on_redis.keys.outcomes, {"state": JobState.PROCESSING}
-        )  # as it is with a job that was moved there
+        # As it is with a job that was moved there.
+        redis.xadd(self.on_redis.keys.outcomes, {"state": JobState.PROCESSING})
         code = root / "code-folder"
         code.mkdir()
         (code / "score.py").write_text(textwrap.dedent(script))
@@ -48,15 +49,11 @@ class Node:
         folder = JobFolder(root, self.on_redis.job_id)
         snapshot = code_snapshots.snapshot_folder(code, code_store(root))
         folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code=snapshot, spec=spec.model_dump(mode="json")))
-        self.selector = selectors.DefaultSelector()
-        watch = Watch(
-            lambda fd, callback: _drop(self.selector.register(fd, selectors.EVENT_READ, callback)),
-            lambda fd: _drop(self.selector.unregister(fd)),
-        )
+        self.loop = EventLoop()
         settings = AgentSettings(
             root=root, work_dir=root / "work", node="node", slots=slots, lease_seconds=600, sync=False
         )
-        self._parts = (redis, folder, settings, watch)
+        self._parts = (redis, folder, settings, NodeContext(self.loop, Orphans(), GpuPool([])))
         self.job = NodeJob(*self._parts)
         self.job.turn(time.monotonic())
 
@@ -70,16 +67,14 @@ class Node:
         first = self.on_redis.leader.checkpoint()
         files = [encode_files([(b"/in", [name.encode("utf-8", "surrogateescape")])], 1) for name in names]
         self.on_redis.leader.publish(first, files)
-        self.job.machine.look_again()
+        self.job.observed(JobState.PROCESSING, len(names))
 
     def step(self) -> None:
-        for key, _ in self.selector.select(0.02):
-            if key.fd in self.selector.get_map():
-                key.data()
+        self.loop.poll(0.02)
         now = time.monotonic()
         self.job.check_time(now)
         self.job.turn(now)
-        if not self.job.machine.left and self.job.machine.wanted_workers(now) > 0:
+        if not self.job.is_over and self.job.wanted_workers(now) > 0:
             self.job.spawn()
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
@@ -98,9 +93,6 @@ class Node:
         return [entry.init_failure for entry in entries if entry.init_failure is not None]
 
 
-def _drop(_: object) -> None: ...
-
-
 @pytest.fixture
 def node(redis: Redis, tmp_path: Path) -> Iterator[Callable[..., Node]]:
     """Start a node that works for one job with this entry script."""
@@ -113,7 +105,7 @@ def node(redis: Redis, tmp_path: Path) -> Iterator[Callable[..., Node]]:
     yield begin
     for each in started:
         each.job.close()
-        each.selector.close()
+        each.loop.close()
 
 
 def test_mini_batches_are_run_and_committed(node: Callable[..., Node]) -> None:
@@ -236,12 +228,12 @@ def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(node: C
     for _ in range(2):
         cluster.publish(*(f"{number}" for number in range(count // 2)))
     for half in (MAX_REPORTS, 500):
-        leased = cluster.job._queue.turn("stay", Reports(), half).deliveries
-        cluster.job.machine.deliveries.receive(leased)
+        leased = cluster.job._session.queue.turn("stay", Reports(), half).deliveries
+        cluster.job._machine._deliveries.receive(leased)
     assert len(cluster.on_redis.leases()) == count
     now = time.monotonic()
     cluster.job.drain(5.0, now)
-    while not cluster.job.machine.left:
+    while not cluster.job.is_over:
         cluster.job.turn(now)
     assert cluster.on_redis.leases() == {}
     assert len(cluster.on_redis.ready()) == count
@@ -252,10 +244,10 @@ def test_a_session_that_was_given_up_while_the_job_ends_leaves_once(node: Callab
     cluster.publish("a")
     cluster.decided(1)
     cluster.on_redis.force(JobState.FINALIZING)
-    cluster.job.machine.look_again()
+    cluster.job.observed(JobState.FINALIZING, 0)
     cluster.step()
     cluster.on_redis.redis.delete(cluster.on_redis.keys.sessions)
-    cluster.until(lambda: cluster.job.machine.left, "it leaves")
+    cluster.until(lambda: cluster.job.is_over, "it leaves")
     assert list(cluster.on_redis.leader.sessions()) == []
 
 
@@ -281,8 +273,8 @@ def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], t
     cluster.until(lambda: all(worker.ready for worker in cluster.job.workers), "nobody is in init() any more")
     workers = len(cluster.job.workers)
     cluster.on_redis.force(JobState.FINALIZING)
-    cluster.job.machine.look_again()
-    cluster.until(lambda: cluster.job.machine.left, "it leaves")
+    cluster.job.observed(JobState.FINALIZING, 0)
+    cluster.until(lambda: cluster.job.is_over, "it leaves")
     assert mark.read_text() == "x" * workers
 
 
@@ -300,4 +292,4 @@ def test_a_worker_that_can_be_handed_nothing_any_more_is_replaced_at_nobodys_cos
     cluster.publish("x" * 65_000)
     outcome = cluster.decided(2)[1]
     assert (outcome.status, outcome.tries, outcome.process) == ("done", 1, "process001")
-    assert not cluster.job.machine.disk_is_full
+    assert not cluster.job.disk_is_full

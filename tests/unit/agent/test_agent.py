@@ -54,8 +54,7 @@ def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
     jobs.append(gone)
     node._look_for_work(1.0)
     assert told[4:] == [("job_folder_missing", "job_a")]
-    for fd in (node._wake, node._wake_end):
-        os.close(fd)
+    node._loop.close()
 
 
 def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_later(
@@ -92,8 +91,7 @@ def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_late
     assert open_descriptors() == before
     assert tries == 5, "not at once again"
     assert len(told) == 1
-    for fd in (node._wake, node._wake_end):
-        os.close(fd)
+    node._loop.close()
 
 
 def raise_too_many_files(*_: object) -> int:
@@ -114,10 +112,9 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
             found.ending = True
         return found is not None
 
-    machine = SimpleNamespace(ready=0, state=JobState.PROCESSING)
     jobs = {
-        "job_a": SimpleNamespace(machine=machine, workers=idle, end_idle_worker=end_one),
-        "job_b": SimpleNamespace(machine=machine, workers=[], wanted_workers=lambda _: 2),
+        "job_a": SimpleNamespace(observed=lambda *_: None, workers=idle, end_idle_worker=end_one),
+        "job_b": SimpleNamespace(observed=lambda *_: None, workers=[], wanted_workers=lambda _: 2),
     }
     monkeypatch.setattr(node, "_jobs", jobs)
     monkeypatch.setattr(
@@ -126,5 +123,4 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
     for _ in range(6):
         node._look_for_work(1.0)
     assert sum(worker.ending for worker in idle) == 2
-    for fd in (node._wake, node._wake_end):
-        os.close(fd)
+    node._loop.close()

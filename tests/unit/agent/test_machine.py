@@ -61,7 +61,7 @@ def test_what_a_hanging_worker_begins_after_it_has_answered_at_last_is_not_charg
     node.answered(worker, Answer(1, run_s=RUN_S + 0.15), 100.0 + RUN_S + 0.15)
     node.exited(worker, Exit(-9), 100.0 + RUN_S + 0.3)
     assert [command.outcome.status for command in take(node, Commit)] == ["done"]
-    assert node.deliveries.reports.returns == [(2, "s/2")]
+    assert node._deliveries.reports.returns == [(2, "s/2")]
 
 
 def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> None:
@@ -69,14 +69,14 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
     for assignment in worker.in_flight.take_back([1, 2]):
         assignment.loads = True
         worker.in_flight.push(assignment, 100.0)
-    node.pool.check_time(100.0 + 9 * RUN_S)
+    node._pool.check_time(100.0 + 9 * RUN_S)
     assert not take(node, DumpStacks)
-    worker.in_flight.loaded(1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
-    node.pool.check_time(100.0 + 10 * RUN_S - 0.1)
+    node.loaded(worker, 1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
+    node._pool.check_time(100.0 + 10 * RUN_S - 0.1)
     assert not take(node, DumpStacks)
     node.answered(worker, Answer(1, items=20, rows=20), 100.0 + 10 * RUN_S)
     assert [command.outcome.items for command in take(node, Commit)] == [20]
-    node.pool.check_time(100.0 + 20 * RUN_S + 0.1)  # the second one is still being read
+    node._pool.check_time(100.0 + 20 * RUN_S + 0.1)  # the second one is still being read
     assert take(node, DumpStacks)
     node.exited(worker, Exit(-9), 100.0 + 20 * RUN_S + 0.3)
     (outcome,) = [command.outcome for command in take(node, Commit)]
@@ -93,16 +93,16 @@ def test_what_a_dead_worker_had_never_read_was_not_tried(*, has_answered: bool) 
         take(node, Commit)
     node.exited(worker, Exit(-11), 101.0, unread=[2, 3] if has_answered else [1, 2, 3])
     assert [command.outcome.mini_batch for command in take(node, Commit)] == ([] if has_answered else [1])
-    assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
+    assert node._deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
 
 
 @pytest.mark.parametrize("reason", UNCHARGED)
 def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: KillReason) -> None:
     node, worker = at_work(1, 2)
-    node.pool.kill(worker, reason)
+    node._pool.kill(worker, reason)
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []
-    assert node.deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
+    assert node._deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
 
 
 @pytest.mark.parametrize("end", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
@@ -112,7 +112,7 @@ def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> No
     assert take(node, Kill) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []
-    assert not node.deliveries.reports
+    assert not node._deliveries.reports
     turn = node.next_turn(101.0)
     assert turn is not None
     assert turn.mode == "leave"
@@ -133,13 +133,13 @@ def test_no_answer_has_taken_less_time_than_its_worker_says() -> None:
 
 def test_a_node_naps_only_while_every_worker_has_enough_to_do() -> None:
     node, worker = at_work(1, 2, 3)
-    assert node.nap_s == pytest.approx(0.001)  # half of the time that what waits may take
+    assert node.nap_s() == pytest.approx(0.001)  # half of the time that what waits may take
     node.answered(worker, Answer(1, run_s=0.02), 100.02)
-    assert node.nap_s == pytest.approx(0.0006, rel=0.2)  # what waits may be as quick as any before
+    assert node.nap_s() == pytest.approx(0.0006, rel=0.2)  # what waits may be as quick as any before
     node.answered(worker, Answer(2, run_s=0.02), 100.04)
-    assert node.nap_s == 0.0
+    assert node.nap_s() == 0.0
     node.answered(worker, Answer(3, run_s=0.02), 100.06)
-    assert node.nap_s <= 0.0
+    assert node.nap_s() <= 0.0
 
 
 def two_at_work(run_s: float, *, look_ahead: bool) -> tuple[JobMachine, Worker, Worker]:
@@ -161,7 +161,7 @@ def test_one_turn_is_for_all_whose_answers_come_sooner_than_it_would() -> None:
     node, first, second = two_at_work(0.00001, look_ahead=False)
     node.answered(first, Answer(0, run_s=0.00001), 100.0001)
     assert node.next_turn(100.0001) is None
-    assert node.gather_until == pytest.approx(100.0 + TURN_S)
+    assert node._look_ahead.gather_until == pytest.approx(100.0 + TURN_S)
     node.answered(second, Answer(1, run_s=0.00001), 100.0002)
     turn = node.next_turn(100.0002)
     assert turn is not None
@@ -175,7 +175,7 @@ def test_who_has_room_does_not_wait_for_an_answer_that_is_late() -> None:
     turn = node.next_turn(100.0 + TURN_S + 0.00001)
     assert turn is not None
     assert turn.want == 1
-    assert node.gather_until == NEVER
+    assert node._look_ahead.gather_until == NEVER
 
 
 def test_who_has_room_does_not_wait_for_others_where_runs_take_longer_than_a_turn() -> None:
@@ -191,7 +191,7 @@ def test_the_head_alone_is_charged_for_a_death() -> None:
     node.exited(worker, Exit(-11), 101.0)
     charged = [(each.outcome.mini_batch, each.outcome.status, each.outcome.tries) for each in take(node, Commit)]
     assert charged == [(1, "retry", 1)]
-    assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
+    assert node._deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
 
 
 def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
@@ -204,7 +204,7 @@ def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
     node.exited(worker, Exit(-9), 101.0)
     assert not [command for command in node.commands if isinstance(command, Commit)]
     assert [command.failure.category for command in take(node, ReportInitFailure)] == ["INIT_DIED"]
-    assert node.deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
+    assert node._deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
 
 
 def test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through() -> None:
@@ -212,18 +212,18 @@ def test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through
     hanging, other = Worker("p0", "s.p0", 100.0), Worker("p1", "s.p1", 110.0)
     node.worker_started(hanging)
     node.worker_started(other)
-    node.pool.check_time(100.0 + 3 * RUN_S + 30)
+    node._pool.check_time(100.0 + 3 * RUN_S + 30)
     assert not node.commands
-    node.pool.check_time(100.0 + 3 * RUN_S + 30.1)
+    node._pool.check_time(100.0 + 3 * RUN_S + 30.1)
     assert [command.worker for command in take(node, DumpStacks)] == [hanging]
     node.exited(hanging, Exit(-9), 146.0)
     assert [command.failure.category for command in take(node, ReportInitFailure)] == ["INIT_TIMEOUT"]
     node.worker_ready(other)
     late = Worker("p2", "s.p2", 150.0)
     node.worker_started(late)
-    node.pool.check_time(150.0 + 3 * RUN_S + 30.1)
+    node._pool.check_time(150.0 + 3 * RUN_S + 30.1)
     assert [command.worker for command in take(node, DumpStacks)] == [late]
-    node.ready = 2
+    node.observed(JobState.PROCESSING, 2)
     assert node.wanted_workers(200.0) == 1, "who is about to end takes none of what waits, who is idle takes one"
 
 
@@ -233,8 +233,8 @@ def test_rows_that_the_disk_did_not_take_cost_nobody_a_try() -> None:
     node.disk_failed(100.01)
     node.taken_back(worker, [2], 100.01)
     assert take(node, Commit) == []
-    assert node.deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
-    node.ready = 5
+    assert node._deliveries.reports.returns == [(1, "s/1"), (2, "s/2")]
+    node.observed(JobState.PROCESSING, 5)
     turn = node.next_turn(100.02)
     assert turn is not None
     assert turn.want == 0
@@ -246,7 +246,7 @@ def test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun() -> None:
     node.drain(20.0, 100.01)
     for command in take(node, TakeBack):
         node.taken_back(command.worker, [2, 3], 100.01)
-    assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
+    assert node._deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
     node.answered(worker, Answer(1), 100.02)
     node.caught_up(worker, 100.02)
     assert [command.worker for command in take(node, End)] == [worker]
@@ -258,15 +258,15 @@ def test_the_deadline_counts_from_when_the_turn_was_sent() -> None:
     assert node.lease_left_s(105.0) == 3.0  # a lease of 8 s less a margin of 1 s, since 101.0
     node.check_time(108.0)
     assert [command.why for command in take(node, Abandon)] == ["lease_expired"]
-    assert not node.deliveries.held
+    assert not node._deliveries.held
 
 
 def test_what_a_turn_could_not_say_is_said_by_the_next_one_before_the_node_leaves() -> None:
     node, worker = at_work()
     for number in range(MAX_REPORTS + 1):
         delivery = Delivery(number, f"s/{number}", 0, 0, b"")
-        node.deliveries.receive([delivery])
-    node.pool.kill(worker, "drained")
+        node._deliveries.receive([delivery])
+    node._pool.kill(worker, "drained")
     node.drain(1.0, 100.0)
     node.exited(worker, Exit(-9), 100.1)
     modes = []
@@ -283,7 +283,7 @@ def test_a_slow_head_gives_what_waits_behind_it_to_others() -> None:
     node.check_time(100.2)
     assert [command.worker for command in take(node, TakeBack)] == [worker]
     node.taken_back(worker, [2, 3], 100.2)
-    assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
+    assert node._deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
     assert len(worker.in_flight) == 1
 
 
@@ -302,14 +302,14 @@ def lease(node: JobMachine, now: float, *deliveries: Delivery, ready: int = 0) -
 
 def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanwhile() -> None:
     node, worker = at_work(1)
-    node.ready = 1
+    node.observed(JobState.PROCESSING, 1)
     retry = Delivery(2, "s/2", 1, 0, b"")
     lease(node, 100.01, retry)
     node.check_time(100.05)
-    assert not node.deliveries.reports, "the head may still be quick"
+    assert not node._deliveries.reports, "the head may still be quick"
     node.check_time(100.2)
     assert begun(node) == []
-    assert node.deliveries.reports.returns == [(2, "s/2")]
+    assert node._deliveries.reports.returns == [(2, "s/2")]
     lease(node, 100.3, ready=1)
     assert node.next_turn(100.31) is None
     node.answered(worker, Answer(1, run_s=0.3), 100.32)
@@ -320,7 +320,7 @@ def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanw
 
 def test_a_retry_is_begun_soon_however_much_else_is_there() -> None:
     node, worker = at_work(1, 2)
-    node.ready = 1000
+    node.observed(JobState.PROCESSING, 1000)
     lease(node, 100.001, Delivery(3, "s/3", 1, 0, b""), *(Delivery(n, f"s/{n}", 0, 0, b"") for n in (4, 5)), ready=1000)
     for number in (1, 2):
         assert begun(node) == []
@@ -362,7 +362,7 @@ def test_one_for_whom_two_say_how_its_init_ended_is_not_believed(*, began: bool)
     node.confused(worker, 100.0)
     assert list(node.commands) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
-    assert node.pool.wanted(1, 110.0) == 1, "another one is started"
+    assert node._pool.wanted(1, 110.0) == 1, "another one is started"
     assert not take(node, ReportInitFailure), "it was told already, or never was"
 
 
@@ -375,8 +375,8 @@ def test_one_that_garbles_its_answers_in_init_has_failed_there() -> None:
     assert (process, failure.category, "can't be trusted" in failure.message) == ("p0", "INIT_DIED", True)
     node.exited(worker, Exit(-9), 100.0)
     assert not take(node, ReportInitFailure), "it was told already"
-    assert node.pool.wanted(1, 100.0) == 0, "there is a pause"
-    assert node.pool.wanted(1, 110.0) == 1
+    assert node._pool.wanted(1, 100.0) == 0, "there is a pause"
+    assert node._pool.wanted(1, 110.0) == 1
 
 
 def test_one_that_does_not_get_through_init_has_its_time_for_the_end_and_no_more() -> None:
@@ -400,12 +400,12 @@ def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
     node.commands.clear()
     node.taken_back(worker, [2], 100.1)
     assert not node.commands, "it runs"
-    assert node.deliveries.reports.returns == [(2, "s/2")], "nobody else is here to take it"
+    assert node._deliveries.reports.returns == [(2, "s/2")], "nobody else is here to take it"
     node.answered(worker, Answer(1, run_s=0.1), 100.2)
     node.caught_up(worker, 100.2)
     assert take(node, End) == [End(worker)]
     node.exited(worker, Exit(0), 100.3)
-    assert node.pool.wanted(1, 100.3) == 1
+    assert node._pool.wanted(1, 100.3) == 1
 
 
 def test_one_that_is_replaced_while_it_has_nothing_to_do_ends_at_once() -> None:

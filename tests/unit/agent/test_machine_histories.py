@@ -95,7 +95,7 @@ class NodeHistory(RuleBasedStateMachine):
                     process = self.processes[worker]
                     assert worker.ready
                     assert not self.draining, "it takes something on while it is to stop"
-                    assert assignment.delivery.token in self.machine.deliveries.held
+                    assert assignment.delivery.token in self.machine._deliveries.held
                     suspects = [each for each in worker.in_flight._assignments if each.delivery.is_suspect]
                     assert not suspects or len(worker.in_flight) == 1, "a suspect has company"
                     process.unread.append(assignment.delivery.mini_batch)
@@ -150,8 +150,8 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.check_time(self.now)
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
         self.execute()
-        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.pool.available()]
-        assert not self.machine.deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
+        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.available_workers()]
+        assert not self.machine._deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
             self.turn_if_due(0.0, 1)
 
@@ -170,14 +170,14 @@ class NodeHistory(RuleBasedStateMachine):
     @rule(delay=st.sampled_from([0.0, 0.0, 0.1, 4.0]), is_lost=st.integers(0, 19))
     def turn(self, delay: float, is_lost: int) -> None:
         """One call of the queue; its answer may be late, or never come."""
-        self.machine.look_again()
+        self.machine._turn_by = 0.0
         assert self.turn_if_due(delay, is_lost) or self.has_left() or self.machine.state is None
 
     def turn_if_due(self, delay: float, is_lost: int) -> bool:
         """Whether there was something to say, to ask for, or a lease to renew."""
         if self.has_left() or self.machine.state is None:
             return False
-        self.machine.ready = len(self.waiting)
+        self.machine.observed(JobState.PROCESSING, len(self.waiting))
         turn = self.machine.next_turn(self.now)
         if turn is None:
             return False
@@ -189,7 +189,7 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.answered_turn(turn, answer, sent_at=sent_at, now=self.now)
         self.execute()
         if answer.lost:
-            assert not self.machine.deliveries.held
+            assert not self.machine._deliveries.held
         return True
 
     def answer(self, turn: NextTurn) -> Turn:
@@ -283,7 +283,7 @@ class NodeHistory(RuleBasedStateMachine):
 
     @rule()
     def a_worker_starts(self) -> None:
-        self.machine.ready = len(self.waiting)
+        self.machine.observed(JobState.PROCESSING, len(self.waiting))
         if self.machine.wanted_workers(self.now) > 0:
             assert len(self.processes) < SLOTS
             worker = Worker(f"p{self.started}", f"{self.sessions}.p{self.started}", self.now)
@@ -348,7 +348,7 @@ class NodeHistory(RuleBasedStateMachine):
     @rule(number=st.integers(0, 9))
     def one_is_to_be_replaced(self, number: int) -> None:
         """As one that has gathered too many process ids."""
-        available = self.machine.pool.available()
+        available = self.machine.available_workers()
         if available:
             self.machine.replace(available[number % len(available)])
             self.execute()
@@ -414,7 +414,7 @@ class NodeHistory(RuleBasedStateMachine):
     def every_delivery_is_in_exactly_one_place(self) -> None:
         if not hasattr(self, "machine"):
             return
-        deliveries = self.machine.deliveries
+        deliveries = self.machine._deliveries
         tokens = [assignment.delivery.token for assignment in deliveries.backlog]
         for process in self.processes.values():
             tokens += [assignment.delivery.token for assignment in process.worker.in_flight._assignments]
@@ -430,7 +430,7 @@ class NodeHistory(RuleBasedStateMachine):
     def in_flight_is_what_the_processes_have(self) -> None:
         if not hasattr(self, "machine"):
             return
-        assert set(self.machine.pool.workers) == self.processes.keys()
+        assert set(self.machine.workers) == self.processes.keys()
         for process in self.processes.values():
             inside = [] if process.runs is None else [process.runs]
             in_flight = [assignment.delivery.mini_batch for assignment in process.worker.in_flight._assignments]

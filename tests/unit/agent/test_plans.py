@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
-from parallelrun_agent.workers.plans import PlanMaker, fresh_folder
+from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec
 
@@ -44,37 +43,3 @@ def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:
     made = [plans.next_plan("node-1") for _ in range(3)] + [plans.next_plan("node-2")]
     assert [plan.process for plan in made] == ["process000", "process001", "process002", "process003"]
     assert len({plan.part for plan in made} | {plan.working_folder for plan in made}) == 8
-
-
-def test_the_agents_folder_is_private_and_empty(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    (folder / "job" / "process000").mkdir(parents=True)
-    (folder / "job" / "process000" / "x").touch()
-    (folder / "file").touch()
-    (folder / "link").symlink_to(tmp_path)
-    folder.chmod(0o777)
-    (tmp_path / "precious").touch()
-    os.close(fresh_folder(folder))
-    assert list(folder.iterdir()) == []
-    assert (folder.stat().st_mode & 0o077) == 0
-    assert (tmp_path / "precious").exists()
-
-
-def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "precious").touch()
-    (tmp_path / "work").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="somebody else"):
-        fresh_folder(tmp_path / "work")
-    assert (tmp_path / "elsewhere" / "precious").exists()
-
-
-def test_a_folder_in_which_an_agent_is_at_work_is_not_emptied_by_another(tmp_path: Path) -> None:
-    first = fresh_folder(tmp_path / "work")
-    (tmp_path / "work" / "job_1").mkdir()
-    with pytest.raises(OSError, match="another agent is at work in"):
-        fresh_folder(tmp_path / "work")
-    assert (tmp_path / "work" / "job_1").is_dir()
-    os.close(first)
-    os.close(fresh_folder(tmp_path / "work"))
-    assert not (tmp_path / "work" / "job_1").exists()

@@ -13,7 +13,6 @@ from parallelrun_agent.workers import processes
 from parallelrun_agent.workers.gpus import VARIABLE, GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
-from parallelrun_agent.workers.watch import Watch
 from parallelrun_agent.workers.worker_process import WorkerPlan
 from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec
@@ -38,7 +37,7 @@ def test_a_worker_that_cannot_be_started_takes_no_gpu_with_it(
     pool = GpuPool(["0", "1"])
     plans = PlanMaker(folder, record, spec, settings, pool)
     found = WorkerProcesses(
-        Mock(), plans, Watch(Mock(), Mock()), execute=Mock(), part_ended=Mock(), phase_ended=Mock(), disk_failed=Mock()
+        Mock(), plans, Mock(), Mock(), execute=Mock(), part_ended=Mock(), phase_ended=Mock(), disk_failed=Mock()
     )
     for _ in range(3):
         found.spawn("n1-00000000")

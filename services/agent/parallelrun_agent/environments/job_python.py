@@ -1,7 +1,7 @@
-"""The Python of a job's workers: the agent's own, or one that is made for what the job asks for.
+"""The Python of a job's workers: the agent's own, or one that is built for what the job asks for.
 
-Environments lie in the node's cache, each under the hash of all that it depends on, and are made once, by a process of
-its own (`build.py`): the agent's thread has leases to renew meanwhile.
+Environments are in the node's cache, each under the hash of all that it depends on. Each is built once, in a process of
+its own (`build.py`), since the agent's thread has leases to renew meanwhile.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from parallelrun_core.outcome import Failure
 from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
-    from parallelrun_agent.workers.watch import Watch
+    from parallelrun_agent.loop import EventLoop
+    from parallelrun_agent.workers.orphans import Orphans
     from parallelrun_core.spec import Environment
 
 log = logger()
 
 READY: Final = "ready"
-"""The file that says that an environment is whole."""
-_TOLD_LINES: Final = 15
-_TELL_EVERY_S: Final = 20.0
+"""The file that marks an environment as complete."""
+_LAST_LINES: Final = 15
+_REPORT_EVERY_S: Final = 20.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Recipe:
     """What an environment is made of. Its hash names the folder that it is in."""
 
     python: str
-    """The version that is asked for, or the interpreter that is at hand."""
+    """The version that is asked for, or the agent's interpreter."""
     requirements: list[str]
     worker: str
     """The folder of the worker's own package, which is linked into the environment."""
@@ -66,16 +67,16 @@ class Recipe:
 
 
 class JobPython:
-    """The interpreter of one job's workers on this node; made while the loop goes on. Used by the agent's one thread.
+    """The interpreter of one job's workers on this node; built while the loop goes on. Used by the agent's one thread.
 
     Args:
         cache: the node's folder for environments, which outlives jobs and agents.
-        kept: how many environments may be left there when one more was made.
-        log_file: where its making is told.
-        changed: called when it is ready, or can't be made.
+        kept: how many environments may be left there after one more was built.
+        log_file: where the output of the build goes.
+        changed: called when it is ready, or could not be built.
 
     Raises:
-        OSError: the node has no room for it, or can't begin to make it.
+        OSError: the node has no room for it, or can't begin to build it.
     """
 
     def __init__(
@@ -85,19 +86,21 @@ class JobPython:
         cache: Path,
         kept: int,
         log_file: Path,
-        watch: Watch,
+        loop: EventLoop,
+        orphans: Orphans,
         changed: Callable[[], None],
     ) -> None:
         self.executable = sys.executable
         self.failure: Failure | None = None
         self._log_file = log_file
-        self._watch = watch
+        self._loop = loop
+        self._orphans = orphans
         self._changed = changed
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._kept = kept
         self._use: InUse | None = None
-        self._tell_at = 0.0
+        self._report_at = 0.0
         if environment.is_own:
             recipe = Recipe.of(environment)
             self._folder = recipe.folder(cache)
@@ -120,15 +123,15 @@ class JobPython:
         return {"VIRTUAL_ENV": str(self._folder), "PATH": f"{self._folder / 'bin'}:{inherited.get('PATH', '')}"}
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to say that it is still being made, lest the job be taken for stuck."""
-        return self._process is not None and now >= self._tell_at
+        """Whether it is time to report that it is still being built, so that the job isn't taken for stuck."""
+        return self._process is not None and now >= self._report_at
 
-    def told(self, now: float) -> None:
-        """It was said."""
-        self._tell_at = now + _TELL_EVERY_S
+    def reported(self, now: float) -> None:
+        """That was reported."""
+        self._report_at = now + _REPORT_EVERY_S
 
     def close(self) -> None:
-        """Give up what is being made; what is whole stays."""
+        """Abandon a build; what is complete stays."""
         if self._process is not None:
             self._reap(self._process)
         if self._use is not None:
@@ -142,9 +145,9 @@ class JobPython:
             given.write(request.encode())
             given.seek(0)
             self._process = subprocess.Popen(command, stdin=given, stdout=file, stderr=file, start_new_session=True)
-        self._watch.orphans.worker_started(self._process.pid)
+        self._orphans.worker_started(self._process.pid)
         self._pidfd = os.pidfd_open(self._process.pid)
-        self._watch.add(self._pidfd, self._on_exit)
+        self._loop.add(self._pidfd, self._on_exit)
         self._began = time.monotonic()
         log.info("environment_begun", folder=str(self._folder))
 
@@ -157,27 +160,27 @@ class JobPython:
         if code == 0 and self._folder is not None and (self._folder / READY).exists():
             log.info("environment_ready", folder=str(self._folder), seconds=seconds)
         else:
-            told = self._told()
+            lines = self._last_lines()
             log.warning("environment_failed", folder=str(self._folder), exit_code=code, seconds=seconds)
-            last = next((line for line in reversed(told) if line.strip()), f"exit code {code}")
+            last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
             self.failure = Failure(
-                "ENVIRONMENT_FAILED", f"The environment of the workers can't be made: {last}", "\n".join(told)
+                "ENVIRONMENT_FAILED", f"The workers' environment could not be built: {last}", "\n".join(lines)
             )
         self._changed()
 
     def _reap(self, process: subprocess.Popen[bytes]) -> int:
-        self._watch.remove(self._pidfd)
+        self._loop.remove(self._pidfd)
         os.close(self._pidfd)
-        with suppress(ProcessLookupError):  # also when it has ended: not what it has started
+        with suppress(ProcessLookupError):  # even after its own end: what it has started may still run
             os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
-        self._watch.orphans.worker_ended(process.pid)
+        self._orphans.worker_ended(process.pid)
         self._process = None
         return code
 
-    def _told(self) -> list[str]:
-        """The last lines of what was told of its making."""
+    def _last_lines(self) -> list[str]:
+        """The last lines of the build's output."""
         try:
-            return self._log_file.read_text(errors="replace").splitlines()[-_TOLD_LINES:]
+            return self._log_file.read_text(errors="replace").splitlines()[-_LAST_LINES:]
         except OSError as error:
             return [str(error)]

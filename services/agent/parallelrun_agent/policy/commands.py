@@ -1,4 +1,4 @@
-"""What the machine of a job asks for; `NodeJob` and its crew do it, in this order. Pure data, no I/O."""
+"""What the job machine asks for; `NodeJob` executes it, in this order. Pure data, no I/O."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from parallelrun_core.outcome import Failure, Outcome
 
 
 class Deliver(msgspec.Struct, frozen=True):
-    """Hand this mini-batch over; the worker has it in flight already."""
+    """Hand over this mini-batch, which the worker has in flight already."""
 
     worker: Worker
     assignment: Assignment
 
 
 class TakeBack(msgspec.Struct, frozen=True):
-    """Take back what the worker has not read yet, and tell the machine by `taken_back`."""
+    """Take back what the worker has not read yet; the event `taken_back` follows."""
 
     worker: Worker
 
@@ -30,33 +30,33 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class End(msgspec.Struct, frozen=True):
-    """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits."""
+    """Ask for an orderly end: the worker finishes what it has, calls shutdown(), and exits."""
 
     worker: Worker
 
 
 class DumpStacks(msgspec.Struct, frozen=True):
-    """Let it write to its stderr where each of its threads stands."""
+    """Have the worker write the stacks of its threads to its stderr."""
 
     worker: Worker
     why: str
 
 
 class Kill(msgspec.Struct, frozen=True):
-    """End it and its process group now. Its exit follows as an event."""
+    """Kill the worker and its process group now. Its exit follows as an event."""
 
     worker: Worker
 
 
 class ReportInitFailure(msgspec.Struct, frozen=True):
-    """Let the leader and the user know that a worker didn't get through init()."""
+    """Report to leader and user that a worker didn't get through init()."""
 
     process: str
     failure: Failure
 
 
 class Abandon(msgspec.Struct, frozen=True):
-    """The session is over. End every worker and forget what they did, then join anew."""
+    """The session is over. End every worker and discard what they did, then open a new session."""
 
     why: str
     held: int

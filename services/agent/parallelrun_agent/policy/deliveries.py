@@ -25,11 +25,11 @@ class Deliveries:
     def __init__(self) -> None:
         self.held: dict[str, Delivery] = {}
         self.backlog: deque[Assignment] = deque()
-        """Leased, and with no worker yet."""
+        """Leased, and not assigned to a worker yet."""
         self.reports = Reports()
-        """What the next turn says."""
+        """What the next turns are to report."""
         self.reports_since = NEVER
-        """When the first of these came up; NEVER: there are none."""
+        """Since when there is something to report; NEVER: there is nothing."""
 
     @property
     def unreported(self) -> int:
@@ -37,11 +37,11 @@ class Deliveries:
         return len(self.held) - len(self.reports)
 
     def report_by(self, *, busy: bool) -> float:
-        """When what there is to report must be reported. Until then, a turn that leases anyway can carry it, too."""
+        """When the reports must be sent. Until then, they wait for a turn that leases anyway."""
         return self.reports_since + (_REPORT_WITHIN_S if busy else 0.0)
 
     def receive(self, deliveries: Iterable[Delivery]) -> None:
-        """These have been leased."""
+        """Take note of what was leased."""
         for delivery in deliveries:
             self.held[delivery.token] = delivery
             self.backlog.append(Assignment(delivery))
@@ -63,7 +63,7 @@ class Deliveries:
                     waiting.append(assignment)
                     heapq.heappop(rooms)
                     continue
-                room = -1  # nothing may stand behind it
+                room = -1  # nothing may follow it
             worker.in_flight.push(assignment, now)
             yield Deliver(worker, assignment)
             if room < -1:
@@ -74,17 +74,18 @@ class Deliveries:
             self.backlog.extendleft(reversed(waiting))
 
     def requeue(self, assignments: list[Assignment]) -> None:
-        """These were not begun by whoever had them: they are next."""
+        """Put these, which their worker had not begun, at the front of the backlog."""
         self.backlog.extendleft(reversed(assignments))
 
     def give_back(self, assignments: Iterable[Assignment], now: float) -> None:
-        """These can't be run here, and nobody is to be charged for it."""
+        """Return these uncharged: they can't be run here."""
         returns = [(assignment.delivery.mini_batch, assignment.delivery.token) for assignment in assignments]
         if returns:
             self._note(now)
             self.reports.returns += returns
 
     def give_back_backlog(self, now: float) -> None:
+        """Return all that is not assigned yet."""
         self.give_back(self.backlog, now)
         self.backlog.clear()
 
@@ -95,16 +96,16 @@ class Deliveries:
         reports.append((outcome.mini_batch, outcome.token, encoded))
 
     def not_kept(self, outcome: Outcome, now: float) -> None:
-        """This outcome can't be made durable: as if it had not been."""
+        """This outcome can't be made durable: return the delivery, as if it had not been run."""
         self._note(now)
         self.reports.returns.append((outcome.mini_batch, outcome.token))
 
     def next_reports(self) -> tuple[Reports, Reports]:
-        """What the next turn says, and what is left for later ones."""
+        """What the next turn reports, and what is left for later ones."""
         return (Reports(), Reports()) if self.reports_since == NEVER else self.reports.split()
 
     def acknowledged(self, reports: Reports) -> None:
-        """The queue has heard these: they were the first ones."""
+        """The queue has received these, which were the first ones."""
         if self.reports_since == NEVER:
             return
         for token in reports.tokens():

@@ -1,7 +1,7 @@
-"""What one worker has in hand: its mini-batches, first in first out. Pure bookkeeping, no I/O.
+"""What one worker has in flight: its mini-batches, first in first out. Pure bookkeeping, no I/O.
 
-Only the head runs. So when a worker dies, the head is what it died of, and the rest goes elsewhere without having
-used up a try.
+Only the first, the head, runs. So when a worker dies, the head is what it died of, and the rest goes elsewhere without
+having used up a try.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from parallelrun_core.store.agent_queue import Delivery
 
 
 class Assignment(msgspec.Struct):
-    """One delivery on its way through a worker."""
+    """One delivery that is to be run by a worker here."""
 
     delivery: Delivery
     items: int = 0
     handed_over: float = 0.0
     """Wall clock, for the record."""
     loads: bool = False
-    """Its data are read or copied by the worker, which says when it has done so and calls run()."""
+    """The worker reads or copies its data first, and reports when it has done so and calls run()."""
     loaded_at: float = 0.0
-    """When it said so, monotonic; 0: it has not."""
+    """When it reported that, monotonic; 0: not yet."""
     load_s: float = 0.0
     """How long that took."""
 
@@ -37,9 +37,9 @@ class InFlight:
 
     _assignments: deque[Assignment] = field(default_factory=deque)
     head_since: float = 0.0
-    """Monotonic time from which the head can have been running."""
+    """Monotonic time since when the head can have been running."""
     closed: bool = False
-    """Something is in it that must have nothing behind it."""
+    """It holds a delivery that must run alone."""
 
     def __len__(self) -> int:
         return len(self._assignments)
@@ -49,25 +49,25 @@ class InFlight:
         return now - self.head_since if self._assignments else 0.0
 
     def loading_s(self, now: float) -> float:
-        """How long the data of the head have been read or copied; 0 once run() has been called."""
+        """How long the head's data have been read or copied; 0 once run() has been called."""
         head = self._assignments[0] if self._assignments else None
         return now - self.head_since if head is not None and head.loads and not head.loaded_at else 0.0
 
     def in_run_s(self, now: float) -> float:
-        """How long run() has had the head; 0 before."""
+        """How long the head has been in run(); 0 before."""
         if not self._assignments or self.loading_s(now):
             return 0.0
         return now - max(self.head_since, self._assignments[0].loaded_at)
 
     def room(self, depth: int, now: float) -> int:
-        """How many more it takes when `depth` may be in flight: none behind a head that is unexpectedly slow."""
+        """How many more may be added when `depth` may be in flight; none after a head that is unexpectedly slow."""
         held = len(self._assignments)
         if self.closed or held >= depth or (held and now - self.head_since > SLOW_HEAD_S):
             return 0
         return depth - held
 
     def push(self, assignment: Assignment, now: float) -> None:
-        """Put one at the end."""
+        """Add one at the end."""
         if not self._assignments:
             self.head_since = now
         self.closed = self.closed or assignment.delivery.is_suspect
@@ -77,7 +77,7 @@ class InFlight:
         """The worker has answered for its head; the next one runs from now on.
 
         Raises:
-            LookupError: it answered for something else, so it can't be trusted any more.
+            LookupError: the answer is for something else, so the worker can't be trusted any more.
         """
         if not self._assignments or self._assignments[0].delivery.mini_batch != mini_batch:
             raise LookupError(f"the worker answered for mini-batch {mini_batch}, which is not the first in flight")
@@ -88,10 +88,10 @@ class InFlight:
         return assignment
 
     def loaded(self, mini_batch: int, items: int, load_s: float, now: float) -> None:
-        """The worker has read what the head consists of, and calls run() now.
+        """The worker has read the head's data, and calls run() now.
 
         Raises:
-            LookupError: that isn't the head.
+            LookupError: that mini-batch isn't the head.
         """
         if not self._assignments or self._assignments[0].delivery.mini_batch != mini_batch:
             raise LookupError(f"the worker has read mini-batch {mini_batch}, which is not the first in flight")
@@ -99,7 +99,7 @@ class InFlight:
         head.items, head.load_s, head.loaded_at = items, load_s, now
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
-        """These were taken back unread; returns them in order."""
+        """Remove these, which were taken back unread; returns them in order."""
         wanted = set(mini_batches)
         taken = [each for each in self._assignments if each.delivery.mini_batch in wanted]
         self._assignments = deque(each for each in self._assignments if each.delivery.mini_batch not in wanted)

@@ -1,4 +1,4 @@
-"""How many mini-batches to hand to a worker at once. Pure policy, no I/O.
+"""How many mini-batches to hand to a worker at once, and when to lease more. Pure policy, no I/O.
 
 Short mini-batches cost more in hand-overs than in work, so a worker gets several ahead: as many as it will finish
 within a blink. As soon as they are long, it gets one at a time, and every node has its fair share.
@@ -6,34 +6,39 @@ within a blink. As soon as they are long, it gets one at a time, and every node 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from parallelrun_agent.policy.worker import Worker
+
 HORIZON_S = 0.1
-"""How much work may wait behind the one that runs."""
+"""How much work may wait for the mini-batch that runs."""
 MAX_DEPTH = 256
 SLOW_HEAD_S = 0.1
-"""A head that runs longer than this has surprised us: what waits behind it is taken back."""
+"""A head that runs for longer than this was not expected to: what waits for it is taken back."""
 
 TURN_S = 0.0003
 """About what a turn takes, with all that wakes for it. An answer that comes sooner than that is worth waiting for."""
+NEVER = float("inf")
 
 _RISE, _FALL = 0.5, 0.1
 _FORGET = 0.02
 
 
 class LookAhead:
-    """Learns from each finished run() how many mini-batches a worker may have in flight."""
+    """Learns from each finished run() how many mini-batches a worker may have in flight, and leases by that."""
 
     def __init__(self, *, enabled: bool) -> None:
+        self.depth = 1
+        """How many mini-batches a worker may have in flight, including the running one."""
+        self.gather_until = NEVER
+        """Until when to wait for answers that are due before a turn could bring anything; NEVER: for none."""
+        self.shortest_s = 0.0
+        """About the shortest run() of late."""
         self._enabled = enabled
         self._run_s: float | None = None
-        self.shortest_s = 0.0
-        """About the shortest of late."""
-        self.depth = 1
-        """How many a worker may have in hand, the running one included."""
-
-    @property
-    def is_brief(self) -> bool:
-        """One in hand takes less than half of a turn: most of the time goes into turns."""
-        return self.depth == 1 and self._run_s is not None and self._run_s < TURN_S / 2
 
     def observe(self, run_s: float) -> None:
         """Take note of one run(). Long ones are believed quickly, short ones slowly."""
@@ -48,3 +53,37 @@ class LookAhead:
                 self.shortest_s += _FORGET * (run_s - self.shortest_s)
         if self._enabled:
             self.depth = max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))
+
+    def wanted(self, workers: Iterable[Worker], waiting: int, now: float) -> int:
+        """How many more to lease: nothing until some worker has room for a good part of the depth.
+
+        Nor while other answers will come sooner than a turn could bring anything (`gather_until`): one turn is then
+        for all of them.
+
+        Args:
+            workers: those that can be given something.
+            waiting: how many have been leased already, and wait for a worker.
+        """
+        self.gather_until = NEVER
+        depth = self.depth
+        most = wanted = 0
+        latest = now - TURN_S
+        for worker in workers:
+            in_flight = worker.in_flight
+            room = in_flight.room(depth, now)
+            wanted += room
+            if room > most:
+                most = room
+            elif not room and in_flight.head_since > latest:
+                latest = in_flight.head_since
+        if most - waiting < (depth + 1) // 2:
+            return 0
+        if latest + TURN_S > now and self._is_brief:
+            self.gather_until = latest + TURN_S
+            return 0
+        return wanted - waiting
+
+    @property
+    def _is_brief(self) -> bool:
+        """With one in flight, run() takes less than half of a turn: most of the time goes into turns."""
+        return self.depth == 1 and self._run_s is not None and self._run_s < TURN_S / 2

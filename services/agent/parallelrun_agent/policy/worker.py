@@ -1,4 +1,4 @@
-"""One worker as decisions see it: what it has in hand, and how far it is in its life. Pure bookkeeping, no I/O."""
+"""One worker as the policy sees it: what it has in flight, and where it is in its life. Pure bookkeeping, no I/O."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KillReason = Literal[
 ]
 """Why we ended a worker; empty while we have not."""
 NOBODYS_FAULT: Final[frozenset[KillReason]] = frozenset({"drained", "disk_full", "distrusted"})
-"""Reasons that are not about what runs in it."""
+"""Reasons that have nothing to do with what runs in it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +33,7 @@ class Worker:
 
     process: str
     part_name: str
-    """Of the file that its rows go to; empty when none are kept."""
+    """Name of the file that its rows go to; empty when none are kept."""
     started: float
     in_flight: InFlight = field(default_factory=InFlight)
     ready: bool = False
@@ -43,9 +43,9 @@ class Worker:
     ending: bool = False
     """It gets nothing more."""
     replaced: bool = False
-    """It gets nothing more, and is to end when it has done what it runs: another one shall take its place."""
+    """It gets nothing more, and is to end after what it runs: another one shall take its place."""
     kill_reason: KillReason = ""
     kill_at: float = NEVER
-    """When it is to be killed: the time that it has for an orderly end, or for telling where it hangs."""
+    """When it is to be killed: the end of its time for an orderly end, or for writing its stacks."""
     condemned_at: float = NEVER
-    """When it was seen to hang; what it has begun since then is not what it hung in."""
+    """When it was found hanging; what it has begun since then is not what it hung in."""

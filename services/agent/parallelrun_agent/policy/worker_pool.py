@@ -15,11 +15,11 @@ _LONGEST_SPAWN_PAUSE_S = 2.0
 _DUMP_STACKS_S = 0.2
 """How long a worker that is to be killed has for writing its stacks."""
 _ASK_AFTER_S = 1.0
-"""Who has been in init() for longer when the job ends is asked where it hangs."""
+"""A worker still in init() after this long is asked for its stacks when the job ends."""
 
 
 class WorkerPool:
-    """Who is there, who else is wanted, and who must go.
+    """Which workers there are, how many more are wanted, and which must end.
 
     Args:
         commands: where to put what is to be done to a process.
@@ -29,6 +29,7 @@ class WorkerPool:
 
     def __init__(self, commands: deque[Command], *, limit: int, load_s: float, run_s: float, shutdown_s: float) -> None:
         self.workers: list[Worker] = []
+        """The same list for as long as the pool exists."""
         self._commands = commands
         self._limit = limit
         self._load_s = load_s
@@ -39,10 +40,11 @@ class WorkerPool:
         self._spawn_pause_s = _FIRST_SPAWN_PAUSE_S
         self._spawn_after = 0.0
 
-    # Who is there
+    # Which workers there are
 
     @property
     def is_busy(self) -> bool:
+        """Some worker has something in flight."""
         return any(worker.in_flight for worker in self.workers)
 
     def available(self) -> list[Worker]:
@@ -50,7 +52,7 @@ class WorkerPool:
         return [worker for worker in self.workers if worker.ready and not (worker.ending or worker.replaced)]
 
     def is_held_up(self, now: float) -> bool:
-        """Nobody will soon be free: all who can be given something have a head that is unexpectedly slow."""
+        """No worker will be free soon: all available ones have a head that is unexpectedly slow."""
         return all(worker.in_flight.running_s(now) > SLOW_HEAD_S for worker in self.available())
 
     def idle(self) -> Worker | None:
@@ -81,6 +83,15 @@ class WorkerPool:
         self._spawn_after = now + self._spawn_pause_s
         self._commands.append(ReportInitFailure(process, failure))
 
+    def exited(self, worker: Worker, code: int, now: float) -> None:
+        """Its process has ended; when that was in init(), and is not known yet, it is reported."""
+        self.workers.remove(worker)
+        if not worker.ready and worker.kill_reason == "init_timeout":
+            self.init_failed(worker.process, Failure("INIT_TIMEOUT", self._too_long_in_init), now)
+        elif not worker.ready and not worker.ending:
+            failure = Failure("INIT_DIED", f"The worker ended in init(), code {code}.")
+            self.init_failed(worker.process, failure, now)
+
     # Ways to end one
 
     def end(self, worker: Worker, now: float) -> None:
@@ -90,7 +101,7 @@ class WorkerPool:
             self._commands.append(End(worker))
 
     def replace(self, worker: Worker) -> None:
-        """Leave it with what it runs, after which it is to end."""
+        """Leave it only what it runs, after which it is to end."""
         worker.replaced = True
         self._commands.append(TakeBack(worker))
 
@@ -113,13 +124,13 @@ class WorkerPool:
             self._commands.append(Kill(worker))
 
     def kill_writer(self, part_name: str, reason: KillReason) -> None:
-        """Nobody must add to this part file any more."""
+        """Kill the worker that writes to this part file: nothing may be added to it any more."""
         for worker in self.workers:
             if part_name and worker.part_name == part_name:
                 self.kill(worker, reason)
 
     def _dump_and_kill(self, worker: Worker, reason: KillReason, why: str, now: float) -> None:
-        """End it as soon as it has told where it hangs. What it answers until then counts."""
+        """Kill it a moment after it was asked for its stacks. What it answers until then counts."""
         if not worker.kill_reason:
             worker.kill_reason = reason
             worker.condemned_at = now
@@ -130,28 +141,27 @@ class WorkerPool:
     # Time
 
     def hangs(self, worker: Worker, now: float) -> bool:
-        """It has read or run its head for too long."""
+        """It has been reading or running its head for too long."""
         in_flight = worker.in_flight
         too_long = in_flight.loading_s(now) > self._load_s or in_flight.in_run_s(now) > self._run_s
         return worker.ready and not worker.kill_reason and too_long
 
     def check_time(self, now: float) -> None:
-        """End who has run for too long; take back what waits behind a slow head."""
+        """End workers that have taken too long; take back what waits for a slow head."""
         for worker in self.workers:
             if now >= worker.kill_at:
                 self._end_in_time(worker, now)
             elif worker.ready and not worker.kill_reason:
                 self._check_head(worker, now)
             elif now - worker.started > self._init_s and not worker.ending:
-                self._dump_and_kill(worker, "init_timeout", self.too_long_in_init, now)
+                self._dump_and_kill(worker, "init_timeout", self._too_long_in_init, now)
 
     @property
-    def too_long_in_init(self) -> str:
-        """What to say of a worker that hangs in init()."""
+    def _too_long_in_init(self) -> str:
         return f"init() took longer than 3 x run_invocation_timeout + 30 s ({self._init_s:g} s)."
 
     def _end_in_time(self, worker: Worker, now: float) -> None:
-        if worker.kill_reason:  # it has had its time for telling its stacks
+        if worker.kill_reason:  # it has had its time for writing its stacks
             self.kill(worker, worker.kill_reason)
         else:
             why = "shutdown(), or the end of the process after it, took too long."
@@ -169,17 +179,25 @@ class WorkerPool:
     # All of them
 
     def take_back(self) -> None:
-        """Leave everybody with what runs, and nothing behind it."""
+        """Leave each worker only what it runs."""
         self._commands.extend(TakeBack(worker) for worker in self.workers if worker.ready)
 
+    def drain(self) -> None:
+        """Leave each worker only what it runs, and kill those in init()."""
+        self.take_back()
+        for worker in self.workers:
+            if not worker.ready:
+                self.kill(worker, "drained")
+
     def kill_all(self, reason: KillReason) -> None:
+        """End all of them now."""
         for worker in self.workers:
             self.kill(worker, reason)
 
     def end_all(self, now: float, *, orderly: bool) -> None:
-        """The job has ended: `shutdown()` and out, or just out. Who hangs in init() is asked where."""
+        """The job has ended: `shutdown()` and exit, or just exit. One that hangs in init() is asked for its stacks."""
         for worker in self.workers:
-            # Who is still busy when all is decided runs what a second delivery has decided.
+            # A worker still busy after all is decided runs something that another delivery has decided.
             if orderly and worker.ready and not worker.in_flight:
                 self.end(worker, now)
             elif not worker.ready and now - worker.started > _ASK_AFTER_S:
@@ -189,6 +207,6 @@ class WorkerPool:
 
 
 def _check_in_init(worker: Worker) -> None:
-    """One that has said how its init() ended, and says so again, is not the only one who writes into its pipe."""
+    """A second report of how init() ended means that something else, too, writes to the worker's pipe."""
     if worker.ready or (worker.ending and not worker.kill_reason):
         raise LookupError("there are two answers of init()")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.leftovers import MARK, mark
-from parallelrun_agent.workers.trash import throw_away
+from parallelrun_agent.workers.local_folder import throw_away
 from parallelrun_agent.workers.worker_process import WorkerPlan
 from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.row_format import row_format
@@ -134,27 +131,3 @@ class PlanMaker:
 
     def close(self) -> None:
         throw_away(self._local, self._local.parent)
-
-
-def fresh_folder(path: Path) -> int:
-    """Make the agent's own local folder, private and empty; returns what holds it for this agent until it is closed.
-
-    Raises:
-        OSError: it belongs to somebody else, or another agent is at work there.
-    """
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.is_symlink() or path.stat().st_uid != os.getuid():
-        raise OSError(f"{path} belongs to somebody else")
-    path.chmod(0o700)
-    holder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(holder)
-        raise OSError(f"another agent is at work in {path}: give this one another name or --work-dir") from None
-    for leftover in path.iterdir():
-        if leftover.is_dir() and not leftover.is_symlink():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)
-    return holder

@@ -1,6 +1,6 @@
-"""The processes of one job's workers: started, heard, timed, and ended with all that they leave behind.
+"""The processes of one job's workers: started, read, timed, and ended with all that they leave behind.
 
-This knows processes, not mini-batches: what it hears it tells the job's machine, which decides.
+This is about processes, not mini-batches: it reports what the workers send to the job machine, which decides.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import Exit, parse_answer, parse_failure
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_agent.workers.plans import PlanMaker
-from parallelrun_agent.workers.watch import Watch
 from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.errors import CorruptLog
@@ -38,16 +39,17 @@ class WorkerProcesses:
 
     Args:
         execute: does what the machine asks for; called after every event.
-        part_ended: told when nobody writes to a part file any more.
-        phase_ended: told when a worker is through init() or shutdown(), and how long that took.
-        disk_failed: told when something could not be written.
+        part_ended: called when nothing is written to a part file any more.
+        phase_ended: called when a worker is through init() or shutdown(), with how long that took.
+        disk_failed: called when something could not be written.
     """
 
     def __init__(
         self,
         machine: JobMachine,
         plans: PlanMaker,
-        watch: Watch,
+        loop: EventLoop,
+        orphans: Orphans,
         *,
         execute: Callable[[], None],
         part_ended: Callable[[int], None],
@@ -56,7 +58,8 @@ class WorkerProcesses:
     ) -> None:
         self._machine = machine
         self._plans = plans
-        self._watch = watch
+        self._loop = loop
+        self._orphans = orphans
         self._execute = execute
         self._part_ended = part_ended
         self._phase_ended = phase_ended
@@ -64,7 +67,7 @@ class WorkerProcesses:
         self._processes: dict[str, WorkerProcess] = {}
         self._started: dict[str, float] = {}
         self._from_init: dict[str, int] = {}
-        """How many ended children a worker had when it was through init(): whoever replaces it begins with as many."""
+        """How many ended children a worker had when it was through init(): its replacement begins with as many."""
         self._oom = OomWatch()
         self._trim_at = 0.0
 
@@ -106,18 +109,18 @@ class WorkerProcesses:
         self._processes[worker.process] = process
         self._started[worker.process] = worker.started
         self._machine.worker_started(worker)
-        self._watch.orphans.worker_started(process.pid)
+        self._orphans.worker_started(process.pid)
         self._oom.look()
-        self._watch.add(process.results, partial(self.receive, worker))
-        self._watch.add(process.pidfd, partial(self._on_exit, worker))
+        self._loop.add(process.results, partial(self.receive, worker))
+        self._loop.add(process.pidfd, partial(self._on_exit, worker))
         log.info("worker_started", job_id=plan.job_id, process=worker.process, pid=process.pid)
 
     def _on_exit(self, worker: Worker) -> None:
-        self.receive(worker)  # what it said before it died counts
+        self.receive(worker)  # what it sent before it died counts
         process = self._processes[worker.process]
         unread = process.take_back()
         code = self._reap(process)
-        self._watch.orphans.end()
+        self._orphans.end()
         log.info("worker_ended", job_id=self._plans.job_id, process=worker.process, exit_code=code)
         oom_killed = code == -signal.SIGKILL and not worker.kill_reason and self._oom.look()
         self._machine.exited(worker, Exit(code, oom_killed, process.peak_bytes), time.monotonic(), unread=unread)
@@ -127,10 +130,10 @@ class WorkerProcesses:
         del self._processes[process.process]
         self._from_init.pop(process.process, None)
         if process.is_watched:
-            self._watch.remove(process.results)
-        self._watch.remove(process.pidfd)
+            self._loop.remove(process.results)
+        self._loop.remove(process.pidfd)
         code = process.reap()
-        self._watch.orphans.worker_ended(process.pid)
+        self._orphans.worker_ended(process.pid)
         process.close()
         self._plans.clean(process.process)
         if process.part_fd >= 0:
@@ -138,18 +141,18 @@ class WorkerProcesses:
         return code
 
     def kill_all(self) -> None:
-        """Kill everybody now, and whatever they have left behind; returns when they are gone."""
+        """Kill all workers now, and whatever they have left behind; returns when they are gone."""
         for process in self._processes.values():
             process.kill()  # all of them, before waiting for any
         if self._processes:
             for process in list(self._processes.values()):
                 self._reap(process)
-            self._watch.orphans.end()
+            self._orphans.end()
 
-    # What they say
+    # What they send
 
     def receive(self, worker: Worker) -> None:
-        """Tell the machine all that this worker has said so far."""
+        """Report to the machine all that this worker has sent so far."""
         process, now = self._processes[worker.process], time.monotonic()
         try:
             for kind, payload in process.receive():
@@ -161,24 +164,24 @@ class WorkerProcesses:
             log.error("worker_confused", job_id=self._plans.job_id, process=worker.process, error=str(error))
             process.is_trusted = False
             self._machine.confused(worker, now)
-        if process.is_watched and process.is_closed:  # it has closed its end: there is nothing to wait for any more
+        if process.is_watched and process.is_closed:  # nothing more can come
             process.is_watched = False
-            self._watch.remove(process.results)
+            self._loop.remove(process.results)
         self._machine.caught_up(worker, now)
         self._execute()
 
     def _on_news(self, worker: Worker, kind: int, payload: bytes, now: float) -> None:
-        """What isn't the answer for a mini-batch."""
+        """Any frame that isn't the answer for a mini-batch."""
         job_id, machine = self._plans.job_id, self._machine
         if kind == frames.NOT_KEPT:
             machine.rows_not_taken(worker, int.from_bytes(payload[: frames.MINI_BATCH.size], "little"), now)
             self._disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"))
         elif kind == frames.LOADED:
             mini_batch, items, load_s = frames.LOAD.unpack(payload)
-            worker.in_flight.loaded(mini_batch, items, load_s, now)
+            machine.loaded(worker, mini_batch, items, load_s, now)
         elif kind == frames.READY:
             machine.worker_ready(worker)
-            unwaited = self._watch.orphans.unwaited(now, at_once=True)
+            unwaited = self._orphans.unwaited(now, at_once=True)
             self._from_init[worker.process] = unwaited[self.process(worker).pid]
             (seconds,) = frames.SECONDS.unpack(payload)
             self._phase_ended(worker.process, "INIT", seconds, None)
@@ -192,9 +195,9 @@ class WorkerProcesses:
                 log.warning("shutdown_failed", job_id=job_id, process=worker.process, message=raised.message)
 
     def replace_hoarders(self, now: float) -> None:
-        """End who keeps too many process ids of children that have ended, as soon as it has done what it is at."""
-        unwaited = self._watch.orphans.unwaited(now)
-        for worker in self._machine.pool.available():
+        """End each worker that keeps too many process ids of ended children, after what it runs."""
+        unwaited = self._orphans.unwaited(now)
+        for worker in self._machine.available_workers():
             count = unwaited[self.process(worker).pid]
             if count - self._from_init.get(worker.process, 0) > _MOST_UNWAITED:
                 log.warning("worker_replaced", job_id=self._plans.job_id, process=worker.process, ended_children=count)
@@ -202,7 +205,7 @@ class WorkerProcesses:
         self._execute()
 
     def trim_logs(self, now: float) -> None:
-        """Keep logs short; whose log floods is looked at again in the next round."""
+        """Keep logs short; after one was too long, look again in the next round."""
         if now >= self._trim_at:
             floods = [process.trim_logs() for process in self._processes.values()]
             self._trim_at = now if any(floods) else now + _TRIM_EVERY_S

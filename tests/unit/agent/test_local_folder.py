@@ -1,14 +1,49 @@
-"""What nobody needs any more is out of the way at once, and gone soon."""
+"""The agent's own folder: it belongs to one agent, and what is not needed any more is gone soon."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.workers.trash import throw_away
+from parallelrun_agent.workers.local_folder import claim_folder, throw_away
+
+
+def test_the_agents_folder_is_private_and_empty(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    (folder / "job" / "process000").mkdir(parents=True)
+    (folder / "job" / "process000" / "x").touch()
+    (folder / "file").touch()
+    (folder / "link").symlink_to(tmp_path)
+    folder.chmod(0o777)
+    (tmp_path / "precious").touch()
+    os.close(claim_folder(folder))
+    assert list(folder.iterdir()) == []
+    assert (folder.stat().st_mode & 0o077) == 0
+    assert (tmp_path / "precious").exists()
+
+
+def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "precious").touch()
+    (tmp_path / "work").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="somebody else"):
+        claim_folder(tmp_path / "work")
+    assert (tmp_path / "elsewhere" / "precious").exists()
+
+
+def test_a_folder_in_which_an_agent_is_at_work_is_not_emptied_by_another(tmp_path: Path) -> None:
+    first = claim_folder(tmp_path / "work")
+    (tmp_path / "work" / "job_1").mkdir()
+    with pytest.raises(OSError, match="another agent is at work in"):
+        claim_folder(tmp_path / "work")
+    assert (tmp_path / "work" / "job_1").is_dir()
+    os.close(first)
+    os.close(claim_folder(tmp_path / "work"))
+    assert not (tmp_path / "work" / "job_1").exists()
 
 
 def test_nobody_waits_for_the_removal_of_what_a_script_has_left(

@@ -1,0 +1,63 @@
+"""The agent's own folder on the node's disk: claimed for one agent, and rid of what its workers leave behind."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import threading
+from pathlib import Path
+
+
+def claim_folder(path: Path) -> int:
+    """Create the agent's folder, private and empty; returns the descriptor that locks it until it is closed.
+
+    Raises:
+        OSError: it belongs to another user, or another agent works there.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.is_symlink() or path.stat().st_uid != os.getuid():
+        raise OSError(f"{path} belongs to somebody else")
+    path.chmod(0o700)
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise OSError(f"another agent is at work in {path}: give this one another name or --work-dir") from None
+    for leftover in path.iterdir():
+        if leftover.is_dir() and not leftover.is_symlink():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+    return lock
+
+
+def throw_away(folder: Path, local_folder: Path) -> None:
+    """Free a folder's name now, and its room soon: a script may leave millions of files, and leases must be renewed.
+
+    An agent that exits waits for the removal.
+
+    Args:
+        local_folder: the agent's, on the same file system. What is being removed is moved there, so that the next agent
+            removes what a killed one has left.
+    """
+    try:
+        folder.rmdir()  # most are empty
+    except FileNotFoundError:
+        return
+    except OSError:
+        aside = local_folder / f".trash-{secrets.token_hex(8)}"
+        try:
+            folder.rename(aside)
+        except OSError:  # a full disk needs the room more than we need the time
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            remover = threading.Thread(
+                target=shutil.rmtree, args=(aside,), kwargs={"ignore_errors": True}, name="trash"
+            )
+            try:
+                remover.start()
+            except RuntimeError:  # no more threads may be started here, perhaps because of what a script left running
+                shutil.rmtree(aside, ignore_errors=True)
