@@ -9,68 +9,72 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import FrameType
 
+    from parallelrun_worker.frames import WorkerConfig
+
 
 def main() -> int:
-    """Make the process fit for the user's code, then run it."""
+    """Prepare the process for the user's code, then run it."""
     if not getattr(sys.flags, "safe_path", False):
-        del sys.path[0]  # the working folder: what the script writes there is not to be imported
+        del sys.path[0]  # the working folder: what the script writes there must not be imported
     control, results, part = map(int, sys.argv[1:4])
     config_path, agent = sys.argv[4], int(sys.argv[5])
     _die_with_the_agent(agent)
     _prefer_me_when_memory_runs_out()
     import json
 
+    from parallelrun_worker.frames import WorkerConfig
+
     with open(config_path) as file:
-        config = json.load(file)
-    for fd in (control, results, part, config["stdout"], config["stderr"]):
+        config = WorkerConfig(**json.load(file))
+    for fd in (control, results, part, config.stdout, config.stderr):
         if fd >= 0:
             os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
     _set_up_streams(config)
-    if config["nice"] is not None:
-        _be_nice(config["nice"])
+    if config.nice is not None:
+        _be_nice(config.nice)
 
     from parallelrun_worker import entry_script
     from parallelrun_worker.runner import Runner
 
     entry_script.provide(config)
-    atexit.register(_end_quietly)  # the first one, so the last that is called
+    atexit.register(_end_quietly)  # registered first, so called last
     try:
         return Runner(control, results, part).main(config)
     finally:
-        _let_nothing_hold_up_the_end(config["exit_s"], config["stderr"])
-        _flush_open_files()  # the agent may end what follows before it is through
+        _interrupt_what_hangs(config.exit_s, config.stderr)
+        _flush_open_files()  # the agent may end what follows before it is done
 
 
-def _set_up_streams(config: dict[str, Any]) -> None:
-    """Python's own streams go to the user's files; 1 and 2 stay for children that are started without redirection."""
+def _set_up_streams(config: WorkerConfig) -> None:
+    """Send Python's own streams to the user's files; 1 and 2 are for children that are started without redirection."""
     import faulthandler
     import logging
 
     from parallelrun_worker import frames
     from parallelrun_worker.log_files import forgiving
 
-    faulthandler.enable(config["stderr"])
-    faulthandler.register(frames.DUMP_STACKS, config["stderr"])
-    sys.stdout, sys.stderr = forgiving(config["stdout"], sys.stdout), forgiving(config["stderr"], sys.stderr)
-    logging.basicConfig(level=config["logging_level"], stream=sys.stdout)
+    faulthandler.enable(config.stderr)
+    faulthandler.register(frames.DUMP_STACKS, config.stderr)
+    sys.stdout, sys.stderr = forgiving(config.stdout, sys.stdout), forgiving(config.stderr, sys.stderr)
+    logging.basicConfig(level=config.logging_level, stream=sys.stdout)
 
 
 def _be_nice(priority: int) -> None:
     try:
         os.nice(priority)
-    except OSError as error:  # only root may be less nice than others
+    except OSError as error:  # only root may lower the value
         print(f"[parallelrun] nice {priority}: {error}", file=sys.stderr)
 
 
 def _die_with_the_agent(agent: int) -> None:
-    """An agent that was killed can't end its workers: the kernel does.
+    """Have the kernel end this process when the agent is killed, which can't do it then.
 
-    And what daemonises itself stays below this process for as long as it lives, so that the agent can tell whose it is.
+    And keep daemons below this process for as long as it lives, so that the agent knows which worker they belong to.
     """
     import ctypes
     import signal
@@ -79,7 +83,7 @@ def _die_with_the_agent(agent: int) -> None:
     prctl = ctypes.CDLL(None).prctl
     prctl(pr_set_pdeathsig, signal.SIGKILL)
     prctl(pr_set_child_subreaper, 1, 0, 0, 0)
-    if os.getppid() != agent:  # it died before the kernel knew of our wish
+    if os.getppid() != agent:  # it died before that call
         os._exit(1)
 
 
@@ -92,24 +96,24 @@ def _prefer_me_when_memory_runs_out() -> None:
         pass
 
 
-def _let_nothing_hold_up_the_end(patience_s: float, stderr: int) -> None:
-    """Break off whatever Python waits for when it exits, a thread or an exit handler, so that what comes next is done.
+def _interrupt_what_hangs(patience_s: float, stderr: int) -> None:
+    """Interrupt whatever Python waits for when it exits, a thread or an exit handler, so that what follows is done.
 
-    The agent kills what can't be broken off.
+    The agent kills what can't be interrupted.
     """
     import faulthandler
     import signal
 
-    def break_off(_signal: int, _frame: FrameType | None) -> None:
-        faulthandler.dump_traceback(stderr)  # of all threads: the exception only says that one is waited for
-        raise TimeoutError(f"This holds up the end of the process, and is broken off ({patience_s:g} s).")
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        faulthandler.dump_traceback(stderr)  # of all threads: the exception only shows that one is waited for
+        raise TimeoutError(f"Interrupted: the process did not exit within {patience_s:g} s.")
 
-    signal.signal(signal.SIGALRM, break_off)
+    signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, patience_s, patience_s)
 
 
 def _end_quietly() -> None:
-    """Of what comes now, the last words of objects, nothing can be broken off any more: a signal would end it all."""
+    """Stop interrupting: a signal while the last objects are finalized would end the process at once."""
     import signal
 
     _flush_open_files()
@@ -117,7 +121,7 @@ def _end_quietly() -> None:
 
 
 def _flush_open_files() -> None:
-    """Write what the script has left unwritten: Python drops it when a thread that still runs knows the file."""
+    """Write what the script has left in buffers: Python drops it when a running thread still holds the file."""
     import gc
     import io
 
@@ -127,7 +131,7 @@ def _flush_open_files() -> None:
                 found.flush()
             except ValueError:
                 pass  # it is closed
-            except Exception as error:  # what the script has put below its file may raise anything
+            except Exception as error:  # the script's own raw file may raise anything
                 print(f"[parallelrun] {found}: {error}", file=sys.stderr)
 
 

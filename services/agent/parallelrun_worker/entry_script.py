@@ -10,9 +10,12 @@ import contextlib
 import logging
 import os
 import sys
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from parallelrun_worker.log_files import LineFile
+
+if TYPE_CHECKING:
+    from parallelrun_worker.frames import WorkerConfig
 
 _SETTINGS = ("node", "process", "logs", "output_dir", "working_dir", "logging_level")
 
@@ -99,7 +102,7 @@ class _FileHandler(logging.Handler):
         self._file.write(record.levelname, message, at_once=True)
 
 
-def provide(settings: dict[str, Any]) -> None:
+def provide(config: WorkerConfig) -> None:
     """Make `EntryScript` importable for the user's script, and for processes that `multiprocessing` starts for it."""
-    EntryScript._settings = {key: settings[key] for key in _SETTINGS}
+    EntryScript._settings = {key: getattr(config, key) for key in _SETTINGS}
     sys.path.append(os.path.join(os.path.dirname(__file__), "for_users"))

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parallelrun_worker import frames
 from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
@@ -54,18 +54,18 @@ class Runner:
         self._profiler: Profiler | None = None
         self._render: Callable[[object], Rendered]
 
-    def main(self, config: dict[str, Any]) -> int:
+    def main(self, config: frames.WorkerConfig) -> int:
         """Work until the agent asks for the end; returns the exit code."""
-        sys.argv = config["argv"]
-        self._code = config["code"]
-        copies = os.path.join(config["logs"], "sys", "error", "node", config["node"], os.path.basename(config["log"]))
-        self._log = LineFile(config["log"], level=config["logging_level"], errors=copies)
+        sys.argv = config.argv
+        self._code = config.code
+        copies = os.path.join(config.logs, "sys", "error", "node", config.node, os.path.basename(config.log))
+        self._log = LineFile(config.log, level=config.logging_level, errors=copies)
         self._log_loaded = self._log.often("INFO", "Mini-batch %d: loaded %d items.")
         self._log_done = self._log.often("INFO", "Mini-batch %d: run() took %.3f s, %d rows of %d items, done.")
-        if config["profiling_module"]:
-            self._profiler = Profiler(config["profiling_module"], os.path.splitext(config["log"])[0] + ".profile")
+        if config.profiling_module:
+            self._profiler = Profiler(config.profiling_module, os.path.splitext(config.log)[0] + ".profile")
         began = time.perf_counter()
-        self._loader = Loader(config["inputs"], config["workers"])
+        self._loader = Loader(config.inputs, config.workers)
         try:
             self._loader.prepare()
             script = self._begin(config)
@@ -85,13 +85,13 @@ class Runner:
         while True:
             try:
                 return os.read(self._control, frames.MAX_PACKET + 64)
-            except BlockingIOError:  # nothing has come for a while (`frames.IDLE_S`)
+            except BlockingIOError:  # nothing has come for some time (`frames.IDLE_S`)
                 self._log.flush()
 
-    def _begin(self, config: dict[str, Any]) -> UserScript:
-        arguments = (config["code"], config["entry_script"], config["job_id"])
-        self._log.write("INFO", f"Importing {config['entry_script']}, then init().", at_once=True)
-        self._render = renderer(config["output"])
+    def _begin(self, config: frames.WorkerConfig) -> UserScript:
+        arguments = (config.code, config.entry_script, config.job_id)
+        self._log.write("INFO", f"Importing {config.entry_script}, then init().", at_once=True)
+        self._render = renderer(config.output)
         script = UserScript(*arguments)
         if self._profiler is not None:
             script.under(self._profiler.call)
@@ -104,7 +104,7 @@ class Runner:
         payload = packet[frames.DELIVERY.size :]
         began, cpu_began = time.perf_counter(), time.process_time()
         found, items = None, 0
-        if self._log.is_due:  # whoever looks at a long one while it runs should see it
+        if self._log.is_due:  # a long one should be seen in the log while it runs
             self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
             self._log.settle()
         try:
@@ -118,20 +118,13 @@ class Runner:
             items = found.items
             returned = script.run(mini_batch, found) if items else []
             run_s = time.perf_counter() - began
-            self._only_the_worker_goes_on()
+            self._exit_if_forked()
             data, rows, *told = self._render(returned)
         except NoRoom as error:
             self._give_back(mini_batch, error)
             return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
-            run_s = time.perf_counter() - began
-            result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, 0, 0, run_s, time.process_time() - cpu_began)
-            self._send(frames.FAILED, result + _describe(error, self._code))
-            self._log.write(
-                "ERROR",
-                f"Mini-batch {mini_batch}: run() failed after {run_s:.3f} s: {type(error).__name__}.",
-                at_once=True,
-            )
+            self._failed(mini_batch, items, error, time.perf_counter() - began, time.process_time() - cpu_began)
             return
         finally:
             if found is not None:
@@ -166,12 +159,19 @@ class Runner:
             self._log.settle()
         return found
 
+    def _failed(self, mini_batch: int, items: int, error: BaseException, run_s: float, cpu_s: float) -> None:
+        result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, 0, 0, run_s, cpu_s)
+        self._send(frames.FAILED, result + _describe(error, self._code))
+        self._log.write(
+            "ERROR", f"Mini-batch {mini_batch}: run() failed after {run_s:.3f} s: {type(error).__name__}.", at_once=True
+        )
+
     def _give_back(self, mini_batch: int, error: Exception) -> None:
-        """The disk is full, which is nobody's fault: others may have it, or this node later."""
+        """The disk is full, which is no failure of the mini-batch: another node may run it, or this one later."""
         self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
 
-    def _only_the_worker_goes_on(self) -> None:
-        """A child that the script has forked and that fell out of its function must not answer for its parent."""
+    def _exit_if_forked(self) -> None:
+        """End a forked child that has returned from the user's function, as its parent has: only the parent answers."""
         if os.getpid() != self._pid:
             os._exit(1)
 
@@ -180,12 +180,12 @@ class Runner:
         if not data:
             return 0
         try:
-            # Whoever adds to the file does no harm. Where it has been cut or closed there is nothing of ours: no offset
-            # before our own last end is true, and the agent will see that there are no rows at this one.
+            # Others may append to the file without harm. If it was cut or closed, our rows are gone: no offset before
+            # our own last end is valid, and the agent will find that there are no rows at this one.
             begin = max(os.lseek(self._part, 0, os.SEEK_END), self._end)
             _write_all(self._part, data)
         except OSError:
-            # Nobody will read what is there of it; a disk that is full can use the room.
+            # What was written of it won't be read, and a full disk needs the room.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._part, self._end)
             raise
@@ -207,7 +207,7 @@ class Runner:
         return 0
 
     def _send(self, kind: int, payload: bytes) -> None:
-        self._only_the_worker_goes_on()
+        self._exit_if_forked()
         _write_all(self._results, frames.HEAD.pack(kind, len(payload)) + payload)
 
 
@@ -218,10 +218,10 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def _describe(error: BaseException, code: str) -> bytes:
-    """The error as JSON, with the traceback from the user's first line on, and files of the code as its user has them.
+    """The error as JSON, with the traceback from the user's first line on, and paths as they are in the user's code.
 
     Args:
-        code: the folder that it was copied to for the job.
+        code: the folder that the code was copied to for the job.
     """
     import json
     import traceback
@@ -246,7 +246,7 @@ def _describe(error: BaseException, code: str) -> bytes:
 
 
 def _leads_to_the_users_code(frame: FrameType) -> bool:
-    """Whether it is a frame of ours or of an import."""
+    """Whether it is a frame of ours or of the import system."""
     file = frame.f_code.co_filename
     ours = file.startswith(os.path.dirname(__file__) + os.sep)
     return ours or not os.path.dirname(file) or frame.f_globals.get("__name__", "").startswith("importlib")

@@ -104,7 +104,7 @@ def test_what_hangs_at_the_end_is_broken_off_and_the_rest_of_the_end_is_not(star
     assert (harness.working_folder / "own.csv").read_text() == "a row\n"
     assert (harness.working_folder / "handler").exists()
     told = harness.stderr.read_text()
-    assert told.count("TimeoutError: This holds up the end of the process") >= 2
+    assert told.count("TimeoutError: Interrupted: the process did not exit within") >= 2
     assert "in wait_in_a_thread" in told
     assert "in wait_for_ever" in told
 

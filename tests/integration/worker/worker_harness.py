@@ -13,7 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from parallelrun_agent.workers.worker_process import WorkerPlan, WorkerProcess
+from parallelrun_agent.workers.plans import WorkerPlan
+from parallelrun_agent.workers.worker_process import WorkerProcess
 from parallelrun_worker import frames
 
 PATIENCE_S = 30.0
@@ -40,7 +41,7 @@ class WorkerHarness:
         argv: Iterable[str] = (),
         logging_level: str = "INFO",
         modules: Mapping[str, str] = MappingProxyType({}),
-        config: Mapping[str, object] = MappingProxyType({}),
+        config: Mapping[str, Any] = MappingProxyType({}),
         python: str = sys.executable,
         **env: str,
     ) -> None:
@@ -54,20 +55,20 @@ class WorkerHarness:
         self.part = folder / "part" if rows else None
         self.working_folder = folder / "work" / "process000"
         secrets = {name: value for name, value in os.environ.items() if not name.startswith(("PARALLELRUN_", "REDIS_"))}
+        plain = frames.WorkerConfig(
+            job_id="job_1", node="node000", process="process000", workers=1,
+            code=str(code), entry_script="score.py", argv=["score.py", *argv], inputs=str(folder / "inputs.json"),
+            output={"format": "text", "separator": " ", "safe": False},
+            logs=str(self.logs), output_dir=str(folder), working_dir=str(folder),
+            log=str(self.logs / "process000.txt"), logging_level=logging_level,
+            nice=None, profiling_module="", exit_s=10.0,
+        )  # fmt: skip
         self.worker = WorkerProcess(
             WorkerPlan(
-                process="process000", code=code, entry_script="score.py", argv=["score.py", *argv], job_id="job_1",
-                logging_level=logging_level, inputs=folder / "inputs.json", environment={**secrets, **env},
-                working_folder=self.working_folder,
+                config=plain._replace(**config), environment={**secrets, **env}, working_folder=self.working_folder,
                 part=self.part, stdout=self.stdout, stderr=self.stderr,
                 child_stdout=self.child_stdout, child_stderr=self.child_stderr,
-                log=self.logs / "process000.txt", script_logs=self.logs / "files",
-                config={
-                    "node": "node000", "logs": str(self.logs), "output_dir": str(folder), "working_dir": str(folder),
-                    "nice": None, "output": {"format": "text", "separator": " ", "safe": False},
-                    "profiling_module": "", "workers": 1, "exit_s": 10.0, **config,
-                },
-                python=python,
+                script_logs=self.logs / "files", python=python,
             )
         )  # fmt: skip
         self.received: list[tuple[int, bytes]] = []

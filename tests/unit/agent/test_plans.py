@@ -32,10 +32,10 @@ def test_a_plan_has_the_users_settings_and_none_of_our_secrets(plans: PlanMaker,
     assert not [name for name in plan.environment if name.startswith(("PARALLELRUN_", "REDIS_"))]
     assert (plan.environment["MINE"], plan.environment["HARMLESS"]) == ("1", "mine")
     assert plan.environment["AZUREML_RUN_ID"] == "job_x"
-    assert plan.argv[0] == "sub/score.py"
-    assert plan.argv[-4:] == ["--a", "b c", "--input_fds_0", "data"]
-    assert plan.argv[plan.argv.index("--output") + 1] == plan.environment["AZUREML_BI_OUTPUT_PATH"]
-    assert plan.code == tmp_path / "code" / ("c" * 64)
+    assert plan.config.argv[0] == "sub/score.py"
+    assert plan.config.argv[-4:] == ["--a", "b c", "--input_fds_0", "data"]
+    assert plan.config.argv[plan.config.argv.index("--output") + 1] == plan.environment["AZUREML_BI_OUTPUT_PATH"]
+    assert Path(plan.config.code) == tmp_path / "code" / ("c" * 64)
     assert plan.part == tmp_path / "jobs" / "job_x" / "parts" / "node-1.process000"
 
 

@@ -11,9 +11,8 @@ import pytest
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers import processes
 from parallelrun_agent.workers.gpus import VARIABLE, GpuPool
-from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_agent.workers.plans import PlanMaker, WorkerPlan
 from parallelrun_agent.workers.processes import WorkerProcesses
-from parallelrun_agent.workers.worker_process import WorkerPlan
 from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec
 

@@ -1,28 +1,57 @@
-"""Where a worker lives: process names, folders, environment, log files. One for each job on a node."""
+"""What a worker is started with: its name, its folders, its environment, its log files."""
 
 from __future__ import annotations
 
 import os
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.leftovers import MARK, mark
 from parallelrun_agent.workers.local_folder import throw_away
-from parallelrun_agent.workers.worker_process import WorkerPlan
 from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
+from parallelrun_worker.frames import WorkerConfig
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
 _HOLD_UPS = 2
-"""How many things that hang after shutdown() a worker gets past before its time is over."""
+"""How many things that hang after shutdown() a worker can interrupt before its time is over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerPlan:
+    """All that a worker is started with."""
+
+    config: WorkerConfig
+    environment: dict[str, str]
+    working_folder: Path
+    part: Path | None
+    """Part file to create for its rows; None when no rows are kept."""
+    stdout: Path
+    stderr: Path
+    """What the script writes with Python's own streams."""
+    child_stdout: Path
+    child_stderr: Path
+    """What goes to the process's real handles: output of children, and of libraries that aren't Python."""
+    script_logs: Path
+    """Folder for the files that the script writes below `logs/` in its working folder."""
+    python: str = sys.executable
+    """The interpreter that runs it."""
+    max_log_bytes: int = 64 << 20
+    """How long each of the four files for output may get."""
+
+    @property
+    def process(self) -> str:
+        return self.config.process
 
 
 class PlanMaker:
-    """Makes the plan of each next worker."""
+    """Makes the plan of each next worker of one job on one node."""
 
     def __init__(
         self,
@@ -75,7 +104,7 @@ class PlanMaker:
         }
 
     def _make_folders(self) -> None:
-        """What a script expects to be there: the folder of the output, and `logs` in the one above the workers' own."""
+        """Create what a script expects: the output's folder, and `logs` in the folder above the workers' own."""
         files = self._folder.logs / "user" / "files" / self._node
         with suppress(OSError):  # the script's own error, when it writes there, says more to its user
             self._folder.make_outputs(self._spec)
@@ -92,14 +121,27 @@ class PlanMaker:
         logs, node = self._folder.logs, self._node
         user_logs, own_logs = logs / "user", logs / "sys" / "node" / node
         gpu = self._gpus.take(f"{self.job_id}/{process}")
-        return WorkerPlan(
+        config = WorkerConfig(
+            job_id=self.job_id,
+            node=node,
             process=process,
-            code=self._code,
+            workers=self._workers,
+            code=str(self._code),
             entry_script=self._spec.entry_script,
             argv=self._argv,
-            job_id=self._folder.job_id,
+            inputs=str(self._folder.path / "inputs.json"),
+            output=self._output_settings,
+            logs=str(logs),
+            output_dir=str(self._output),
+            working_dir=str(self._local),
+            log=str(own_logs / f"{process}.txt"),
             logging_level=self._spec.logging_level,
-            inputs=self._folder.path / "inputs.json",
+            nice=self._spec.nice,
+            profiling_module=self._spec.profiling_module,
+            exit_s=self._exit_s,
+        )
+        return WorkerPlan(
+            config=config,
             environment={**self._environment, **gpu, **self._spec.environment_variables},
             working_folder=self._local / process,
             part=self._folder.parts / f"{session}.{process}" if self._spec.writes_rows else None,
@@ -107,27 +149,16 @@ class PlanMaker:
             stderr=user_logs / "stderr" / node / f"{process}.stderr.txt",
             child_stdout=own_logs / f"{process}.stdout.txt",
             child_stderr=own_logs / f"{process}.stderr.txt",
-            log=own_logs / f"{process}.txt",
             script_logs=user_logs / "files" / node / process,
-            config={
-                "node": node,
-                "logs": str(logs),
-                "output_dir": str(self._output),
-                "working_dir": str(self._local),
-                "output": self._output_settings,
-                "nice": self._spec.nice,
-                "exit_s": self._exit_s,
-                "workers": self._workers,
-                "profiling_module": self._spec.profiling_module,
-            },
             python=self._python.executable if self._python else sys.executable,
             max_log_bytes=self._max_log_bytes,
         )
 
     def clean(self, process: str) -> None:
-        """Remove a dead worker's working folder."""
+        """Remove a dead worker's working folder, and free its GPU."""
         throw_away(self._local / process, self._local.parent)
         self._gpus.give_back(f"{self.job_id}/{process}")
 
     def close(self) -> None:
+        """Remove the job's folder on this node."""
         throw_away(self._local, self._local.parent)

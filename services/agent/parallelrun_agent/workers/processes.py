@@ -96,7 +96,7 @@ class WorkerProcesses:
         try:
             process = WorkerProcess(plan)
         except OSError as error:
-            log.error("worker_not_started", process=plan.process, job_id=plan.job_id, error=str(error))
+            log.error("worker_not_started", process=plan.process, job_id=plan.config.job_id, error=str(error))
             self._plans.clean(plan.process)
             if is_disk_trouble(error):
                 self._disk_failed(str(error))
@@ -113,7 +113,7 @@ class WorkerProcesses:
         self._oom.look()
         self._loop.add(process.results, partial(self.receive, worker))
         self._loop.add(process.pidfd, partial(self._on_exit, worker))
-        log.info("worker_started", job_id=plan.job_id, process=worker.process, pid=process.pid)
+        log.info("worker_started", job_id=plan.config.job_id, process=worker.process, pid=process.pid)
 
     def _on_exit(self, worker: Worker) -> None:
         self.receive(worker)  # what it sent before it died counts

@@ -1,7 +1,7 @@
-"""One worker process as the agent holds it: how it is started, spoken to, heard, and ended.
+"""One worker process on the agent's side: how it is started, sent to, received from, and ended.
 
 It has its own session (so that it and its children can be killed as a group), its own working folder, its own files
-for stdout and stderr, and no secret of ours in its environment.
+for stdout and stderr, and none of our secrets in its environment.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from parallelrun_agent.workers.capped_log import CappedLog
+from parallelrun_agent.workers.plans import WorkerPlan
 from parallelrun_core.files import sync_folder
 from parallelrun_worker import frames
 
@@ -35,46 +35,12 @@ _IS_DEAD = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 _AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # an operation on enums takes longer than the check for room
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkerPlan:
-    """All that a worker is started with."""
-
-    process: str
-    code: Path
-    entry_script: str
-    argv: list[str]
-    job_id: str
-    logging_level: str
-    inputs: Path
-    """What the inputs are, for the worker to read when it has to."""
-    environment: dict[str, str]
-    working_folder: Path
-    part: Path | None
-    """Part file to create for its rows; None when no rows are kept."""
-    stdout: Path
-    stderr: Path
-    """What the script writes with Python's own streams."""
-    child_stdout: Path
-    child_stderr: Path
-    """What goes to the process's real handles: that of children, and of libraries that aren't Python."""
-    log: Path
-    """The worker's own log; a profile is written beside it."""
-    script_logs: Path
-    """Where files are that the script writes below `logs/` in its working folder."""
-    config: dict[str, Any]
-    """What else the worker is told, see docs/protocol.md."""
-    python: str = sys.executable
-    """The interpreter that runs it."""
-    max_log_bytes: int = 64 << 20
-    """How long each of the four files for output may get."""
-
-
 class NotAFrame(Exception):
-    """What came through a worker's pipe was written by somebody else: the script, most likely."""
+    """Something other than the worker has written to its pipe: the script, most likely."""
 
 
 class WorkerProcess:
-    """A running worker. The constructor starts it.
+    """A running worker, started by the constructor.
 
     Raises:
         OSError: it can't be started, or its part file can't be created.
@@ -86,9 +52,9 @@ class WorkerProcess:
         self.is_watched = True
         """Its pipe is being watched."""
         self.is_closed = False
-        """It has closed its end of the pipe."""
+        """The worker has closed its end of the pipe."""
         self.is_trusted = True
-        """Nobody else has written into the pipe."""
+        """Nothing else has written to the pipe."""
         self.peak_bytes = 0
         """The most memory that it had, known after its end."""
         self._asked_to_end = 0.0
@@ -106,9 +72,8 @@ class WorkerProcess:
             self.part_fd = _create(plan.part) if plan.part else -1
             if self.part_fd >= 0:
                 undo.callback(os.close, self.part_fd)
-            self._popen, self._control, self._worker_end, self.results = _start(
-                plan, self.part_fd, [stream.fd for stream in self._streams]
-            )
+            started = _start(plan, self.part_fd, [stream.fd for stream in self._streams])
+            self._popen, self._control, self._worker_end, self.results = started
             undo.pop_all()
         self.pid = self._popen.pid
         self.pidfd = os.pidfd_open(self.pid)
@@ -117,7 +82,7 @@ class WorkerProcess:
         """Hand over a mini-batch: paths with NUL between them, or JSON when it is described.
 
         Raises:
-            OSError: it is a long one, and the file that it goes by can't be written; or the system doesn't take it.
+            OSError: it is a long one, and the file for it can't be written; or the system doesn't take it.
         """
         if len(payload) > _MOST_BYTES:
             self._waiting_files.mkdir(parents=True, exist_ok=True)
@@ -133,7 +98,7 @@ class WorkerProcess:
             raise
 
     def _flush(self) -> None:
-        """Send what the socket takes. What it doesn't take waits for the worker's next answer."""
+        """Send what the socket takes. The rest waits for the worker's next answer."""
         while self._outbox:
             try:
                 self._control.send(self._outbox[0], _AT_ONCE)
@@ -142,7 +107,7 @@ class WorkerProcess:
             except OSError as error:
                 if error.errno not in _IS_DEAD:
                     raise
-                self._outbox.clear()  # its exit is on its way to us
+                self._outbox.clear()  # its exit is about to be noticed
                 return
             self._outbox.popleft()
 
@@ -166,13 +131,13 @@ class WorkerProcess:
         return [frames.DELIVERY.unpack_from(packet)[1] for packet in packets]
 
     def receive(self) -> Iterator[tuple[int, bytes]]:
-        """Every whole frame that the worker has sent so far, as `(kind, payload)`; never waits.
+        """Every complete frame that the worker has sent so far, as `(kind, payload)`; never waits.
 
         Raises:
             NotAFrame: after the frames before it.
         """
-        if self._outbox:  # what it has read since has made room
-            with suppress(OSError):  # the next delivery tells
+        if self._outbox:  # what it has read since then has made room
+            with suppress(OSError):  # the next delivery raises it again
                 self._flush()
         while self.is_trusted:
             try:
@@ -201,17 +166,17 @@ class WorkerProcess:
 
     @property
     def ending_s(self) -> float:
-        """How long ago it was asked to end; 0 when it wasn't."""
+        """How long ago it was asked to end; 0: it wasn't."""
         return time.monotonic() - self._asked_to_end if self._asked_to_end else 0.0
 
     def dump_stacks(self, why: str) -> None:
-        """Let it tell its user, in its stderr, where it hangs; it has a moment for that before it is killed."""
+        """Have it write to its stderr where it hangs; it has a moment for that before it is killed."""
         self._stderr.say(f"{why} This is where it stood:")
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, frames.DUMP_STACKS)
 
     def trim_logs(self) -> bool:
-        """Cut its output down to what it may have; whether that was necessary."""
+        """Cut its output down to the limit; whether that was necessary."""
         return sum(stream.look() for stream in self._streams) > 0
 
     def kill(self) -> None:
@@ -221,7 +186,7 @@ class WorkerProcess:
 
     def reap(self) -> int:
         """After its exit: end what is left of its group, and return the exit code (negative: signal)."""
-        self.kill()  # before waiting, while its process id can't have passed to somebody else
+        self.kill()  # before waiting, while its process id can't belong to another process
         _, status, used = os.wait4(self.pid, 0)
         self.peak_bytes = used.ru_maxrss << 10
         self._popen.returncode = os.waitstatus_to_exitcode(status)
@@ -252,38 +217,27 @@ def _create(part: Path) -> int:
     return fd
 
 
-def _start(
-    plan: WorkerPlan, part_fd: int, streams: list[int]
-) -> tuple[subprocess.Popen[bytes], socket.socket, socket.socket, int]:
-    stdout, stderr, child_stdout, child_stderr = streams
-    plan.working_folder.mkdir(parents=True, exist_ok=True)
-    plan.script_logs.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        (plan.working_folder / "logs").symlink_to(plan.script_logs)
-    config = plan.working_folder / ".worker.json"
-    config.write_text(
-        json.dumps({
-            **plan.config,
-            "process": plan.process,
-            "code": str(plan.code),
-            "entry_script": plan.entry_script,
-            "argv": plan.argv,
-            "job_id": plan.job_id,
-            "logging_level": plan.logging_level,
-            "inputs": str(plan.inputs),
-            "log": str(plan.log),
-            "stdout": stdout,
-            "stderr": stderr,
-        })
-    )  # fmt: skip
+class _Started(NamedTuple):
+    """A process, and our ends of what connects us with it."""
+
+    popen: subprocess.Popen[bytes]
+    control: socket.socket
+    worker_end: socket.socket
+    """The worker's end of `control`: what is read from it is taken back."""
+    results: int
+
+
+def _start(plan: WorkerPlan, part_fd: int, streams: list[int]) -> _Started:
+    config_path = _prepare(plan, streams)
     control, worker_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     worker_end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", frames.IDLE_S, 0))
     results, results_end = os.pipe()
     os.set_blocking(results, False)
+    stdout, stderr, child_stdout, child_stderr = streams
     fds = [worker_end.fileno(), results_end, stdout, stderr, *([part_fd] if part_fd >= 0 else [])]
     # Python before 3.11, which a user's environment may have, doesn't know -P; the worker then does the same itself.
     command = [plan.python, *(["-P"] if plan.python == sys.executable else []), "-m", "parallelrun_worker"]
-    command += [str(worker_end.fileno()), str(results_end), str(part_fd), str(config), str(os.getpid())]
+    command += [str(worker_end.fileno()), str(results_end), str(part_fd), str(config_path), str(os.getpid())]
     try:
         popen = subprocess.Popen(
             command,
@@ -302,4 +256,16 @@ def _start(
         raise
     finally:
         os.close(results_end)
-    return popen, control, worker_end, results
+    return _Started(popen, control, worker_end, results)
+
+
+def _prepare(plan: WorkerPlan, streams: list[int]) -> Path:
+    """Create the working folder; returns the path of the file with the worker's configuration in it."""
+    plan.working_folder.mkdir(parents=True, exist_ok=True)
+    plan.script_logs.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        (plan.working_folder / "logs").symlink_to(plan.script_logs)
+    stdout, stderr, *_ = streams
+    config_path = plan.working_folder / ".worker.json"
+    config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr)._asdict()))
+    return config_path
