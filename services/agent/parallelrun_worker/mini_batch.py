@@ -112,7 +112,7 @@ class Loader:
             frame = self._table(number, plan).read(pieces)
             found = MiniBatch(frame, len(frame))
             found.first_row = pieces[0][4] if pieces[0][4] >= 0 else None
-            found.partition_key_value = self._table(number, plan).keys(described["keys"])
+            found.partition_key_value = self._table(number, plan).path_keys.typed(described["keys"])
         else:
             paths = described["paths"]
             found = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))

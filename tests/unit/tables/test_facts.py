@@ -405,7 +405,7 @@ def test_extract_then_read_gives_inferred_types_in_front() -> None:
     cut = Cut(folder_with(STORES), [extract("{year}/{m}/{a}_{b}.csv"), READ], keys=["b", "year"])
     assert list(cut.frames[0].columns) == ["year", "m", "a", "b", "x", "y"]
     assert cut.rows() == [(2020, 1, "p", "q", 2, 3), (2021, 2, "p", "r", 5, 6)]
-    assert cut.table.keys(["q", "2020"]) == {"b": "q", "year": 2020}
+    assert cut.table.path_keys.typed(["q", "2020"]) == {"b": "q", "year": 2020}
 
 
 def test_a_text_among_the_numbers_of_paths_is_null_in_its_column_and_stays_a_key() -> None:
@@ -415,8 +415,8 @@ def test_a_text_among_the_numbers_of_paths_is_null_in_its_column_and_stays_a_key
     late.parent.mkdir()
     late.write_text("x\n3\n")
     frame = cut.table.read([(str(late), 0, 4, True, 0)])
-    assert (values(frame), cut.table.keys(["online"])) == ([(None, 3)], {"store": "online"})
-    assert cut.table.keys(["101"]) == {"store": 101}
+    assert (values(frame), cut.table.path_keys.typed(["online"])) == ([(None, 3)], {"store": "online"})
+    assert cut.table.path_keys.typed(["101"]) == {"store": 101}
 
 
 def test_a_date_in_the_path_comes_last() -> None:

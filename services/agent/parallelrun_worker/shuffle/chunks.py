@@ -88,7 +88,7 @@ class ChunkReader:
             OSError, ValueError, ImportError: it can't be read, or has no such column.
         """
         path = piece[0]
-        with self._table.told(path):
+        with self._table.naming(path):
             records = Records(self._table, piece, is_text=self._is_text)
             frame = records.frame()
             steps = self._plan["steps"][: self._table.tail]
@@ -109,7 +109,7 @@ class ChunkReader:
                 frame = frame.iloc[skipped:]
                 self._rest[number] -= skipped
             elif step["step"].startswith("extract_"):
-                frame = self._table.with_keys(frame, path, in_front=False)
+                frame = self._table.path_keys.add_to(frame, path, in_front=False)
             else:
                 frame = apply_step(frame, step, salt_of(piece))
         return frame
@@ -118,7 +118,7 @@ class ChunkReader:
         """The values of one key, one for each row."""
         partition = self._plan["partition"]
         if partition is not None and name in partition["names"]:
-            found = self._table.key_values(path)
+            found = self._table.path_keys.values_of(path)
             return [sortable(None if found is None else found[name])] * len(frame)
         if name not in frame.columns:
             if not self._has_rows:

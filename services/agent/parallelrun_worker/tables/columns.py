@@ -1,7 +1,7 @@
-"""`python -P -m parallelrun_worker.tables.columns`: how a leader learns that a step names columns that a table has not.
+"""`python -P -m parallelrun_worker.tables.columns`: how a leader learns that a step names columns that a table lacks.
 
-The input's record in `inputs.json` comes on standard input. What is wrong with it is said on standard output; nothing
-where all is there. It can only be said of the first files: columns that none of them has are taken for a mistake.
+The input's record in `inputs.json` comes on standard input. The error, if there is one, goes to standard output. Only
+the first files are looked at: a column that none of them has is taken for a mistake.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import json
 import sys
 from typing import Any
 
-from parallelrun_worker.tables.steps import Names, see_what_is_filtered, see_what_is_kept, selected
+from parallelrun_worker.tables.steps import Names, check_filtered, check_kept, columns_left
 from parallelrun_worker.tables.table import PATH, Table
 
 _MOST = 2000
 
 
 def main() -> int:
-    """Look, and tell."""
+    """Check the steps, and print what is wrong."""
     plan = json.load(sys.stdin.buffer)
     found = Table(plan, "").names()
     try:
@@ -42,14 +42,11 @@ def check(plan: dict[str, Any], names: list[str]) -> None:
         match step["step"]:
             case "extract_columns_from_partition_format":
                 table.columns += from_paths
-            case "keep_columns":
-                see_what_is_kept(table, step)
-                table.columns = selected(table, step["columns"])
-            case "drop_columns":
-                dropped = selected(table, step["columns"])
-                table.columns = [name for name in table.columns if name not in dropped]
+            case "keep_columns" | "drop_columns":
+                check_kept(table, step)
+                table.columns = columns_left(table, step)
             case "filter":
-                see_what_is_filtered(table, step["expression"])
+                check_filtered(table, step["expression"])
 
 
 if __name__ == "__main__":

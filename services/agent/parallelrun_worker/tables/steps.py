@@ -1,4 +1,4 @@
-"""The steps behind the reading, on the rows of one piece of a table (reference §4.2)."""
+"""The steps after the reading, on the rows of one piece of a table (reference §4.2)."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ from parallelrun_worker.tables.conversion import as_objects, convert
 
 
 def selected(frame: Any, wanted: list[str] | dict[str, Any]) -> list[str]:
-    """Names of the columns that are meant, in the table's order. Those that are not there are not missed."""
+    """Names of the columns that are meant, in the table's order; names that the table doesn't have are ignored."""
     names = [str(name) for name in frame.columns]
     if isinstance(wanted, list):
         return [name for name in names if name in wanted]
@@ -16,14 +16,20 @@ def selected(frame: Any, wanted: list[str] | dict[str, Any]) -> list[str]:
 
 
 class Names:
-    """A table of which the names of the columns are known, and nothing else."""
+    """A table of which only the names of the columns are known."""
 
     def __init__(self, columns: list[str]) -> None:
         self.columns = columns
 
 
-def see_what_is_kept(frame: Any, step: dict[str, Any]) -> None:
-    """Nothing, when a step leaves a table any column. A name that is not there is not missed beside others that are.
+def columns_left(table: Any, step: dict[str, Any]) -> list[str]:
+    """Names of the columns that `keep_columns` or `drop_columns` leaves."""
+    chosen = selected(table, step["columns"])
+    return chosen if step["step"] == "keep_columns" else [name for name in table.columns if name not in chosen]
+
+
+def check_kept(frame: Any, step: dict[str, Any]) -> None:
+    """Check that a step leaves a table any column; one missing name beside others that are there is no error.
 
     Raises:
         ValueError: none of the columns that are to be kept is there.
@@ -34,21 +40,21 @@ def see_what_is_kept(frame: Any, step: dict[str, Any]) -> None:
         raise ValueError(f"keep_columns names {names}; there are {', '.join(map(str, frame.columns))}")
 
 
-def see_what_is_filtered(frame: Any, expression: Any) -> None:
-    """Nothing, when a table has all columns that a filter names.
+def check_filtered(frame: Any, expression: Any) -> None:
+    """Check that a table has all columns that a filter names.
 
     Raises:
         ValueError: one isn't there.
     """
     if isinstance(expression, list) and expression[0] == "col":
-        _see_column(frame, expression[1])
+        _check_column(frame, expression[1])
     elif isinstance(expression, list):
         for operand in expression[1:]:
-            see_what_is_filtered(frame, operand)
+            check_filtered(frame, operand)
 
 
 def apply_step(frame: Any, step: dict[str, Any], salt: list[int]) -> Any:  # noqa: PLR0911 - one for each step
-    """The frame after one step. `salt`: what tells this piece from others, for random numbers."""
+    """The frame after one step. `salt`: what distinguishes this piece from others, for random numbers."""
     match step["step"]:
         case "keep_columns":
             return frame[selected(frame, step["columns"])]
@@ -104,7 +110,7 @@ def _dated(column: Any, date: str) -> Any:
 
 def text_of(value: Any) -> str | None:
     """A value as the reference writes it: 1.0 is 1, and times are in UTC."""
-    if value is None or value != value:  # noqa: PLR0124 - what is not itself is NaN
+    if value is None or value != value:  # noqa: PLR0124 - NaN is not equal to itself
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -122,7 +128,7 @@ def _drawn(rows: int, step: dict[str, Any], salt: list[int]) -> Any:
 
 
 def _truth(frame: Any, expression: Any) -> Any:
-    """Where a filter holds; nowhere where it can't be said, as with nulls."""
+    """Where a filter holds; not where that is undefined, as with nulls."""
     import numpy as np
 
     found = _value(frame, expression)
@@ -150,11 +156,11 @@ def _value(frame: Any, expression: Any) -> Any:
 
 
 def _column(frame: Any, name: str) -> Any:
-    _see_column(frame, name)
+    _check_column(frame, name)
     return frame[name]
 
 
-def _see_column(frame: Any, name: str) -> None:
+def _check_column(frame: Any, name: str) -> None:
     if name not in frame.columns:
         raise ValueError(f"the filter names the column {name!r}; there are {', '.join(map(str, frame.columns))}")
 

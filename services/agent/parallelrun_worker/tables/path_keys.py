@@ -1,0 +1,93 @@
+"""Values in the paths of a table's files (`partition_format`): columns of its rows, and keys of its groups."""
+
+import re
+from typing import Any
+
+from parallelrun_worker.tables.conversion import as_dates, convert
+from parallelrun_worker.tables.inference import Kind, infer_kind
+
+
+class PathKeys:
+    """The named parts of the paths of one input.
+
+    Args:
+        plan: its record in `inputs.json`.
+    """
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self._plan = plan
+        self._known_kinds: dict[str, Kind] | None = None
+
+    def values_of(self, path: str) -> dict[str, str] | None:
+        """The named parts of a path; None when it doesn't fit the partition format."""
+        partition = self._plan["partition"]
+        root = self._plan["root"].rstrip("/") + "/"
+        below = path[len(root) :] if path.startswith(root) else path
+        found = re.search(partition["pattern"], below, re.DOTALL)
+        if found is None and partition["starts_above"]:
+            found = re.search(partition["pattern"], path, re.DOTALL)
+        return dict(zip(partition["names"], found.groups(), strict=True)) if found else None
+
+    def add_to(self, frame: Any, path: str, *, in_front: bool) -> Any:
+        """The frame with the columns that the parts of this path become.
+
+        Args:
+            in_front: the format comes before the step that reads; these columns then come first, with inferred types.
+
+        Raises:
+            ValueError: the path doesn't fit the format, or the data have a column of such a name.
+        """
+        partition = self._plan["partition"]
+        values = self.values_of(path)
+        if values is None and in_front:
+            raise ValueError("the path doesn't fit the partition format")
+        shown = in_front or self._plan["read"]["include_path_column"] or bool(self._plan["keys"])
+        names = sorted(partition["names"], key=lambda name: name == partition["date"])  # the date comes last
+        columns = {}
+        for name in names:
+            if name in frame.columns:
+                raise ValueError(f"the partition format names the column {name!r}, which the data have as well")
+            value = values[name] if values is not None and shown else None
+            columns[name] = self._column(name, value, frame.index, in_front=in_front)
+        order = [*columns, *frame.columns] if in_front else [*frame.columns, *columns]
+        return type(frame)(
+            {name: columns[name] if name in columns else frame[name] for name in order}, index=frame.index
+        )
+
+    def _column(self, name: str, value: str | None, index: Any, *, in_front: bool) -> Any:
+        import pandas as pd
+
+        column = pd.Series([value] * len(index), index=index, dtype=object)
+        if name == self._plan["partition"]["date"]:
+            return as_dates(column, {"formats": [self._plan["partition"]["date_format"]]})
+        return convert(column, self._kinds()[name]) if in_front else column
+
+    def _kinds(self) -> dict[str, Kind]:
+        """What the parts of the paths are, if the format comes before the step that reads (reference §4.4)."""
+        if self._known_kinds is None:
+            found = [values for path in self._plan["sample"] if (values := self.values_of(path)) is not None]
+            names = self._plan["partition"]["names"]
+            self._known_kinds = {name: infer_kind([values[name] for values in found]) for name in names}
+        return self._known_kinds
+
+    def typed(self, values: list[str | None]) -> dict[str, Any]:
+        """The values of a group's keys: texts, but numbers if the format comes before the step that reads.
+
+        A text that turns up among numbers stays a text. In the column it is null (reference §4.3), but here null would
+        make the groups of two such texts look alike.
+        """
+        found: dict[str, Any] = {}
+        for name, value in zip(self._plan["keys"], values, strict=False):
+            partition = self._plan["partition"] if self._plan["extracts_first"] else {"names": [], "date": ""}
+            if value is None or name not in partition["names"] or name == partition["date"]:
+                found[name] = value
+            else:
+                found[name] = _number_or_text(value) if self._kinds()[name]["kind"] == "int" else value
+        return found
+
+
+def _number_or_text(value: str) -> int | str:
+    try:
+        return int(value)
+    except ValueError:
+        return value
