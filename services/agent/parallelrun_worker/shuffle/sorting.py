@@ -1,4 +1,4 @@
-"""Sorts more records than fit into memory, with DuckDB: what is too much goes to files in a folder.
+"""Sorts more records than fit into memory, with DuckDB, which spills to files in a folder.
 
 DuckDB holds some thousand records at once, however large they are, so large ones are sorted in parts.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 MEMORY = "256MB"
-"""What the sorting may take; the interpreter, its libraries and one piece of the table come on top."""
+"""How much the sorting may use, apart from the interpreter, its libraries and one piece of the table."""
 _BATCH_ROWS = 2048
 _PART_BYTES = 1 << 15
 
@@ -22,7 +22,7 @@ class Keyed(NamedTuple):
 
 
 def sort(chunks: Iterable[Keyed], folder: str) -> Iterator[Keyed]:
-    """The same by key, and in the order in which they came where that is the same.
+    """The same sorted by key; records of the same key stay in the order in which they came.
 
     Raises:
         OSError: the disk is full.
@@ -31,40 +31,21 @@ def sort(chunks: Iterable[Keyed], folder: str) -> Iterator[Keyed]:
     import duckdb
     import pyarrow as pa
 
-    schema = pa.schema(
-        [("key", pa.binary()), ("ordinal", pa.int64()), ("source", pa.int32()), ("record", pa.large_binary())]
-    )
-
     raised: list[Exception] = []
 
     def batches() -> Iterator[Any]:
         try:
-            yield from encoded()
+            yield from _batches(chunks)
         except Exception as error:
-            raised.append(error)  # DuckDB would make a text of it
+            raised.append(error)  # DuckDB would turn it into a text
             raise
-
-    def encoded() -> Iterator[Any]:
-        ordinal = 0
-        for chunk in map(_in_parts, chunks):
-            last = ordinal + len(chunk.keys)
-            yield pa.record_batch(
-                [
-                    pa.array(chunk.keys, pa.binary()),
-                    pa.array(range(ordinal, last), pa.int64()),
-                    pa.array(chunk.sources, pa.int32()),
-                    pa.array(chunk.records, pa.large_binary()),
-                ],
-                schema=schema,
-            )
-            ordinal = last
 
     config: dict[str, Any] = {
         "memory_limit": MEMORY, "temp_directory": folder, "threads": 1,
         "autoinstall_known_extensions": False, "autoload_known_extensions": False,
     }  # fmt: skip
     with duckdb.connect(config=config) as connection:
-        connection.register("records", pa.RecordBatchReader.from_batches(schema, batches()))
+        connection.register("records", pa.RecordBatchReader.from_batches(_schema(), batches()))
         try:
             query = connection.sql("SELECT key, source, record FROM records ORDER BY key, ordinal")
             for batch in query.to_arrow_reader(_BATCH_ROWS):
@@ -74,6 +55,27 @@ def sort(chunks: Iterable[Keyed], folder: str) -> Iterator[Keyed]:
                 raise raised[0] from None
             reason = str(error).partition("\n")[0]
             raise OSError(errno.ENOSPC, f"the rows can't be sorted in {folder}: {reason}") from error
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [("key", pa.binary()), ("ordinal", pa.int64()), ("source", pa.int32()), ("record", pa.large_binary())]
+    )
+
+
+def _batches(chunks: Iterable[Keyed]) -> Iterator[Any]:
+    """Arrow record batches of the chunks, with the place of each record."""
+    import pyarrow as pa
+
+    schema, ordinal = _schema(), 0
+    for chunk in map(_in_parts, chunks):
+        last = ordinal + len(chunk.keys)
+        columns = [chunk.keys, range(ordinal, last), chunk.sources, chunk.records]
+        arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+        yield pa.record_batch(arrays, schema=schema)
+        ordinal = last
 
 
 def _in_parts(chunk: Keyed) -> Keyed:

@@ -29,49 +29,52 @@ def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_st
     """
     import pandas as pd
 
-    width = len(schema.names)
     text, delimiter = _checked(data, grammar)
     first = next(grammar.records(_head(data, grammar)), [])
-    if not first or len(first) > width:
+    if not first or len(first) > len(schema.names):
         raise NotPlain
-    options: dict[str, Any] = {
-        "sep": delimiter, "header": None, "names": range(width), "index_col": False, "engine": "c",
-        "keep_default_na": False, "low_memory": False, "encoding": "utf-8",
-    }  # fmt: skip
-    empty = _EMPTY_TEXT.decode()
-    texts = {at: object for at, kind in enumerate(schema.kinds) if kind["kind"] in _AS_TEXT}
-    others = [at for at in range(width) if at not in texts]
-    nulls: Any = [""]
-    if text is not data:  # in columns that are not text, an empty text fits no more than an empty field does
-        nulls = {at: [""] if at in texts else ["", empty] for at in range(width)}
-    try:
-        frame = pd.read_csv(BytesIO(text), dtype=texts, na_values=nulls, **options)
-    except pd.errors.ParserError:  # a row is too long
-        raise NotPlain from None
-    except pd.errors.EmptyDataError:
-        raise NotPlain from None
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise
-        raise NotPlain from None
+    is_marked = text is not data
+    texts = {at for at, kind in enumerate(schema.kinds) if kind["kind"] in _AS_TEXT}
+    frame = _parsed(text, delimiter, len(schema.names), texts, set(), is_marked=is_marked)
     # pandas leaves out lines of blanks, which are records; where each line has become a row, there are none.
     lines = text.count(b"\n") + (not text.endswith(b"\n"))
     if lines != len(frame) and (_BLANK_LINE.search(data) or _BLANK_LINE.search(b"\n" + data[:4096])):
         raise NotPlain
-    misfits = [at for at in others if not _fits(frame[at], schema.kinds[at])]
-    raw = {}
-    if misfits:
-        again = pd.read_csv(BytesIO(text), dtype=texts | dict.fromkeys(misfits, object), na_values=nulls, **options)
-        raw = {at: as_objects(again[at]) for at in misfits}
+    misfits = {at for at, kind in enumerate(schema.kinds) if at not in texts and not _fits(frame[at], kind)}
+    raw = _parsed(text, delimiter, len(schema.names), texts, misfits, is_marked=is_marked) if misfits else None
     columns = {}
     for at, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True)):
-        column = convert(raw[at], kind) if at in raw else _finished(frame[at], kind)
-        if text is not data and at in texts and kind["kind"] != "datetime":
-            column = column.mask(column == empty, "")
+        column = convert(as_objects(raw[at]), kind) if at in misfits else _finished(frame[at], kind)
+        if is_marked and at in texts and kind["kind"] != "datetime":
+            column = column.mask(column == _EMPTY_TEXT.decode(), "")
         if empty_as_string and kind["kind"] == "string":
             column = column.where(column.notna(), "")
         columns[name] = column
     return pd.DataFrame(columns, copy=False)
+
+
+def _parsed(text: bytes, delimiter: str, width: int, texts: set[int], raw: set[int], *, is_marked: bool) -> Any:
+    """The text by pandas' parser: columns of `texts` and `raw` as objects, the others as it sees fit.
+
+    Raises:
+        NotPlain: it can't be parsed, because a row is too long or for another reason.
+        UnicodeDecodeError: it isn't UTF-8.
+    """
+    import pandas as pd
+
+    nulls: Any = [""]
+    if is_marked:  # in columns that are not text, an empty text fits no more than an empty field does
+        nulls = {at: [""] if at in texts else ["", _EMPTY_TEXT.decode()] for at in range(width)}
+    try:
+        return pd.read_csv(
+            BytesIO(text), dtype=dict.fromkeys([*texts, *raw], object), na_values=nulls,
+            sep=delimiter, header=None, names=range(width), index_col=False, engine="c",
+            keep_default_na=False, low_memory=False, encoding="utf-8",
+        )  # fmt: skip
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, OverflowError):  # of which the errors of pandas' parser are a kind
+        raise NotPlain from None
 
 
 def _fits(column: Any, kind: Kind) -> bool:
