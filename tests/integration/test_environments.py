@@ -118,7 +118,7 @@ def test_one_that_was_broken_off_is_made_anew(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("environment")
 def test_a_python_that_cannot_be_had_is_that_of_the_node_and_that_is_told(tmp_path: Path) -> None:
     told = make(tmp_path / "cache" / "environments" / "x", "3.99")
-    assert "Python 3.99 can't be had here" in told
+    assert "Python 3.99 is not available here" in told
     assert told.endswith("Ready.\n")
     assert (tmp_path / "cache" / "environments" / "x" / "bin" / "python").exists()
 
@@ -131,7 +131,7 @@ def test_a_step_that_hangs_is_ended_in_spite_of_what_it_has_started(
     uv.chmod(0o755)
     monkeypatch.setattr("uv.find_uv_bin", lambda: str(uv))
     monkeypatch.setattr(build, "_LONGEST_S", 5.0)
-    with pytest.raises(build.TooLong, match=r"uv venv was ended after 5 s"):
+    with pytest.raises(build.TooLong, match=r"uv venv was killed: after 5 s"):
         build._uv("venv")
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     assert "Building…" in capfd.readouterr().out

@@ -1,7 +1,7 @@
 """Makes results durable, group by group, in a thread of its own: rows first, then the journal.
 
-While one group is being synced the next one gathers, so the cost of syncing is shared by as many mini-batches as
-the disk is slow, and no worker ever waits for it.
+While one group is being synced the next one gathers: the slower the disk, the more mini-batches share a sync, and no
+worker ever waits for it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Committer:
-    """Syncs the candidates of one job session. `durable` is filled, and `wake` written to, as groups get durable."""
+    """Syncs the candidates of one session. As groups become durable, `durable` is filled and `wake` written to."""
 
     def __init__(self, journal: Path, *, sync: bool, wake: int) -> None:
         self.durable: deque[Candidate] = deque()
         self.rows_missing: deque[Candidate] = deque()
-        """What can't be made durable, because the rows are not where the worker said."""
+        """Can't be made durable, because the rows are not where the worker said."""
         self.failed: deque[tuple[Candidate, str, bool]] = deque()
-        """What could not be made durable, and why, and whether all that is in its part file may be lost."""
+        """Could not be made durable: candidate, error, and whether all that is in its part file may be lost."""
         self._journal_path = journal
         self._journals = 0
         self._lost_parts: set[int] = set()
@@ -58,19 +58,19 @@ class Committer:
     def add(self, outcome: Outcome, part_fd: int) -> None:
         """Make this outcome durable soon. For one thread only."""
         self._waiting.append(Candidate(outcome, encode(outcome), part_fd))
-        if len(self._waiting) == 1:  # otherwise the committer's thread knows already, or is just taking them
+        if len(self._waiting) == 1:  # otherwise the committer's thread is awake already, or is just taking them
             with self._news:
                 self._news.notify()
 
     def hurry(self) -> None:
-        """Somebody waits for what was added: gather no longer."""
+        """The agent waits for what was added: gather no longer."""
         if self._waiting and not self._is_wanted:
             with self._news:
                 self._is_wanted = True
                 self._news.notify()
 
     def close_part(self, part_fd: int) -> None:
-        """Close a dead worker's part file, once what is in it is durable."""
+        """Close a dead worker's part file after making its rows durable."""
         with self._news:
             self._closing.append(part_fd)
             self._news.notify()
@@ -87,7 +87,7 @@ class Committer:
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._waiting or self._closing or self._stopped)
-                # Nobody waits for this group yet, and the next results share its syncs.
+                # The agent doesn't wait for this group yet, and the next results share its syncs.
                 self._news.wait_for(lambda: self._is_wanted or self._stopped, _GATHER_S)
                 self._is_wanted = False
                 group = [self._waiting.popleft() for _ in range(len(self._waiting))]
@@ -101,7 +101,7 @@ class Committer:
                 except OSError as error:
                     log.error("commit_failed", error=str(error), mini_batches=len(group))
                     self.failed.extend((each, str(error), each.part_fd in self._lost_parts) for each in group)
-                    # A record may be in it in part; whatever came behind that could not be read.
+                    # A record in it may be incomplete, and nothing after that could be read.
                     _abandon(journal)
                     journal = None
                 os.write(self._wake, b"\1")
@@ -114,13 +114,13 @@ class Committer:
                 return
 
     def _open_journal(self) -> RecordWriter:
-        """The session's journal; a further one when the one before could not be written to."""
+        """The session's journal; another one after a failed write."""
         self._journals += 1
         name = self._journal_path.name
         return RecordWriter(self._journal_path.with_name(name if self._journals == 1 else f"{name}.{self._journals}"))
 
     def _with_rows(self, group: list[Candidate]) -> list[Candidate]:
-        """Those whose part file reaches as far as the worker says: the script may have closed or cut it."""
+        """Those whose part file is as long as the worker says: the script may have closed or cut it."""
         sizes = {fd: os.fstat(fd).st_size for fd in {each.part_fd for each in group if each.outcome.length}}
         good = []
         for each in group:
@@ -145,7 +145,7 @@ class Committer:
         failpoints.reach("commit.after_journal")
 
     def _sync_part(self, fd: int) -> None:
-        """An error is told once, about all that was written before: a second sync that succeeds would prove nothing."""
+        """Sync a part file. After an error, none of it counts as durable: the kernel reports an error only once."""
         if fd in self._lost_parts:
             raise OSError(errno.EIO, "an earlier sync of this part file has failed")
         try:

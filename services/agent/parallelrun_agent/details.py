@@ -1,4 +1,4 @@
-"""What a mini-batch is, in a few words: for the record of a try that failed."""
+"""A short description of a mini-batch, for the record of a failed try."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def detail_of(mini_batch: int, raw: bytes) -> str:
     """JSON with the first files of a mini-batch and the values of its partition keys; empty when it can't be read."""
     try:
         found = message.decode(raw)
-        if found.kind == message.REFERENCE:  # a long list, which stands in the manifest
+        if found.kind == message.REFERENCE:  # a long list, which is in the manifest
             return ""
         paths = message.files_of(found)
         keys = message.described_of(found).keys if message.is_described(found) else []

@@ -25,13 +25,13 @@ class AgentSettings(ServiceSettings):
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=4096)
     """Workers that run at the same time; as many as there are CPUs when not set."""
     gpus: int | None = Field(default=None, ge=0, le=1024)
-    """GPUs that its workers share, one for each; found by itself when not set."""
+    """GPUs for its workers, one for each; detected when not set."""
     work_dir: Path | None = None
     """Local folder for the workers' working folders; emptied at start."""
     cache_dir: Path | None = None
     """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
     environments_kept: int = Field(default=20, ge=1)
-    """How many environments of jobs are kept there: those used longest ago are removed first, none that is in use."""
+    """How many environments of jobs are kept there; the least recently used are removed first, never one in use."""
     sync: bool = True
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
     grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
@@ -39,7 +39,7 @@ class AgentSettings(ServiceSettings):
     shutdown_seconds: float = Field(default=30.0, ge=0, le=40)
     """How long a worker's shutdown() may take. A master waits 45 s for its agents."""
     max_log_bytes: int = Field(default=64 << 20, ge=1 << 15)
-    """Bytes that a worker's stdout and stderr may each have; more is dropped and counted."""
+    """The most bytes of a worker's stdout and of its stderr; more is dropped and counted."""
     poll_seconds: float = Field(default=0.05, gt=0, le=10)
     """Seconds between two looks for work, on a node with free slots."""
 

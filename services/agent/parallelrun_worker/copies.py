@@ -12,8 +12,8 @@ class Copies:
     """Copies one mini-batch after the other.
 
     Args:
-        folder: where to; made when it is needed.
-        workers: how many others on this node may do the same at the same time, this one included.
+        folder: where to; created when it is needed.
+        workers: how many workers of this node may do the same at the same time, this one included.
     """
 
     def __init__(self, folder: str, workers: int) -> None:
@@ -42,7 +42,7 @@ class Copies:
                 shutil.copyfile(path, copy)
                 copies.append(copy)
         except OSError:
-            self.remove()  # a disk that is full can use the room
+            self.remove()  # a full disk needs the room
             raise
         return copies
 
@@ -62,7 +62,7 @@ class Copies:
             )
 
     def remove(self) -> None:
-        """Remove what is there of the mini-batch before."""
+        """Remove the copies of the last mini-batch."""
         if os.path.isdir(self._folder):
             import shutil
 

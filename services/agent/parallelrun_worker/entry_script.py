@@ -1,7 +1,7 @@
 """What user scripts import: `from azureml_user.parallel_run import EntryScript` (reference §3.6).
 
-No such package is installed anywhere. The folder `for_users` has it, and `parallelrun.entry_script` with the same
-class. It is the last one on `sys.path`, so a real package of such a name, or a module of the user's own, wins.
+No such package is installed. The folder `for_users` has it, and `parallelrun.entry_script` with the same class. That
+folder is the last one on `sys.path`, so an installed package of such a name, or a module of the user's own, wins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SETTINGS = ("node", "process", "logs", "output_dir", "working_dir", "logging_le
 
 
 class EntryScript:
-    """A worker's own place in the job: its logger and its folders. There is one in each process.
+    """A worker's logger and its folders. There is one instance in each process.
 
     Args:
         logging_level: of `logger`; the job's when not given.
@@ -33,11 +33,11 @@ class EntryScript:
     logger: logging.Logger
     """Writes to logs/user/entry_script_log/<node>/<process>.log.txt."""
     log_dir: str
-    """The folder of that file. It is there."""
+    """The folder of that file, which exists."""
     output_dir: str
     """The folder of the job's output; also in the variable AZUREML_BI_OUTPUT_PATH."""
     working_dir: str
-    """The job's folder on this node; each worker stands in a folder of its own below it."""
+    """The job's folder on this node; each worker runs in a folder of its own below it."""
     agent_name: str
     """The name of the worker, such as `process003`."""
 
@@ -76,14 +76,14 @@ class EntryScript:
 
 
 def _restore(settings: dict[str, Any]) -> EntryScript:
-    """The one of this process, which may be a child that knows nothing yet."""
+    """The instance of this process, which may be a child that has none yet."""
     if not EntryScript._settings:
         EntryScript._settings, EntryScript._instance = settings, None
     return EntryScript()
 
 
 class _FileHandler(logging.Handler):
-    """What is logged is in the file at once: scripts log seldom, and may die any moment."""
+    """Writes each record at once: scripts log seldom, and may die at any moment."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class _FileHandler(logging.Handler):
         self._pid = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        if self._file is None or self._pid != os.getpid():  # a child writes under its own process id
+        if self._file is None or self._pid != os.getpid():  # a child's lines have its own process id
             self._file, self._pid = LineFile(self._path), os.getpid()
         try:
             message = self.format(record)

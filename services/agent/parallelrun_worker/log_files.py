@@ -1,7 +1,6 @@
-"""Files that the worker writes for people: the script's prints, its own log, and the worker's.
+"""Files that the worker writes for people: the script's output and log, and the worker's own log.
 
-Each may be on a disk that is full: what the disk doesn't take is lost, and whoever wrote it is none the wiser. None
-grows without end.
+What a full disk doesn't take is lost without an error, and no file grows without limit.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     _Entry = tuple[float, str, tuple[object, ...]]
-    """Of a line that is not in the file yet: when, its form, and what is to be put into it."""
+    """A line that is not in the file yet: its time, its format, and the values for it."""
 
 DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
-"""Errors that may pass by themselves, and are nobody's fault who writes there."""
+"""Errors that may pass by themselves, and that the writing code has not caused."""
 MAX_BYTES = 64 << 20
 _SETTLE_EVERY_S = 1.0
 _GATHERED = 250
@@ -28,7 +27,7 @@ _GATHERED = 250
 
 
 class _LogFile(io.FileIO):
-    """What the disk doesn't take is lost, and the script that printed it is none the wiser."""
+    """What the disk doesn't take is lost, without an error in the script that printed it."""
 
     def write(self, data: Any) -> int:
         try:
@@ -40,7 +39,7 @@ class _LogFile(io.FileIO):
 
 
 def forgiving(fd: int, like: Any) -> io.TextIOWrapper:
-    """A stream to this file, line by line, so that print() doesn't fail a mini-batch because the disk is full."""
+    """A line-buffered stream to this file; print() fails no mini-batch because the disk is full."""
     return io.TextIOWrapper(
         io.BufferedWriter(_LogFile(fd, "w", closefd=False)),
         encoding=like.encoding,
@@ -50,12 +49,12 @@ def forgiving(fd: int, like: Any) -> io.TextIOWrapper:
 
 
 class LineFile:
-    """Lines `time|LEVEL|pid|thread|message` (reference §5), gathered for a moment, so that they cost next to nothing.
+    """Lines `time|LEVEL|pid|thread|message` (reference §5), gathered for a moment, so that they cost almost nothing.
 
     Args:
-        path: its folder is made, and the file at the first line.
+        path: the file; it and its folder are created for the first line.
         level: with WARNING, lines of level INFO are left out.
-        max_bytes: after that it says that it is full, and takes no more.
+        max_bytes: after so many, a last line says that the log is full.
         errors: a file that gets a copy of each line of level ERROR.
     """
 
@@ -83,9 +82,9 @@ class LineFile:
             self.flush()
 
     def often(self, level: str, message: str) -> Callable[..., None]:
-        """What adds the line `message % numbers`, when it is called with the numbers.
+        """A function that adds the line `message % numbers` when it is called with the numbers.
 
-        They are put together when the line goes to the file: between two short mini-batches, that takes longer.
+        The line is formatted later, when it goes to the file: between two short mini-batches, that would cost too much.
         """
         if level == self._left_out:
             return lambda *_: None
@@ -111,16 +110,16 @@ class LineFile:
 
     @property
     def is_due(self) -> bool:
-        """It is time to `settle`: for the first time, or again."""
+        """It is time to `settle`."""
         return time.monotonic() - self._settled_at > _SETTLE_EVERY_S
 
     def settle(self) -> None:
-        """Write what was gathered, and let nothing be due for a while."""
+        """Write what was gathered; for a while, nothing is due."""
         self._settled_at = time.monotonic()
         self.flush()
 
     def flush(self) -> None:
-        """Write what was gathered; never raises for the disk's sake."""
+        """Write what was gathered; an error of the disk is ignored."""
         entries, self._entries = self._entries, []
         if not entries or self._left <= 0:
             return

@@ -1,8 +1,8 @@
-"""What a delivery becomes before run() gets it: a list of paths, a DataFrame, or nothing but a rank.
+"""From a delivery to the argument of run(): a list of paths, a DataFrame, or nothing but a rank.
 
 A described delivery is JSON: `input` (index of the input, -1: none), `keys` (values of the partition keys), `paths`, or
 `pieces` of a table, each `[path, start, end, is_aligned, first_row]`. What an input is, and how its table is read,
-stands in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and pyarrow.
+is in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and pyarrow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from parallelrun_worker.copies import Copies
 
 
 class Dataset:
-    """What a mini-batch is a part of: `context.dataset`."""
+    """The input that a mini-batch is a part of: `context.dataset`."""
 
     def __init__(self, name: str, paths: list[str]) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class Dataset:
 
 
 class MiniBatch:
-    """What run() gets, and what its context says of it."""
+    """The argument of run(), and what its context shows."""
 
     dataset: Dataset | None = None
     first_row: int | None = None
@@ -36,11 +36,11 @@ class MiniBatch:
     def __init__(self, value: object, items: int) -> None:
         self.value = value
         self.items = items
-        """Files or rows; none at all are not worth a call of run()."""
+        """Number of files or rows; run() is not called for none at all."""
         self.partition_key_value: dict[str, Any] = {}
 
     def release(self) -> None:
-        """It has been run: remove what was made for it."""
+        """It has been run: remove its copies."""
         if self.copies is not None:
             self.copies.remove()
 
@@ -52,11 +52,11 @@ def of_paths(payload: bytes) -> MiniBatch:
 
 
 class Loader:
-    """Makes mini-batches of described deliveries.
+    """Loads the mini-batches of described deliveries.
 
     Args:
-        inputs: path of the file that says what the inputs are; there need not be one.
-        workers: how many workers may be at work on this node.
+        inputs: path of the file that describes the inputs; it need not exist.
+        workers: how many workers the job may have on this node.
     """
 
     def __init__(self, inputs: str, workers: int = 1) -> None:
@@ -66,10 +66,10 @@ class Loader:
         self._tables: dict[int, Any] = {}
 
     def prepare(self) -> None:
-        """See to it that what tables are read with is there.
+        """Check that the libraries for reading tables can be imported.
 
         Raises:
-            ImportError: it isn't, with what to do.
+            ImportError: one can't; the message says what to do.
         """
         kinds = {plan["kind"] for plan in self._read_plans()} - {"files"}
         if not kinds:

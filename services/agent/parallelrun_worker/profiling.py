@@ -11,7 +11,7 @@ _DUMP_EVERY_S = 30.0
 
 
 class Profiler:
-    """Calls functions, and keeps what they cost in a file, which a worker that is killed leaves behind, too.
+    """Calls functions, and writes their profile to a file now and then, in case the worker is killed.
 
     Args:
         module: `cProfile` or `profile`.
@@ -29,17 +29,17 @@ class Profiler:
         self._dump_at = time.monotonic() + _DUMP_EVERY_S
 
     def call(self, function: Callable[..., object], *arguments: object) -> object:
-        """What the function returns, or raises."""
+        """Call the function under the profiler; returns or raises what it does."""
         try:
             return self._current.runcall(function, *arguments)
         finally:
-            if self._is_slow:  # Python's own can't be used twice
+            if self._is_slow:  # `profile` can't be used twice
                 self._take()
             if time.monotonic() >= self._dump_at:
                 self.dump()
 
     def _take(self) -> None:
-        """Add what the present profiler has counted; neither can go on once it has been asked."""
+        """Add the counts of the present profiler, and replace it: after that it can't go on."""
         import pstats
 
         try:
@@ -50,7 +50,7 @@ class Profiler:
         self._before = stats if self._before is None else self._before.add(stats)
 
     def dump(self) -> None:
-        """Write what is known so far."""
+        """Write the profile so far."""
         self._take()
         if self._before is None:
             return

@@ -12,7 +12,7 @@ from parallelrun_worker.mini_batch import MiniBatch
 
 
 class Context:
-    """The optional second argument of run(): what this mini-batch is."""
+    """The optional second argument of run(): describes the mini-batch."""
 
     def __init__(self, mini_batch: int, found: MiniBatch, job_id: str) -> None:
         self.minibatch_index = mini_batch
@@ -20,11 +20,11 @@ class Context:
         self.partition_key_value = found.partition_key_value
         """The values of the job's partition_keys, in their order; empty without keys."""
         self.dataset = found.dataset
-        """Where its rows or files come from, when it is more than a list of files."""
+        """Where its rows or files come from; None for a plain list of files."""
         self.global_row_index_lower_bound = found.first_row
-        """Index of its first row in the whole input; None when nobody has counted."""
+        """Index of its first row in the whole input; None when rows were not counted."""
         self.idempotency_key = f"{job_id}:{mini_batch}"
-        """The same for every try of this mini-batch: for scripts that write somewhere themselves."""
+        """The same for every try of this mini-batch: for scripts that write to other places themselves."""
 
 
 class UserScript:
@@ -56,27 +56,27 @@ class UserScript:
         self.shutdown: Callable[[], object] | None = getattr(module, "shutdown", None)
 
     def under(self, call: Callable[..., object]) -> None:
-        """From now on, have the functions called by `call(function, *arguments)`."""
+        """From now on, call the functions by `call(function, *arguments)`."""
         self._run = partial(call, self._run)
         self.init = partial(call, self.init) if self.init else None
         self.shutdown = partial(call, self.shutdown) if self.shutdown else None
 
     def run(self, mini_batch: int, found: MiniBatch) -> object:
-        """Call the user's run() with or without the context, as its parameters ask for."""
+        """Call the user's run(), with the context if it has a parameter for it."""
         if self._takes_context:
             return self._run(found.value, Context(mini_batch, found, self._job_id))
         return self._run(found.value)
 
 
 def _import(name: str) -> Any:
-    """Import `package.module`, as a module path in place of a file's asks for."""
+    """Import `package.module`: the entry script was given as a module path."""
     from importlib import import_module
 
     return import_module(name)
 
 
 def _load(path: str) -> Any:
-    """Import the file under its own name, so that what it pickles is found again; under another if that is taken."""
+    """Import the file under its own name, so that its classes can be unpickled; under another name if that is taken."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     name = os.path.splitext(os.path.basename(path))[0]

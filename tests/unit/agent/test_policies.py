@@ -98,7 +98,7 @@ def test_output_stays_short_and_what_is_dropped_is_counted(tmp_path: Path) -> No
     os.write(log.fd, b"the first words\n")
     for _ in range(5):
         os.write(log.fd, b"x" * limit)
-        assert log.look()
+        assert log.trim()
         assert path.stat().st_size <= limit
     os.write(log.fd, b"the last words\n")
     log.close()
@@ -119,9 +119,9 @@ def test_a_log_that_its_disk_does_not_let_be_cut_is_left_as_it_is(
     log = CappedLog(tmp_path / "stdout.txt", 40_000)
     os.write(log.fd, b"x" * 50_000)
     with monkeypatch.context() as patched:
-        patched.setattr(capped_log, "_take_out", fail)
+        patched.setattr(capped_log, "_remove_blocks", fail)
         patched.setattr(os, call, fail)
-        assert not log.look()
+        assert not log.trim()
         log.close()
 
 
@@ -129,19 +129,19 @@ def test_a_log_that_its_disk_does_not_let_be_cut_is_left_as_it_is(
 def test_what_is_dropped_is_counted_to_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     path, limit, written = tmp_path / "stdout.txt", 50_000, 0
     log = CappedLog(path, limit)
-    take_out, taken = capped_log._take_out, []
+    remove_blocks, taken = capped_log._remove_blocks, []
 
     def meanwhile(fd: int, begin: int, length: int) -> None:
         if way == "it is cut off":
             raise OSError
         os.write(fd, b"written meanwhile\n")  # behind the look at the size, before anything is removed
-        take_out(fd, begin, length)
+        remove_blocks(fd, begin, length)
         taken.append(length)
 
-    monkeypatch.setattr(capped_log, "_take_out", meanwhile)
+    monkeypatch.setattr(capped_log, "_remove_blocks", meanwhile)
     for number in range(5):
         written += os.write(log.fd, b"%05d " % number * 10_000)
-        assert log.look()
+        assert log.trim()
         if way == "blocks are taken out" and not taken:
             log.close()
             pytest.skip("this file system takes no blocks out")

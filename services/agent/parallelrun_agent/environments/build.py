@@ -1,9 +1,9 @@
-"""`python -m parallelrun_agent.environments.build`: makes one environment, as a process of its own.
+"""`python -m parallelrun_agent.environments.build`: builds one environment, as a process of its own.
 
 The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, and how many environments
-are to be `kept` when this one is made. What is done is told on stdout, whose last line says what went wrong. Of several
-that make the same environment at the same time, also on behalf of several agents, one makes it and the others wait: the
-lock goes with its process. Whoever finds an environment that isn't whole begins anew.
+are `kept` after this one is built. Progress goes to stdout, whose last line is the error if there is one. Of several
+processes for the same environment, of one agent or of several, one builds it and the others wait; its lock ends with
+its process. An environment that is not complete is built again.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ _FROM_PIP: Final = {
     "cert": "SSL_CERT_FILE",
 }
 _LONGEST_S: Final = 3600.0
-"""How long one step may take: a package that is built from its source takes its time, one that hangs takes for ever."""
+"""How long one step may take: long enough for a package that is built from its source, but not for ever."""
 _DRAWN: Final = " \t\u00d7\u2570\u2500\u25b6\u2502\u251c"
 """What uv draws its errors with."""
 
 
-class Unmade(Exception):
-    """A step failed; it has said why."""
+class BuildFailed(Exception):
+    """A step failed; the message is its error."""
 
 
-class TooLong(Unmade):
-    """A step has hung."""
+class TooLong(BuildFailed):
+    """A step has taken too long."""
 
 
 def main() -> int:
-    """Make what stdin asks for."""
+    """Build what stdin asks for."""
     request = json.load(sys.stdin)
     folder = Path(request["folder"])
     try:
-        # Its own: that of the agent goes with the agent, whom this process may outlive for a moment.
+        # A lock of its own: the agent's ends with the agent, which this process may outlive for a moment.
         with closing(InUse(folder)), _alone(folder):
             if (folder / READY).exists():
                 return 0
-            _make(folder, request)
+            _build(folder, request)
             for name in prune(folder.parent, request["kept"]):
                 print(f"Removed {name}: it was used longest ago, and {request['kept']} are kept.", flush=True)
-    except Unmade as error:
+    except BuildFailed as error:
         print(f"error: {error}", flush=True)
         return 1
     except OSError as error:
@@ -72,17 +72,17 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _make(folder: Path, request: Mapping[str, Any]) -> None:
+def _build(folder: Path, request: Mapping[str, Any]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     python, requirements = request["python"], request["requirements"]
-    print(f"Making {folder} with Python {python}:", *requirements, sep="\n  ", flush=True)
+    print(f"Building {folder} with Python {python}:", *requirements, sep="\n  ", flush=True)
     try:
         _uv("venv", "--no-project", "--python", python, str(folder))
-    except Unmade as error:
+    except BuildFailed as error:
         if python == sys.executable or isinstance(error, TooLong):
             raise
-        # An approximate environment runs most jobs; none at all runs no job. The submitter has been told.
-        print(f"Python {python} can't be had here ({error}); the environment is made with {sys.executable}", flush=True)
+        # A similar environment runs most jobs; none at all runs no job. The submitter has been warned.
+        print(f"Python {python} is not available here ({error}); using {sys.executable}", flush=True)
         _uv("venv", "--no-project", "--clear", "--python", sys.executable, str(folder))
     if requirements:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
@@ -99,7 +99,7 @@ def _uv(*arguments: str) -> None:
 
     command = [uv.find_uv_bin(), *arguments]
     print("$ uv", *arguments, flush=True)
-    with tempfile.TemporaryFile() as file:  # no pipe: what uv has started may hold on to that
+    with tempfile.TemporaryFile() as file:  # no pipe: what uv has started may keep it open
         process = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL, stdout=file, stderr=file)
         try:
             process.wait(_LONGEST_S)
@@ -110,13 +110,13 @@ def _uv(*arguments: str) -> None:
         told = file.read().decode(errors="replace")
     print(told, flush=True)
     if process.returncode == -signal.SIGKILL:
-        raise TooLong(f"uv {arguments[0]} was ended after {_LONGEST_S:g} s, or by somebody else")
+        raise TooLong(f"uv {arguments[0]} was killed: after {_LONGEST_S:g} s, or by another process")
     if process.returncode:
-        raise Unmade(_cause(told) or f"uv {arguments[0]} ended with code {process.returncode}")
+        raise BuildFailed(_cause(told) or f"uv {arguments[0]} ended with code {process.returncode}")
 
 
 def _cause(output: str) -> str:
-    """What uv says last, in one line: the lines of its error, without the drawing around them."""
+    """uv's error in one line, without the drawing around it."""
     lines = [line.strip(_DRAWN).removeprefix("cause: ") for line in output.splitlines()]
     begin = next((number for number, line in enumerate(lines) if line.startswith("error: ")), 0)
     kept = [line.removeprefix("error: ") for line in lines[begin:] if line and not line.startswith("hint: ")]
@@ -124,7 +124,7 @@ def _cause(output: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The agent's own, with what pip is configured with where uv isn't: uv doesn't read pip's files."""
+    """The agent's own, with pip's configuration where uv has none: uv doesn't read pip's files."""
     environment = {**os.environ, "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
     asked = subprocess.run([sys.executable, "-m", "pip", "config", "list"], stdin=subprocess.DEVNULL,
                            capture_output=True, check=False, text=True)  # fmt: skip
@@ -135,13 +135,13 @@ def _environment() -> dict[str, str]:
             words = value.strip("'\"").replace("\\n", " ").split()
             joint = "," if variable == "UV_FIND_LINKS" else " "
             environment[variable] = joint.join(words)
-            # To pip all indexes are equal.
+            # For pip, all indexes are equal.
             environment.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")
     return environment
 
 
 def _link_worker(folder: Path, worker: Path) -> None:
-    """Let the environment find the worker's package, and nothing else of the agent's."""
+    """Let the environment import the worker's package, and nothing else of ours."""
     for packages in folder.glob("lib/python*/site-packages"):
         (packages / worker.name).symlink_to(worker)
 

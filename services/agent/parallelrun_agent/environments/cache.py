@@ -1,8 +1,8 @@
-"""The environments that a node keeps: so many at most, those that were used last, and never fewer than are in use.
+"""The environments that a node keeps: a limited number, the most recently used ones, and all that are in use.
 
-Whoever uses or makes one holds a shared lock on the file `<name>.use` beside it, whose time says when that was. Whoever
-removes one holds it alone, and first moves the environment away: it is whole, or not there. The file goes with it, so
-who has got a lock looks whether it is still that of the file which has the name.
+Each process that uses or builds one holds a shared lock on the file `<name>.use` beside it, whose time is that of the
+last use. A process that removes one holds the lock exclusively, and first moves the environment away: it is complete,
+or not there. The lock file is removed, too, so a lock counts only if its file still has the name.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Final
 
 LOCK: Final = ".lock"
-"""Ending of the file that is locked by the one process which makes the environment; who opens it uses that already."""
+"""Ending of the file that is locked by the one process which builds the environment, and uses it already."""
 _USE: Final = ".use"
 _REMOVED: Final = ".removed"
 
 
 class InUse:
-    """Keeps an environment, made or yet to be made, from being removed until it is closed."""
+    """Keeps an environment, built or yet to be built, from being removed until it is closed."""
 
     def __init__(self, folder: Path) -> None:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._fd = _locked(folder, fcntl.LOCK_SH)  # held alone only for a moment
+        self._fd = _locked(folder, fcntl.LOCK_SH)  # an exclusive lock is held only for a moment
         with suppress(OSError):
             os.utime(self._fd)
 
@@ -39,16 +39,16 @@ class InUse:
 
 
 def prune(environments: Path, kept: int) -> list[str]:
-    """Remove those that were used longest ago, until so many are left; returns their names.
+    """Remove the least recently used ones, until `kept` are left; returns their names.
 
-    Those in use stay, however many they are. What can't be removed stays, too.
+    Those in use stay, however many they are, and so do those that can't be removed.
     """
     found = [folder for folder in environments.iterdir() if folder.is_dir() and folder.suffix != _REMOVED]
     removed = []
     for folder in sorted(found, key=_used)[: max(0, len(found) - kept)]:
         if _removed(folder):
             removed.append(folder.name)
-    for mark in environments.glob(f"*{_USE}"):  # of one that could not be made
+    for mark in environments.glob(f"*{_USE}"):  # of one that could not be built
         if not mark.with_suffix("").exists():
             _removed(mark.with_suffix(""))
     for left in environments.glob(f"*{_REMOVED}"):  # also of a process that was killed here
@@ -57,7 +57,7 @@ def prune(environments: Path, kept: int) -> list[str]:
 
 
 def _used(folder: Path) -> float:
-    """When it was used last; when it was made, if nobody has said."""
+    """When it was used last; when it was built, if that isn't known."""
     for path in (folder.with_suffix(_USE), folder):
         with suppress(OSError):
             return path.stat().st_mtime
@@ -68,7 +68,7 @@ def _locked(folder: Path, how: int) -> int:
     """The descriptor of an environment's file, locked.
 
     Raises:
-        OSError: it can't be, or is locked by others and `how` says not to wait.
+        OSError: it can't be locked, or not without waiting and `how` says not to wait.
     """
     path = folder.with_suffix(_USE)
     while True:
@@ -81,11 +81,11 @@ def _locked(folder: Path, how: int) -> int:
         except BaseException:
             os.close(fd)
             raise
-        os.close(fd)  # it was removed while we waited
+        os.close(fd)  # the file was removed while we waited
 
 
 def _removed(folder: Path) -> bool:
-    """Move an environment to where nobody looks for it, unless it is in use; whether it was moved."""
+    """Move an environment out of the way, unless it is in use; whether it was moved."""
     try:
         fd = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -93,7 +93,7 @@ def _removed(folder: Path) -> bool:
     try:
         if folder.exists():
             folder.rename(folder.with_suffix(_REMOVED))
-        # The file that we hold comes last: from then on others may make it anew.
+        # The file that we hold locked comes last: from then on others may build the environment again.
         for ending in (LOCK, _USE):
             folder.with_suffix(ending).unlink(missing_ok=True)
     except OSError:

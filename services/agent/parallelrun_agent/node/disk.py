@@ -1,6 +1,6 @@
-"""A disk that is full, as an agent sees it: it stops taking mini-batches, looks now and then, and goes on by itself.
+"""What an agent does about a full disk: it leases nothing, tries a write now and then, and goes on after one succeeds.
 
-A full disk is nobody's fault who runs on it: whatever could not be kept goes back uncharged.
+Mini-batches are not to blame for a full disk: those whose results could not be kept are returned uncharged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PROBE_BYTES = 1 << 16
 
 
 class DiskWatch:
-    """Whether the folder of a job's rows takes more. Pauses get longer until something was kept again."""
+    """Whether the folder of a job's rows takes more. Pauses get longer until something could be kept again."""
 
     def __init__(self, folder: Path, probe: str, *, job_id: str) -> None:
         self.is_full = False
@@ -40,7 +40,7 @@ class DiskWatch:
         self._pause_s = 0.0
 
     def look(self, now: float) -> None:
-        """When it is time, see whether there is room again."""
+        """When a pause is over, see whether there is room again."""
         if not self.is_full or now < self._look_at:
             return
         try:
@@ -56,7 +56,7 @@ class DiskWatch:
         self._look_at = now + self._pause_s
 
     def _write_probe(self) -> None:
-        """What is free says too little: quotas, reserves and inodes only show when one writes."""
+        """Write a little: the free space is not enough to know, with quotas, reserves and inodes."""
         try:
             with open(self._probe, "wb", buffering=0) as file:
                 left = _PROBE_BYTES

@@ -1,4 +1,4 @@
-"""Tells whether the kernel has killed a process for want of memory: it counts these, but doesn't say whom."""
+"""Whether the kernel has killed a process for want of memory: it counts these, but doesn't name them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class OomWatch:
-    """Looks at the kernel's counter, that of the agent's own cgroup where there is one."""
+    """Reads the kernel's counter: that of the agent's own cgroup, where there is one."""
 
     def __init__(self, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> None:
         self._counter = next((path for path in _candidates(proc, cgroups) if _read(path) is not None), None)
@@ -14,7 +14,7 @@ class OomWatch:
         self.look()
 
     def look(self) -> bool:
-        """Whether a process was killed since the last look: so look when a worker starts, and when one was killed."""
+        """Whether a process was killed since the last call. Call it when a worker starts, and when one was killed."""
         count = (_read(self._counter) if self._counter else None) or 0
         more = count > self._seen
         self._seen = count

@@ -1,6 +1,6 @@
 """How a node is used while it works for a job: tables below logs/sys/perf/<node>/ (reference §5.2, tuning guide).
 
-In a thread of its own, which sleeps nearly all the time; nothing waits for it, and what it can't write is lost.
+In a thread of its own, which sleeps nearly all the time. Nothing waits for it, and what it can't write is lost.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _MAX_BYTES = 64 << 20
 
 
 class ResourceMonitor:
-    """Watches from its construction to `stop()`.
+    """Works from its construction to `stop()`.
 
     Args:
         folder: where the tables go.
-        interval_s: between two looks; 0: none at all.
+        interval_s: between two samples; 0: none are taken.
         workers: the process ids of the job's workers, by name. Called in the monitor's thread.
     """
 
@@ -54,7 +54,7 @@ class ResourceMonitor:
             self._thread.start()
 
     def stop(self) -> None:
-        """Look a last time, and end."""
+        """Take a last sample, and end."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
@@ -76,7 +76,7 @@ class ResourceMonitor:
 
     def _look(self) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
-        # The system may refuse any of these, for one look or for good.
+        # The system may refuse any of these, once or for good.
         with suppress(OSError, psutil.Error, RuntimeError):
             self._add("node_resource_usage.csv", NODE_COLUMNS, [[now, *node_row(self._cpu.percent())]])
         with suppress(OSError, psutil.Error, RuntimeError):

@@ -1,4 +1,4 @@
-"""What the kernel says of processes, in /proc."""
+"""What /proc says about processes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Stat(NamedTuple):
     name: str
     parent: int
     started: int
-    """In ticks since the machine did: with its id it names a process for as long as the machine runs."""
+    """In ticks after the machine's start: together with the id, it identifies a process until the machine stops."""
     cpu_s: float
-    """What it has used so far."""
+    """CPU time that it has used so far."""
     resident_bytes: int
     has_ended: bool
-    """Nobody has waited for it yet."""
+    """It is a zombie: it has not been waited for."""
 
 
 def process_ids() -> list[int]:
@@ -29,7 +29,7 @@ def process_ids() -> list[int]:
 
 
 def stat_of(pid: int) -> Stat | None:
-    """What is known of a process; None when there is none (any more)."""
+    """What is known about a process; None when there is none (any more)."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name, in brackets, may itself hold spaces and brackets.

@@ -61,7 +61,7 @@ def node_row(cpu_percent: float) -> list[str]:
 
 
 def _connections(kind: str) -> int:
-    """psutil would look through the descriptors of every process for this; the kernel has a list."""
+    """From the kernel's list: psutil would search the descriptors of every process."""
     count = 0
     for name in (kind, f"{kind}6"):
         with suppress(OSError), open(f"/proc/net/{name}", "rb") as file:
@@ -77,14 +77,14 @@ def disk_rows() -> list[list[str]]:
             used = psutil.disk_usage(part.mountpoint)
             figures = [*map(_mb, (used.total, used.used, used.free)), f"{used.percent:.1f}"]
             rows.setdefault(part.device, [part.device, _cell(part.mountpoint), part.fstype, *figures])
-    if not rows:  # a container sees no device of its own
+    if not rows:  # a container has no device of its own
         used = psutil.disk_usage("/")
         rows[""] = ["", "/", "", *map(_mb, (used.total, used.used, used.free)), f"{used.percent:.1f}"]
     return list(rows.values())
 
 
 def worker_rows(workers: dict[str, int], table: ProcessTable) -> list[list[str]]:
-    """Rows for `PROCESS_COLUMNS`, without the time. Of those that have ended meanwhile there are none."""
+    """Rows for `PROCESS_COLUMNS`, without the time; none for workers that have ended meanwhile."""
     rows = []
     for name, pid in sorted(workers.items()):
         with suppress(psutil.Error, OSError):
@@ -105,19 +105,19 @@ class Used(NamedTuple):
 
 
 class ProcessTable:
-    """All processes of the node, by what they have used since the last look. Reads one small file for each."""
+    """All processes of the node, by what they have used lately. Reads one small file for each."""
 
     def __init__(self) -> None:
         self._before: dict[int, Used] = {}
         self._workers: dict[int, Used] = {}
 
     def look(self) -> None:
-        """From now on is what the next `text()` tells of."""
+        """Begin the time that the next `text()` covers."""
         now = time.monotonic()
         self._before = {pid: Used(stat.cpu_s, now) for pid, stat in _all_processes()}
 
     def cpu_percent(self, pid: int) -> float:
-        """What one process has used of a CPU since it was last asked about, or since its start."""
+        """How much of a CPU one process has used since the last such call for it, or since its start."""
         process = psutil.Process(pid)
         times, now = process.cpu_times(), time.monotonic()
         cpu_s = times.user + times.system

@@ -1,4 +1,4 @@
-"""Turns what a worker answered, or what it died of, into the outcome of a try. Pure, no I/O."""
+"""Builds the outcome of a try from a worker's answer, or from the way it died. Pure, no I/O."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROWS_MISSING = (
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a worker said of one mini-batch, in the order of `frames.RESULT`, or what stands for it when it died."""
+    """A worker's answer for one mini-batch, in the order of `frames.RESULT`, or what stands for it after its death."""
 
     mini_batch: int
     offset: int = 0
@@ -48,7 +48,7 @@ def parse_answer(kind: int, payload: bytes) -> Answer:
     """Read a DONE or FAILED frame.
 
     Raises:
-        CorruptLog: it is neither; somebody else wrote it.
+        CorruptLog: it is neither; something other than the worker wrote it.
     """
     try:
         answer = Answer(*frames.RESULT.unpack_from(payload))
@@ -60,24 +60,24 @@ def parse_answer(kind: int, payload: bytes) -> Answer:
 
 
 def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure:
-    """Read what a worker says of an exception.
+    """Read a worker's report of an exception.
 
     Raises:
-        CorruptLog: no worker of ours says this.
+        CorruptLog: our worker doesn't write this.
     """
     try:
         said = json.loads(text)
         found = [said["category"], said["message"], said["traceback"]]
-        # A file name that is no UTF-8 is in many a message, and in no record.
+        # A message may hold a file name that is not UTF-8; a record may not.
         words = [word.encode("utf-8", "backslashreplace").decode() for word in found]
         return msgspec.convert([category or words[0], *words[1:]], Failure)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptLog(f"not what a worker says of an error: {error}") from error
+        raise CorruptLog(f"not a worker's report of an error: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeBuilder:
-    """Makes the outcomes of one job on one node."""
+    """Builds the outcomes of one job on one node."""
 
     node: str
     generation: int
@@ -138,11 +138,11 @@ class Exit:
     """Negative: the signal that ended it."""
     oom_killed: bool = False
     peak_bytes: int = 0
-    """The most memory that it had."""
+    """Its peak of memory."""
 
 
 def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:
-    """Why a worker ended in the middle of run(). `reason`: ours for ending it, if we did."""
+    """Why a worker ended during run(). `reason`: why we ended it, if we did."""
     category: ErrorCategory
     if reason == "run_timeout":
         limit = f"run_invocation_timeout ({spec.run_invocation_timeout:g} s)"
@@ -159,7 +159,7 @@ def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:
         name = _signal_name(-end.code)
         category, message = "SIGNAL", f"The worker was ended by signal {-end.code} ({name}) during run()."
         if -end.code == signal.SIGKILL:
-            message += " Somebody sent it, or the kernel ended the worker because memory ran out."
+            message += " Another process sent it, or the kernel ended the worker because memory ran out."
             message += _peak(end.peak_bytes)
     else:
         category, message = "EXITED", f"The worker exited with code {end.code} during run()."

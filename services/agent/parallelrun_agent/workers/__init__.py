@@ -1,1 +1,1 @@
-"""The processes of workers: started, spoken to, heard, ended with all that they leave behind."""
+"""The processes of workers: started, communicated with, ended with all that they leave behind."""

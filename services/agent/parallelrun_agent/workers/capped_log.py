@@ -1,9 +1,9 @@
-"""The file that a worker's stdout or stderr goes to, kept from growing without end.
+"""The file that a worker's stdout or stderr goes to, kept from growing without limit.
 
-Workers and their children write into the file itself: no byte passes through the agent, a worker never waits for it,
-and a job that prints nothing costs nothing. Now and then the agent looks at the size and cuts off what is beyond the
-limit; the writers append, so they go on at the new end. Beginning and end stay: causes are at the one, stacks at the
-other. Where the file system can, blocks are taken out of the middle, which touches nothing that is written meanwhile.
+Workers and their children write to the file itself: no byte passes through the agent, no worker waits for it, and a job
+that prints nothing costs nothing. Now and then the agent checks the size and removes what exceeds the limit; the
+writers append, so they go on at the new end. Beginning and end stay: causes are at the one, stacks at the other. Where
+the file system can do it, blocks are removed from the middle, which doesn't affect what is written meanwhile.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 
 _TAIL_BYTES = 16 << 10
 _COLLAPSE_RANGE = 0x08
-"""Of Linux's fallocate(2), which Python hasn't."""
+"""A mode of Linux's fallocate(2), which Python doesn't offer."""
 
 
 class CappedLog:
-    """One file of at most `limit` bytes, and what is written between two looks.
+    """One file of at most `limit` bytes, and what is written between two calls of `trim`.
 
     Raises:
         OSError: it can't be opened.
@@ -32,19 +32,19 @@ class CappedLog:
         self._limit = max(limit - _TAIL_BYTES, 0)
         self._dropped = 0
 
-    def say(self, text: str) -> None:
+    def add(self, text: str) -> None:
         """Add a line of the agent's own."""
         with suppress(OSError):  # a full disk; nothing depends on it
             os.write(self.fd, f"[parallelrun] {text}\n".encode())
 
-    def look(self) -> bool:
-        """Cut off what is too much; whether there was something."""
+    def trim(self) -> bool:
+        """Remove what exceeds the limit; whether anything did."""
         try:
-            return self._cut()
+            return self._trim()
         except OSError:  # its folder is gone, or its disk: it is a log, and the agent has leases to renew
             return False
 
-    def _cut(self) -> bool:
+    def _trim(self) -> bool:
         size = os.fstat(self.fd).st_size
         if size <= self._limit + _TAIL_BYTES:
             return False
@@ -52,7 +52,7 @@ class CappedLog:
         begin = self._limit // block * block
         length = -((begin + _TAIL_BYTES - size) // block) * block
         try:
-            _take_out(self.fd, begin, length)
+            _remove_blocks(self.fd, begin, length)
             self._limit = begin
         except OSError:
             # What is written between these two calls is dropped uncounted: a few kilobytes in gigabytes.
@@ -62,7 +62,7 @@ class CappedLog:
         return True
 
     def close(self, *, keep_empty: bool = True) -> None:
-        """After the last writer's end: when something was dropped, say how much, then what was written last."""
+        """After the last writer's end. If bytes were dropped, note how many, then keep the last ones."""
         try:
             size = os.fstat(self.fd).st_size
             if not size and not keep_empty:
@@ -78,8 +78,8 @@ class CappedLog:
             os.close(self.fd)
 
 
-def _take_out(fd: int, begin: int, length: int) -> None:
-    """Remove blocks from the middle of a file; what is behind them moves up.
+def _remove_blocks(fd: int, begin: int, length: int) -> None:
+    """Remove blocks from the middle of a file; what follows them moves up.
 
     Raises:
         OSError: the file system can't, or these are not whole blocks.

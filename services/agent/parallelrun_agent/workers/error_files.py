@@ -1,4 +1,4 @@
-"""The errors of one job's workers on one node, in full, in files that its user reads."""
+"""The errors of one job's workers on one node, in full, in files for its user."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MAX_BYTES = 16 << 20
 
 
 class ErrorFiles:
-    """A file for each worker: logs/user/error/<node>/<process>.txt. A disk that takes no more is no further error.
+    """A file for each worker: logs/user/error/<node>/<process>.txt. A full disk is not another error.
 
     Args:
         logs: the job's.
-        mask: for what errors say.
+        mask: hides secrets in the texts of errors.
     """
 
     def __init__(self, logs: Path, node: str, mask: Mask) -> None:
@@ -26,22 +26,22 @@ class ErrorFiles:
         self._mask = mask
 
     def add_try(self, outcome: Outcome) -> None:
-        """Keep the error of a try, if it has failed."""
+        """Record the error of a try, if it has failed."""
         if outcome.failure is not None:
             about = f"mini-batch {outcome.mini_batch}, try {outcome.tries}"
             self._add(outcome.process, about, outcome.failure, outcome.detail)
 
     def add_init(self, process: str, failure: Failure) -> None:
-        """Keep the error of an init()."""
+        """Record the error of an init()."""
         self._add(process, "init()", failure)
 
     def add_shutdown(self, process: str, failure: Failure) -> None:
-        """Keep the error of a shutdown(), which fails nothing."""
+        """Record the error of a shutdown(), which fails nothing."""
         self._add(process, "shutdown()", failure)
 
     def _add(self, process: str, about: str, failure: Failure, detail: str = "") -> None:
         message = self._mask.text(failure.message)
-        if not failure.traceback:  # the worker has not said it itself: it died of it
+        if not failure.traceback:  # the worker has not logged it itself: it died of it
             own_log = EngineLog(self._logs, f"node/{self._node}/{process}")
             own_log.error(f"{about[0].upper()}{about[1:]}: {message}")
         path = self._logs / "user" / "error" / self._node / f"{process}.txt"
@@ -56,4 +56,4 @@ class ErrorFiles:
                 if file.tell() < _MAX_BYTES:
                     file.write("\n".join(lines) + "\n\n")
         except OSError:
-            pass  # the same error is in the decision log; a full disk must not turn it into another one
+            pass  # the same error is in the decision log; a full disk must not cause another one

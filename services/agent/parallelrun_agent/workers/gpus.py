@@ -16,7 +16,7 @@ _NVIDIA_SMI_S = 10
 
 
 class GpuPool:
-    """Which GPU is whose. A node without any leaves its workers' environment alone.
+    """Which worker has which GPU. A node without any doesn't touch its workers' environment.
 
     Args:
         devices: as CUDA_VISIBLE_DEVICES names them.
@@ -44,14 +44,14 @@ class GpuPool:
         return {VARIABLE: device}
 
     def give_back(self, worker: str) -> None:
-        """That worker has ended: its GPU is for the next one."""
+        """That worker has ended: its GPU is free for the next one."""
         device = self._taken.pop(worker, None)
         if device is not None:
             self._free = sorted([*self._free, device], key=self._order.__getitem__)
 
 
 def find_gpus(count: int | None, proc: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
-    """The GPUs that this node may use: those it was given, so many as it was told, or all that are found."""
+    """The GPUs that this node may use: those in its environment, as many as are set, or all that are found."""
     given = os.environ.get(VARIABLE)
     if given is not None:
         devices = [device for each in given.split(",") if (device := each.strip())]

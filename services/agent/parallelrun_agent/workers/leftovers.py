@@ -1,8 +1,8 @@
-"""Ends what the workers of an agent that was killed have left behind on its node.
+"""Ends what the workers of a killed agent have left behind on its node.
 
-The kernel kills the workers themselves with their agent, but not their children, and no agent is there any more to do
-it. So every worker's environment, which its descendants inherit, says which agent it belongs to; and an agent that
-starts ends whatever belongs to a dead one that had the same local folder. Who clears its environment is not found.
+The kernel kills the workers themselves with their agent, but not their children. So every worker's environment, which
+its descendants inherit, names the agent that it belongs to; and an agent that starts ends whatever belongs to a dead
+one that had the same local folder. A process that has cleared its environment is not found.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ MARK = "_PARALLELRUN_AGENT"
 
 
 def mark(folder: Path) -> str:
-    """The variable's value for those who belong to this process: pid namespace, id, when it started, local folder."""
+    """The variable's value for what belongs to this process: pid namespace, id, when it started, local folder."""
     return f"{_namespace()}:{os.getpid()}:{_started(os.getpid())}:{folder.absolute()}"
 
 
 def end_leftovers(folder: Path) -> None:
-    """Kill those of this local folder whose agent is dead.
+    """Kill the processes of this local folder whose agent is dead.
 
-    Those of other pid namespaces are left alone: nobody here knows whether their agents live.
+    Those of other pid namespaces are left alone: it isn't known here whether their agents live.
     """
     ended = [pid for pid in process_ids() if _is_left_behind(pid, str(folder.absolute())) and _kill(pid)]
     if ended:
@@ -38,7 +38,7 @@ def end_leftovers(folder: Path) -> None:
 def _is_left_behind(pid: int, folder: str) -> bool:
     try:
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:  # it has just ended, or is somebody else's
+    except OSError:  # it has just ended, or belongs to another user
         return False
     start = f"{MARK}=".encode()
     found = next((os.fsdecode(each[len(start) :]) for each in variables if each.startswith(start)), "")

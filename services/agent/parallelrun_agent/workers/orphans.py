@@ -1,12 +1,12 @@
-"""Ends the processes that a dead worker leaves behind, however far they have run from it.
+"""Ends the processes that a dead worker leaves behind, daemons included.
 
-A process group catches children, but not a daemon: `setsid` leaves the group, and a second fork leaves the parent. So
-worker and agent are both *subreapers*: what loses its parent becomes a child of the nearest one above it. While a
-worker lives, all its descendants hang below it. When it has died they hang below the agent; so whatever is a child of
-the agent and no worker was left behind by a dead one, and the descendants of living workers are never touched.
+A process group has its children, but not a daemon: `setsid` leaves the group, and a second fork leaves the parent. So
+worker and agent are both *subreapers*: a process that loses its parent becomes a child of the nearest one above it.
+While a worker lives, all its descendants are below it; after its death they are below the agent. So any child of the
+agent that is not a worker was left behind by a dead one, and the descendants of living workers are never touched.
 
-A worker is given orphans that way which it knows nothing of, so nobody waits for those that end: each keeps its process
-id. The worker can't wait for children that may be the script's own. So one that has gathered many is replaced.
+A worker gets orphans that way which it doesn't know. It can't wait for them, since a child may be the script's own to
+wait for; so each one that ends keeps its process id. A worker that has gathered many of them is replaced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COUNT_EVERY_S = 5.0
 
 
 class Orphans:
-    """The agent's children that are no workers. Does nothing before `adopt()`."""
+    """The agent's children that are not workers. Does nothing before `adopt()`."""
 
     def __init__(self) -> None:
         self._adopting = False
@@ -39,14 +39,14 @@ class Orphans:
         self._count_at = 0.0
 
     def adopt(self) -> None:
-        """From now on this process is the parent of whatever loses its own. Only for a process of its own."""
+        """From now on, be the parent of every descendant that loses its own; only for the agent's own process."""
         self._adopting = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
     def worker_started(self, pid: int) -> None:
         self._workers.add(pid)
 
     def worker_ended(self, pid: int) -> None:
-        """It was waited for; what it left behind goes with the next `end()`."""
+        """It was waited for; what it left behind is ended by the next `end()`."""
         self._workers.discard(pid)
 
     def end(self) -> None:
@@ -63,7 +63,7 @@ class Orphans:
             for pid in found:  # those below them become our children when these are gone
                 with suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
-            if time.monotonic() > deadline:  # the kernel keeps them: they are looked for again after the next death
+            if time.monotonic() > deadline:  # the kernel keeps them; the next death of a worker brings another attempt
                 log.warning("orphans_remain", pids=sorted(found))
                 return
             time.sleep(_LOOK_AGAIN_S)
@@ -71,7 +71,7 @@ class Orphans:
             log.info("orphans_ended", count=len(ended))
 
     def unwaited(self, now: float, *, at_once: bool = False) -> Counter[int]:
-        """By process: for how many of its ended children nobody has waited. It may be a few seconds old."""
+        """By process: how many of its ended children have not been waited for. The counts may be a few seconds old."""
         if self._adopting and (at_once or now >= self._count_at):
             stats = map(stat_of, process_ids())
             self._unwaited = Counter(stat.parent for stat in stats if stat and stat.has_ended)

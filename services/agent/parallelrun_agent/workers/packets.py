@@ -1,4 +1,4 @@
-"""From a message to what a worker is handed: the agent decodes, so that workers need no library of ours."""
+"""From a message to a worker's packet: the agent decodes, so that workers need none of our libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def packet_of(found: Message) -> tuple[int, bytes]:
     if not message.is_described(found):
         return frames.PATHS, message.paths_of(found)
     described = message.described_of(found)
-    # JSON writes a byte of a path that is no UTF-8 as a lone surrogate, and so it comes back.
+    # JSON writes a byte of a path that is not UTF-8 as a lone surrogate, which is read back as that byte.
     pieces = [
         [os.fsdecode(piece.path), piece.start, piece.end, piece.is_aligned, piece.first_row]
         for piece in described.pieces

@@ -171,13 +171,13 @@ class WorkerProcess:
 
     def dump_stacks(self, why: str) -> None:
         """Have it write to its stderr where it hangs; it has a moment for that before it is killed."""
-        self._stderr.say(f"{why} This is where it stood:")
+        self._stderr.add(f"{why} This is where it was:")
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, frames.DUMP_STACKS)
 
     def trim_logs(self) -> bool:
         """Cut its output down to the limit; whether that was necessary."""
-        return sum(stream.look() for stream in self._streams) > 0
+        return sum(stream.trim() for stream in self._streams) > 0
 
     def kill(self) -> None:
         """End it and its process group now; its exit follows as an event."""

@@ -13,9 +13,9 @@ __all__ = ["BadReturn", "Rendered", "renderer"]
 
 
 def renderer(output: dict[str, Any]) -> Callable[[object], Rendered]:
-    """What renders the rows of a job: `format` (see parallelrun_core/row_format.py), `separator`, `safe`.
+    """The function that renders a job's rows, by `format` (see parallelrun_core/row_format.py), `separator` and `safe`.
 
-    It raises BadReturn when it is given something else than a list, tuple, DataFrame or array.
+    It raises BadReturn for anything but a list, tuple, DataFrame or array.
 
     Raises:
         ImportError: the format needs pyarrow, and the environment of the workers has none.

@@ -12,7 +12,7 @@ from parallelrun_worker.rows.returned import Rendered, check_distinct, column_na
 
 
 def check() -> None:
-    """See to it that there is a pyarrow, before anything is run.
+    """Check that pyarrow can be imported, before anything is run.
 
     Raises:
         ImportError: there is none.
@@ -64,7 +64,7 @@ def _array(pa: Any, column: Any) -> Any:
         if pa.types.is_date(made.type) and any(map(_has_time, column)):
             raise pa.ArrowTypeError("after a date, Arrow cuts off the time of day")
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
-        # Values of more than one kind, or of one that Arrow doesn't know: their text.
+        # Values of several kinds, or of one that Arrow doesn't know: as text.
         made = pa.array([None if _is_null(value) else _text(value) for value in column], pa.string())
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
@@ -76,9 +76,9 @@ def _has_time(value: object) -> bool:
 
 
 def _is_null(value: object) -> bool:
-    return value is None or type(value).__name__ in ("NaTType", "NAType")  # pandas may not be there
+    return value is None or type(value).__name__ in ("NaTType", "NAType")  # pandas may not be installed
 
 
 def _text(value: Any) -> str:
-    """A file name that is no UTF-8 is spelled out."""
+    """As text; bytes of a file name that is not UTF-8 are escaped."""
     return str(value).encode("utf-8", "backslashreplace").decode()

@@ -14,7 +14,7 @@ from parallelrun_worker.rows.returned import Rendered, check_distinct, column_na
 def render(returned: Any) -> Rendered:
     """An object for each row of a DataFrame, otherwise the elements themselves.
 
-    An element that is text and holds a JSON object or array already stands as it is, on one line.
+    An element that is text with a JSON object or array is written as it is, on one line.
 
     Raises:
         BadReturn: what `kind_of` raises; or two columns have the same name.
@@ -36,7 +36,7 @@ def _line(value: Any) -> str:
         try:
             return json.dumps(json.loads(value), ensure_ascii=False) if "\n" in value else _checked(value)
         except ValueError:
-            pass  # text that only looks like JSON
+            pass  # it only looks like JSON
     try:
         return json.dumps(value, ensure_ascii=False, default=_plain, allow_nan=False)
     except (ValueError, TypeError):  # NaN, which JSON doesn't have, or keys of other types
@@ -49,7 +49,7 @@ def _checked(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has for a value of NumPy's, of pandas', or of the script's own."""
+    """The JSON form of a value of NumPy, of pandas, or of the script's own classes."""
     if hasattr(value, "tolist"):
         found = unpacked(value)
         return _time(found) if hasattr(found, "tolist") else _clean(found)
@@ -59,7 +59,7 @@ def _plain(value: Any) -> Any:
 
 
 def _time(value: Any) -> Any:
-    """Of NumPy's time in nanoseconds or finer: as pandas writes it, with as many digits as it has."""
+    """A NumPy time in nanoseconds or finer: as pandas writes it, with all its digits."""
     coarse = value.astype(f"{value.dtype.kind}8[us]")
     return coarse.tolist() if coarse == value or value != value else str(value)  # noqa: PLR0124 - as NaT is
 
@@ -78,5 +78,5 @@ def _clean(value: Any) -> Any:
 
 @functools.lru_cache(maxsize=None)  # noqa: UP033 - a worker may have Python 3.8
 def _tell_of_infinity() -> None:
-    """Once in each worker: a missing number is null as well, but this one is lost."""
+    """Once in each worker: unlike a missing number, which is null as well, this value is lost."""
     logging.getLogger().warning("rows hold infinite numbers, which JSON doesn't have: they are null in the output")

@@ -1,4 +1,4 @@
-"""What scripts may return from `run()`, and what becomes of it."""
+"""What scripts may return from `run()`, and what it is rendered to."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def kind_of(returned: object) -> str:
 
 
 def _origins(value: object) -> set[str]:
-    """The packages of what it descends from: a GeoDataFrame is a DataFrame."""
+    """The packages of its base classes: a GeoDataFrame is a DataFrame."""
     return {parent.__module__.partition(".")[0] for parent in type(value).__mro__}
 
 
 def unpacked(values: Any) -> Any:
-    """`values.tolist()`, but times finer than microseconds stay NumPy's: it would make plain numbers of them."""
+    """`values.tolist()`, but times finer than microseconds stay NumPy values: it would turn them into plain numbers."""
     dtype = getattr(values, "dtype", None)
     if getattr(dtype, "kind", "") not in ("M", "m", "V") or "pandas" in _origins(values) or not _has_fine_times(dtype):
         return values.tolist()
@@ -73,5 +73,5 @@ def check_distinct(names: list[str]) -> None:
 
 
 def column_names(table: Any) -> list[str]:
-    """The names of a DataFrame's columns as text; levels of a name are put together."""
+    """The names of a DataFrame's columns as text; the levels of a name are joined."""
     return ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in table.columns]

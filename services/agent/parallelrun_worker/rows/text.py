@@ -1,4 +1,4 @@
-"""Rows as lines of text, with or without the names of their columns."""
+"""Rows as lines of text, with or without a header."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Lines:
 
     def _lines(self, rows: Any) -> tuple[bytes, int, int]:
         lines = [str(row) for row in rows]
-        together = "".join(lines)  # to look into all at once is much quicker
+        together = "".join(lines)  # searching all at once is much quicker
         line_breaks = together.count("\n") if "\n" in together else 0
         shortened = sum(map(_is_shortened, rows)) if _ELLIPSIS in together else 0
         if self._safe and (line_breaks or "\r" in together):
@@ -80,6 +80,6 @@ def _on_one_line(value: Any) -> Any:
 
 def _encode(text: str) -> bytes:
     try:
-        return text.encode("utf-8", "surrogateescape")  # file names that are no UTF-8 come back as they were
+        return text.encode("utf-8", "surrogateescape")  # file names that are not UTF-8 keep their bytes
     except UnicodeEncodeError:
         return text.encode("utf-8", "backslashreplace")
