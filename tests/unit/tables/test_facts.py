@@ -371,7 +371,7 @@ def test_json_lines() -> None:
         (5.0, "x", 1.5, True, {"g": 1}, None), (2.0, None, None, None, None, 7.0), (None, "y", None, None, None, None),
     ]  # fmt: skip
     broken = folder_with({"a.jsonl": '{"a":5}\nxx\n[1]\n5\n{"a":3}\n'})
-    with pytest.raises(ValueError, match="no JSON object"):
+    with pytest.raises(ValueError, match="not a JSON object"):
         Cut(broken, ["read_json_lines"])
     drop = {"read_json_lines": {"invalid_lines": "drop", "include_path_column": True}}
     assert [row[1] for row in Cut(broken, [drop]).rows()] == [5, 3]

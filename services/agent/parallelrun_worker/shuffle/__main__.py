@@ -1,8 +1,8 @@
 """`python -P -m parallelrun_worker.shuffle CONFIG`: how a leader has a table's rows grouped.
 
 CONFIG: path of a JSON file `{plan, schema, pieces, folder}`: the input's record in `inputs.json`, where its columns are
-frozen, what is to be read, and the folder to write in. The process ends when its standard input does: nobody waits for
-it any more. It says how far it is on standard output, in lines of JSON: `{"read": pieces}`, `{"written": share}`, and
+frozen, what is to be read, and the folder to write to. The process ends when its standard input does, since nothing
+waits for it any more. It reports on standard output, in lines of JSON: `{"read": pieces}`, `{"written": share}`, and
 last `{"groups": count}` when all of it is durable, or `{"failed": "input" or "disk", "message": …}`.
 """
 
@@ -20,17 +20,17 @@ from parallelrun_worker.tables import grouped
 
 
 def main() -> int:
-    """Group, and tell how it went."""
+    """Group the rows, and report how it went."""
     threading.Thread(target=_end_with_the_leader, daemon=True).start()
     with open(sys.argv[1], encoding="utf-8") as file:
         config = json.load(file)
     try:
-        _tell(groups=group(config))
+        _report(groups=group(config))
     except OSError as error:
-        _tell(failed="disk" if error.errno in DISK_TROUBLE else "input", message=str(error))
+        _report(failed="disk" if error.errno in DISK_TROUBLE else "input", message=str(error))
         return 1
     except (ImportError, ValueError) as error:
-        _tell(failed="input", message=str(error))
+        _report(failed="input", message=str(error))
         return 1
     return 0
 
@@ -41,7 +41,7 @@ def _end_with_the_leader() -> None:
     os._exit(1)
 
 
-def _tell(**fields: object) -> None:
+def _report(**fields: object) -> None:
     print(json.dumps(fields), flush=True)
 
 
@@ -65,7 +65,7 @@ def group(config: dict[str, Any]) -> int:
             chunk = reader.read(tuple(piece))
             read += len(chunk.keys)
             yield chunk
-            _tell(read=number)
+            _report(read=number)
 
     groups = written = 0
     last: bytes | None = None
@@ -78,7 +78,7 @@ def group(config: dict[str, Any]) -> int:
                     last, groups = key, groups + 1
                 writer.add(source, record)
             written += len(batch.keys)
-            _tell(written=min(1.0, written / max(read, 1)))
+            _report(written=min(1.0, written / max(read, 1)))
         writer.finish()
         _sync(rows)
         _sync(index)

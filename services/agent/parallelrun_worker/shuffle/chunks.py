@@ -1,4 +1,4 @@
-"""One piece of a table for the shuffle: its records, which of them the table's steps leave, and their keys."""
+"""One piece of a table for the shuffle: the records that the table's steps leave, and their keys."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from parallelrun_worker.tables.table import KEEP_ROWS, Piece, Table, salt_of
 
 
 class Records:
-    """The records of one piece, of which some can be read again by themselves."""
+    """The records of one piece; some of them can be read again by themselves."""
 
     def __init__(self, table: Table, piece: Piece, *, is_text: bool) -> None:
         self._table = table
@@ -38,7 +38,7 @@ class Records:
         return found
 
     def keyed(self, wanted: list[int], keys: list[bytes], source: int) -> Keyed:
-        """These, with their keys: text record by record, rows of Parquet files together where their key is the same."""
+        """These, with their keys: text record by record, rows of Parquet files together if they have the same key."""
         if self._arrow is None:
             return Keyed(keys, [source] * len(keys), [self._lines[at] for at in wanted])
         order = sorted(range(len(keys)), key=keys.__getitem__)
@@ -70,7 +70,7 @@ class ChunkReader:
         self._has_rows = False
         self._tail = plan["steps"][self._table.tail :]
         self._rest = [step.get("rows", 0) for step in self._tail]
-        """How many rows each `take` and `skip` has yet to take or skip."""
+        """How many rows each `take` and `skip` still has to take or skip."""
         self._converts = any(step["step"] == "convert_column_types" for step in plan["steps"])
         read = plan["read"]
         self._needs_source = (
@@ -99,7 +99,7 @@ class ChunkReader:
             return records.keyed(frame.index.tolist(), keys, self._source(path, records.header))
 
     def _counted(self, frame: Any, path: str, piece: Piece) -> Any:
-        """The steps that count rows which only reading can tell, and those behind them."""
+        """Apply the steps that count rows which are known only after reading, and the steps after them."""
         for number, step in enumerate(self._tail):
             if step["step"] == "take":
                 frame = frame.iloc[: self._rest[number]]
@@ -129,7 +129,7 @@ class ChunkReader:
         values = self._texts.of_column(frame[name], name)
         missing = frame[name].isna()
         if missing.any() and not missing.all() and (frame[name].dtype.kind == "f" or self._converts):
-            # Read again by themselves: beside a null, whole numbers are floats and lose digits.
+            # Read them again by themselves: beside a null, whole numbers are floats and lose digits.
             places = [at for at, is_missing in enumerate(missing.tolist()) if not is_missing]
             labels = frame.index.tolist()
             steps = [step for step in self._plan["steps"] if step["step"] in KEEP_ROWS]

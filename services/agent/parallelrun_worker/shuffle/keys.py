@@ -13,7 +13,7 @@ _KINDS: dict[type, bytes] = {str: b"s", bool: b"b", int: b"n", float: b"n"}
 
 
 class KeyTexts:
-    """Makes sortable bytes of values: null first, then by text, as with a table that is partitioned on disk."""
+    """Turns values into sortable bytes: null first, then by text, as in a table that is partitioned on disk."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[type, Any], bytes] = {}
@@ -46,14 +46,14 @@ class KeyTexts:
 
 
 def sortable(text: str | None, kind: bytes = b"s") -> bytes:
-    """One value; several of them behind each other sort by the first, then by the second."""
+    """One value; several of them in a row sort by the first, then by the second."""
     if text is None:
         return b"\0"
     return b"\1" + text.encode("utf-8", "surrogatepass").replace(b"\0", b"\0\xff") + b"\0\1" + kind + b"\0\1"
 
 
 def texts_of(key: bytes, count: int) -> list[str | None]:
-    """The texts of so many values that stand behind each other."""
+    """The texts of `count` values in a row."""
     found: list[str | None] = []
     at = 0
     for _ in range(count):

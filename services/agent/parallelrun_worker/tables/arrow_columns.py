@@ -1,7 +1,7 @@
-"""Columns of text, as Arrow has them, to columns of a kind: what conversion.py does, only faster.
+"""Arrow's columns of text to columns of a kind: what conversion.py does, only faster.
 
-Most values of a column look alike, and those are converted all at once; what looks different is converted value by
-value, by conversion.py itself.
+Most values of a column look alike, and those are converted all at once; the others are converted value by value, by
+conversion.py itself.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ _FLOAT = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
 def type_of(kind: Kind) -> Any:
-    """What Arrow's parser should make of a column; text where it would take for a value what isn't one."""
+    """The type that Arrow's parser should give a column; text if it would accept what isn't a value of the kind."""
     import pyarrow as pa
 
     match kind:
@@ -51,7 +51,7 @@ def _objects(texts: Any, _kind: Kind | None = None) -> Any:
 
 
 def _objects_of(chunk: Any) -> Any:
-    """Where texts come again and again, each is made once: that takes less time, and much less memory."""
+    """Texts that repeat are created once: that takes less time, and much less memory."""
     import numpy as np
 
     if not _repeats(chunk):
@@ -153,7 +153,7 @@ def _dates(texts: Any, kind: Kind) -> Any:
 
 
 def _dates_of(texts: Any, kind: Kind) -> Any:
-    """The dates of one chunk. What is not all of one form is converted text by text, each once."""
+    """The dates of one chunk. Without a common form, each distinct text is converted once."""
     import numpy as np
 
     formats = kind["formats"]
@@ -167,7 +167,7 @@ def _dates_of(texts: Any, kind: Kind) -> Any:
 
 
 def _days(days: Any) -> Any:
-    """Null where nanoseconds don't reach."""
+    """Days as times; null for days that nanoseconds can't represent."""
     import numpy as np
 
     values = days.to_numpy(zero_copy_only=False).copy()

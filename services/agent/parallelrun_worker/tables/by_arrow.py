@@ -1,12 +1,12 @@
-"""Delimited text to a DataFrame by pyarrow, whose parser has the grammar of records.py but for four things.
+"""Delimited text to a DataFrame by pyarrow, whose parser follows the grammar of records.py with four exceptions.
 
-It takes a lone carriage return for the end of a record; it lets a quoted field go on behind a newline, also where the
-table's may not; it ends a quote that is never closed with the text; and it takes an empty field with which the text
-ends for quoted when the one before is. What has such things is left to others, and so are records with more or fewer
-fields than there are columns.
+It takes a lone carriage return for the end of a record; it lets a quoted field go on after a newline even if the
+table's fields may not; it ends a quote that is never closed with the text; and it takes an empty field at the end of
+the text for quoted when the one before is. Texts with any of these are left to the other parsers, and so are records
+with more or fewer fields than there are columns.
 
-A column becomes what it is at once where all of its values look as Arrow wants them. Else, and where Arrow takes more
-for such a value than a table may have, it becomes text first (arrow_columns.py).
+A column gets its type at once if all of its values have the form that Arrow expects. Otherwise, or if Arrow accepts
+values that a table may not have, it becomes text first (arrow_columns.py).
 """
 
 import re
@@ -29,7 +29,7 @@ def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_st
     """The records in `data`, UTF-8, as a DataFrame.
 
     Raises:
-        NotPlain: pyarrow would not see these bytes as the grammar does, or isn't there.
+        NotPlain: pyarrow would not read these bytes as the grammar does, or isn't installed.
     """
     import numpy as np
     import pandas as pd
@@ -67,7 +67,7 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar) -> Any:
             break
         except pa.ArrowInvalid as error:
             odd = _CONVERSION.search(str(error))
-            if odd is None:  # another number of fields, no records, or no UTF-8
+            if odd is None:  # another number of fields, no records, or not UTF-8
                 raise NotPlain from None
             if int(odd[1]) in schema.odd:
                 raise NotPlain from None
@@ -98,7 +98,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar) -> Any:
 
 
 def _is_sound(data: bytes, table: Any, grammar: Grammar) -> bool:
-    """Whether no quoted field has taken in more than it may: what is behind its line, or all to the end."""
+    """Whether no quoted field has taken in too much: what follows its line, or all to the end."""
     import pyarrow as pa
 
     quote = b'"'
@@ -116,7 +116,7 @@ def _is_sound(data: bytes, table: Any, grammar: Grammar) -> bool:
 
 
 def _lines(data: bytes) -> Iterator[int]:
-    """How many lines there are; then, how many that aren't empty. Both with the last one, if it has no newline."""
+    """The number of lines, then the number of those that aren't empty; both count a last line without a newline."""
     import numpy as np
 
     text = np.frombuffer(data, dtype=np.uint8)

@@ -1,7 +1,7 @@
 """Delimited text to a DataFrame by pandas' own parser.
 
-For plain text: where that parser can't see it differently from the grammar of records.py. Whether it can is found out
-on the bytes, at a small part of the time of parsing.
+For plain text, which that parser can't read differently from the grammar of records.py. Whether a text is plain is
+found out from its bytes, in a small part of the time that parsing takes.
 """
 
 import re
@@ -24,7 +24,7 @@ def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_st
     """The records in `data`, UTF-8, as a DataFrame.
 
     Raises:
-        NotPlain: pandas would not see these bytes as the grammar does.
+        NotPlain: pandas would not read these bytes as the grammar does.
         UnicodeDecodeError: it isn't UTF-8.
     """
     import pandas as pd
@@ -41,7 +41,7 @@ def read_delimited(data: bytes, schema: Schema, grammar: Grammar, *, empty_as_st
     if lines != len(frame) and (_BLANK_LINE.search(data) or _BLANK_LINE.search(b"\n" + data[:4096])):
         raise NotPlain
     misfits = {at for at, kind in enumerate(schema.kinds) if at not in texts and not _fits(frame[at], kind)}
-    raw = _parsed(text, delimiter, len(schema.names), texts, misfits, is_marked=is_marked) if misfits else None
+    raw = _parsed(text, delimiter, len(schema.names), texts, misfits, is_marked=is_marked) if misfits else frame
     columns = {}
     for at, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True)):
         column = convert(as_objects(raw[at]), kind) if at in misfits else _finished(frame[at], kind)
@@ -78,7 +78,7 @@ def _parsed(text: bytes, delimiter: str, width: int, texts: set[int], raw: set[i
 
 
 def _fits(column: Any, kind: Kind) -> bool:
-    """Whether what pandas made of a column without being told is what is wanted, or nearly."""
+    """Whether the type that pandas has inferred for a column is the wanted one, or nearly."""
     found = column.dtype.kind
     if kind["kind"] == "int" and found == "f":
         return bool((column.dropna().abs() < 1 << 53).all())
@@ -100,7 +100,7 @@ def _finished(column: Any, kind: Kind) -> Any:
 
 
 def _head(data: bytes, grammar: Grammar) -> str:
-    """So much of the text that the first record is whole in it."""
+    """The beginning of the text, with the complete first record."""
     if grammar.multi_line:
         end = data.find(b"\n", data.find(b'"', 0, 1 << 16)) if b'"' in data[: 1 << 16] else data.find(b"\n", 2)
         while end >= 0 and data.count(b'"', 0, end) % 2:
@@ -114,7 +114,7 @@ def _head(data: bytes, grammar: Grammar) -> str:
 
 
 def _checked(data: bytes, grammar: Grammar) -> tuple[bytes, str]:
-    """The bytes for pandas and their delimiter, when it sees in them what the grammar does.
+    """The bytes for pandas, and their delimiter, if pandas reads them as the grammar does.
 
     Raises:
         NotPlain: it doesn't, or may not.
@@ -134,10 +134,10 @@ def _checked(data: bytes, grammar: Grammar) -> tuple[bytes, str]:
 
 
 def quotes_checked(data: bytes, mark: bytes, *, multi_line: bool) -> bytes:
-    """The same bytes, with empty quoted fields marked, when every quote is where the grammar wants it.
+    """The same bytes, with empty quoted fields marked, if every quote is where the grammar allows it.
 
     In such text each quote with an even number, counted from 0, opens a field or is the second of two that stand for
-    one; the one behind it closes what it has opened.
+    one; the next one closes what it has opened.
     """
     import numpy as np
 

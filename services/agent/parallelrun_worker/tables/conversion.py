@@ -13,7 +13,7 @@ _EXACT_IN_FLOAT = 1 << 53
 
 
 def as_objects(column: Any) -> Any:
-    """The same column with Python's own values, and None where there is none."""
+    """The same column with Python's own values, and None for nulls."""
     plain = column.astype(object)
     missing = plain.isna()
     return plain.where(~missing, None) if missing.any() else plain
@@ -44,7 +44,7 @@ def _numbers(column: Any) -> Any:
         found = pd.to_numeric(words, errors="coerce")
     if found.dtype.kind in "iufb":
         return found
-    # pandas finds no type for numbers below 0, or none at all, beside one beyond int64
+    # pandas finds no type for numbers below 0, or for nulls, beside one beyond int64
     return pd.Series([_number(word) for word in words], index=column.index, dtype="float64")
 
 
@@ -55,7 +55,7 @@ def _number(word: Any) -> float:
 
 
 def _whole_numbers(column: Any) -> Any:
-    """Each whole number as it is written, also where another one of its column has a point or is too large."""
+    """Each whole number as it is written, even if another one of its column has a point or is too large."""
     numbers = _numbers(column)
     found = as_ints(numbers)
     if numbers.dtype.kind in "iu" or found.dtype.kind != "i":
@@ -75,7 +75,7 @@ def _whole_number(value: Any) -> int:
 
 
 def as_ints(column: Any) -> Any:
-    """Numbers as whole numbers: what is behind the point is cut off, and what is too large is the largest that fits."""
+    """Numbers as whole numbers: fractions are cut off, and numbers that are too large become the largest that fits."""
     if column.dtype.kind == "i":
         return column.astype("int64")
     if column.dtype.kind == "u":
@@ -98,7 +98,7 @@ def words_of(kind: Kind) -> dict[str, bool]:
 
 
 def as_bools(column: Any, kind: Kind) -> Any:
-    """Words as truth values; of dtype bool where each has one."""
+    """Words as truth values; of dtype bool if each word has one."""
     words = words_of(kind)
     otherwise = {"true": True, "false": False}.get(kind.get("mismatch_as", "error"))
 
@@ -112,7 +112,7 @@ def as_bools(column: Any, kind: Kind) -> Any:
 
 
 def as_dates(column: Any, kind: Kind) -> Any:
-    """Texts as times without a zone, in UTC; where several forms are allowed the first that fits counts."""
+    """Texts as times without a zone, in UTC; of several allowed forms, the first that fits counts."""
     formats = kind.get("formats") or []
     if not formats:  # nothing tells day from month
         import pandas as pd
@@ -141,7 +141,7 @@ def _dates(words: Any, formats: list[str]) -> Any:
 
 
 def _in_nanoseconds(dates: Any) -> Any:
-    """The same; null where so many nanoseconds are too many, before 1677 and behind 2262."""
+    """The same; null before 1677 and after 2262, which nanoseconds can't represent."""
     import pandas as pd
 
     if dates.dtype != "datetime64[ns]":

@@ -1,7 +1,7 @@
-"""Delimited text to a DataFrame: by the fastest parser that sees in it what the grammar of records.py does.
+"""Delimited text to a DataFrame: by the fastest parser that reads it as the grammar of records.py does.
 
-That is pyarrow's wherever each record has a field for each column; else, and without pyarrow, that of pandas where the
-text is plain; else the grammar itself. All three give the same values in columns of the same types.
+That is pyarrow's if each record has a field for each column; else, and without pyarrow, that of pandas if the text is
+plain; else the grammar itself. All three give the same values in columns of the same types.
 """
 
 from typing import Any

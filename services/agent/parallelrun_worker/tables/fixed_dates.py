@@ -7,14 +7,14 @@ _DIRECTIVE = re.compile("%(.)|(.)", re.DOTALL)
 _WIDTHS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2}
 _UPPER = {"m": 12, "d": 31, "H": 23, "M": 59, "S": 59}
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261
-"""Those which nanoseconds in 64 bits reach from their first day to their last."""
+"""The years that nanoseconds in 64 bits cover from their first day to their last."""
 _DIGITS_OF_NANOSECONDS = 9
 
 
 def parse(texts: Any, form: str) -> Any:
-    """The texts of an Arrow array as an array of times in ns, UTC, or None: their lengths differ, or those of the form.
+    """The texts of an Arrow array as an array of times in ns, UTC. None: they differ in length, or from the form's.
 
-    What doesn't fit is NaT; it may be of the form nevertheless, with blanks around it, for instance.
+    A text that doesn't fit is NaT; it may have the form nevertheless, with blanks around it, for instance.
     """
     import numpy as np
 
@@ -54,7 +54,7 @@ def parse(texts: Any, form: str) -> Any:
 
 
 def _matrix(texts: Any) -> Any:
-    """The texts, each a row of bytes, and where there is one (None: everywhere); or None when they differ in length."""
+    """The texts, each a row of bytes, and which of them are not null (None: all); None when they differ in length."""
     import numpy as np
 
     buffers = texts.buffers()
@@ -69,9 +69,9 @@ def _matrix(texts: Any) -> Any:
 
 
 def _places(form: str, text: Any) -> list[tuple[str, int, int]] | None:
-    """Where in such texts each part of a form stands: a directive, or `=` and a character.
+    """Where in such texts each part of a form is: a directive, or `=` and a character.
 
-    None: they can't be of the form, or it has parts of other widths.
+    None: they can't have the form, or it has parts of other widths.
     """
     import numpy as np
 
@@ -95,7 +95,7 @@ def _places(form: str, text: Any) -> list[tuple[str, int, int]] | None:
 
 
 def _number(digits: Any, fits: Any) -> Any:
-    """Digits as numbers; takes out of `fits` what are none."""
+    """Digits as numbers; clears `fits` where a character is not a digit."""
     import numpy as np
 
     found = np.zeros(len(digits), dtype=np.int64)

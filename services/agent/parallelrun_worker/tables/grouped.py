@@ -1,8 +1,8 @@
-"""The rows of a table grouped by keys: a folder that the shuffle makes once, and from which every mini-batch reads.
+"""The rows of a table grouped by keys: a folder that the shuffle writes once, and that every mini-batch reads from.
 
-rows            frames: which source they are of (4 bytes), how long they are (8), rows in the source's own format
-sources.json    the files that the rows are from, each with its header; empty where the rows don't depend on it
-groups.jsonl    a line for each group, sorted by keys: `[start, end, [keys]]`, a range of `rows` that is whole frames
+rows            frames: number of their source (4 bytes), length (8), rows in the source's own format
+sources.json    the files that the rows are from, each with its header; empty if the rows don't depend on it
+groups.jsonl    a line for each group, sorted by keys: `[start, end, [keys]]`, a range of complete frames in `rows`
 
 Rows of text are the records themselves, in UTF-8, without a header; those of Parquet files are Arrow IPC streams.
 """
@@ -24,7 +24,7 @@ class GroupWriter:
     """Writes rows that come sorted by group: neighbours of one group and source share a frame.
 
     Args:
-        rows, groups: the files, open for writing; whoever opened them makes them durable.
+        rows, groups: the files, open for writing; the caller makes them durable.
     """
 
     def __init__(self, rows: BinaryIO, groups: BinaryIO) -> None:
@@ -45,12 +45,12 @@ class GroupWriter:
         self._size += len(record)
 
     def begin(self, keys: list[str | None]) -> None:
-        """What comes now is another group."""
+        """The next records are of another group."""
         self.finish()
         self._keys = keys
 
     def finish(self) -> None:
-        """The group that was begun is whole."""
+        """The group that was begun is complete."""
         self._end_frame()
         if self._keys is not None:
             self._groups.write(json.dumps([self._start, self._at, self._keys]).encode() + b"\n")

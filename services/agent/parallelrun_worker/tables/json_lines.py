@@ -15,7 +15,7 @@ def read_objects(data: bytes, *, drop_invalid: bool) -> list[dict[str, Any]]:
     """The objects on the lines.
 
     Raises:
-        ValueError: a line is no JSON object, unless such lines are to be dropped.
+        ValueError: a line is not a JSON object, unless such lines are to be dropped.
     """
     return [each for _, each in read_lines(data, drop_invalid=drop_invalid)]
 
@@ -46,7 +46,7 @@ def _object(line: bytes, *, drop_invalid: bool) -> dict[str, Any] | None:
         problem = str(error)
     if drop_invalid:
         return None
-    raise ValueError(f"a line is no JSON object ({problem}): {line[:80]!r}; invalid_lines: drop would leave it out")
+    raise ValueError(f"a line is not a JSON object ({problem}): {line[:80]!r}; invalid_lines: drop would leave it out")
 
 
 def infer_objects(objects: list[dict[str, Any]]) -> Schema:
@@ -66,7 +66,7 @@ def infer_objects(objects: list[dict[str, Any]]) -> Schema:
 
 
 def frame_of(objects: list[dict[str, Any]], schema: Schema) -> Any:
-    """The objects as a DataFrame with the columns of the schema, then those that nobody has seen before."""
+    """The objects as a DataFrame with the columns of the schema, then those that it doesn't have."""
     import pandas as pd
 
     names = list(schema.names)

@@ -23,7 +23,7 @@ def read_rows(path: str, start: int, end: int, columns: list[str] | None) -> Any
 
     Raises:
         ImportError: there is no pyarrow.
-        ValueError: it is no Parquet file.
+        ValueError: it is not a Parquet file.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -47,7 +47,7 @@ def write_stream(table: Any) -> bytes:
 
 
 def read_streams(data: bytes) -> Any:
-    """The rows of Arrow IPC streams that stand behind each other, as one Arrow table."""
+    """The rows of consecutive Arrow IPC streams, as one Arrow table."""
     import pyarrow as pa
 
     tables = []
@@ -58,7 +58,7 @@ def read_streams(data: bytes) -> Any:
 
 
 def to_frame(table: Any) -> Any:
-    """An Arrow table as pandas 2 would have it: texts are objects, and null is None there."""
+    """An Arrow table as pandas 2 would have it: texts are objects, and their nulls are None."""
     frame = table.to_pandas(ignore_metadata=True)
     for name in frame.columns:
         if str(frame[name].dtype) in ("str", "string"):
@@ -67,10 +67,10 @@ def to_frame(table: Any) -> Any:
 
 
 def with_missing(table: Any, read: dict[str, Any]) -> Any:
-    """The rows of one file of a Delta table with the columns that are younger than the file: nulls."""
+    """The rows of one file of a Delta table, with nulls in the columns that are newer than the file."""
     import pyarrow as pa
 
-    if not read.get("schema"):  # a job of a release that did not say
+    if not read.get("schema"):  # a job of a release that did not record it
         return table
     for field in pa.ipc.read_schema(pa.py_buffer(b64decode(read["schema"]))):
         if field.name not in table.column_names and field.name not in read["partitions"]:
@@ -79,7 +79,7 @@ def with_missing(table: Any, read: dict[str, Any]) -> Any:
 
 
 def with_partitions(frame: Any, path: str, plan: dict[str, Any]) -> Any:
-    """The rows of one file of a Delta table with its partition columns, whose values stand in the path."""
+    """The rows of one file of a Delta table with its partition columns, whose values are in the path."""
     import pandas as pd
 
     below = path[len(plan["root"].rstrip("/")) + 1 :] if path.startswith(plan["root"]) else path

@@ -1,9 +1,9 @@
 """The grammar of delimited text, as the reference engine has it (§4.3 and probes of it), in plain Python.
 
-A field that begins with a quote ends at the next single quote, doubled quotes in between stand for one; what follows
-up to the delimiter belongs to it. A quote anywhere else is a character like others, and so is one that is never
+A field that begins with a quote ends at the next single quote; doubled quotes in between stand for one, and what
+follows up to the delimiter belongs to it. A quote anywhere else is a character like others, and so is one that is never
 closed. An empty field is null, an empty quoted one is an empty text. Records end at a newline, with or without a
-carriage return before it; empty lines are none.
+carriage return before it; empty lines are not records.
 """
 
 import re
@@ -14,7 +14,7 @@ Record = list[Field]
 
 
 class NotPlain(Exception):
-    """A parser that is faster would not see this text as the grammar does, or may not."""
+    """A faster parser would not read this text as the grammar does, or may not."""
 
 
 class Grammar:
@@ -53,7 +53,7 @@ class Grammar:
 
     def _next(self, text: str, at: int) -> tuple[Field, int]:
         found = self._field.match(text, at)
-        if found is None:  # can't be: the second form takes whatever there is
+        if found is None:  # impossible: the second form matches anything
             raise ValueError(f"no field at character {at}")
         content, tail, plain = found.groups()
         field = plain or None if content is None else content.replace('""', '"') + tail
@@ -69,7 +69,7 @@ class Grammar:
                 at += len(self.delimiter)
                 if at < length:
                     continue
-                fields.append(None)  # a delimiter was the very last
+                fields.append(None)  # the text ends with a delimiter
             else:
                 at += 2 if text.startswith("\r\n", at) else 1
             if fields != [None]:

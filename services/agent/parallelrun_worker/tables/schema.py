@@ -1,7 +1,7 @@
 """Names and kinds of a text table's columns: found from its first rows, then frozen in the job folder.
 
-Whoever reads the table first writes the file; the others, and every later try, read it. So all mini-batches agree, and
-a file that changes while the job runs changes no type.
+The first worker to read the table writes the file; the others, and every later try, read it. So all mini-batches agree,
+and a file that changes while the job runs changes no type.
 """
 
 import json
@@ -19,14 +19,14 @@ class Schema:
         self.names = names
         self.kinds = kinds
         self.odd: set[int] = set()
-        """Columns in which a value was met that doesn't fit; only a hint for speed."""
+        """Columns with a value that doesn't fit the kind; only a hint for speed."""
 
     def kind_of(self, name: str) -> Kind:
-        """What a column is read as; text when it was not there among the first rows."""
+        """What a column is read as; text if the first rows didn't have it."""
         return self.kinds[self.names.index(name)] if name in self.names else STRING
 
     def widened(self, columns: int) -> "Schema":
-        """The same with names for so many columns; what is behind the known ones is text."""
+        """The same with names for so many columns; those after the known ones are text."""
         names = list(self.names)
         while len(names) < columns:
             names.append(_fresh(f"Column{len(names) + 1}", names))
@@ -76,7 +76,7 @@ def frozen(path: str) -> Schema | None:
 
 
 def freeze(path: str, schema: Schema) -> Schema:
-    """Keep a schema for all; returns the one of a worker that was faster, if one was."""
+    """Write a schema for all workers; returns that of another worker which was faster, if one was."""
     beside = f"{path}.{os.getpid()}.{os.urandom(6).hex()}"
     try:
         with open(beside, "x", encoding="utf-8") as file:

@@ -1,13 +1,13 @@
-"""Delimited text, record by record, for rows that are to stand in another order."""
+"""Delimited text, record by record, for rows that are to be put into another order."""
 
 from parallelrun_worker.tables.by_pandas import quotes_checked
 from parallelrun_worker.tables.records import Grammar, NotPlain, Record
 
 
 def split_records(data: bytes, grammar: Grammar) -> list[bytes]:
-    """The records in `data`, UTF-8, each with a newline behind it, so that they may stand in any order.
+    """The records in `data`, UTF-8, each with a newline at its end, so that they may be put into any order.
 
-    Where a quote may reach into what follows, the record is written anew, with all its fields in quotes.
+    If a quote could reach into what follows, the records are rewritten with all their fields in quotes.
 
     Raises:
         UnicodeDecodeError: it isn't UTF-8.
@@ -26,7 +26,7 @@ def split_records(data: bytes, grammar: Grammar) -> list[bytes]:
 
 
 def _whole(lines: list[bytes]) -> list[bytes]:
-    """Lines that belong to one record, in one; every quote is where it belongs."""
+    """Lines that belong to one record, joined; every quote is where it belongs."""
     found: list[bytes] = []
     begun: list[bytes] = []
     is_open = False

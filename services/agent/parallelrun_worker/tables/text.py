@@ -1,4 +1,4 @@
-"""Text files: which bytes a piece owns, and what its encoding makes of them.
+"""Text files: which bytes a piece owns, and their encoding.
 
 A piece owns the records that begin in it (reference §4.5). So the first bytes of a piece that is not aligned belong to
 the piece before, and its last record is read to its end, wherever that is.
@@ -18,13 +18,13 @@ class Encoding(NamedTuple):
     name: str
     newline: bytes
     width: int
-    """Bytes that belong together."""
+    """Bytes of one code unit."""
     bom: int
-    """Bytes in front of the text."""
+    """Length of the byte order mark."""
 
 
 def encoding_of(file: BinaryIO, wanted: str) -> Encoding:
-    """The encoding of a file: what its first bytes say, or what the table says."""
+    """The encoding of a file: by its byte order mark, or as the table has it."""
     head = os.pread(file.fileno(), 3, 0)
     for mark, name in _BOMS.items():
         if head.startswith(mark) and name.startswith(wanted[:6] if wanted == "utf-16" else wanted):
@@ -38,7 +38,7 @@ def _encoding(name: str, bom: int) -> Encoding:
 
 
 def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_aligned: bool) -> bytes:
-    """The records that begin from `start` on and before `end` (-1: the file's end), whole."""
+    """The records that begin at or after `start` and before `end` (-1: the file's end), complete."""
     size = os.fstat(file.fileno()).st_size
     end = size if end < 0 else min(end, size)
     start = max(start, encoding.bom)
@@ -47,10 +47,10 @@ def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_
     width = encoding.width
     start, end = -(-start // width) * width, -(-end // width) * width
     if start > encoding.bom:
-        start = _behind_newline(file, start - width, encoding)
+        start = _after_newline(file, start - width, encoding)
     if start >= end:
         return b""
-    last = end if end >= size else _behind_newline(file, end - width, encoding)
+    last = end if end >= size else _after_newline(file, end - width, encoding)
     return _read(file, start, last)
 
 
@@ -64,8 +64,8 @@ def _read(file: BinaryIO, start: int, end: int) -> bytes:
     return data
 
 
-def _behind_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
-    """Where the first record begins behind the first newline at or behind `at`; the file's end when there is none."""
+def _after_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
+    """The end of the first newline at or after `at`; the file's end when there is none."""
     while block := os.pread(file.fileno(), _BLOCK, at):
         found = find_newline(block, 0, encoding)
         if found >= 0:
@@ -75,7 +75,7 @@ def _behind_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
 
 
 def find_newline(data: bytes, at: int, encoding: Encoding) -> int:
-    """The first newline from `at` on that is one: in UTF-16, not across two characters; -1 when there is none."""
+    """The first real newline from `at` on: in UTF-16, not across two characters; -1 when there is none."""
     found = data.find(encoding.newline, at)
     while found >= 0 and found % encoding.width:
         found = data.find(encoding.newline, found + 1)
@@ -106,14 +106,14 @@ def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
 
 
 def to_utf8(data: bytes, encoding: Encoding) -> bytes:
-    """The same text as UTF-8; what is UTF-8 already is checked by whoever reads it.
+    """The same text as UTF-8; text that is UTF-8 already is checked when it is read.
 
     Raises:
         UnicodeDecodeError: the text is not in this encoding.
     """
     if encoding.name == "utf-8" or (encoding.width == 1 and data.isascii()):
         return data
-    if encoding.name == "cp1252":  # five of its bytes have no meaning for Python, and that of Latin 1 for the web
+    if encoding.name == "cp1252":  # five of its bytes are undefined for Python; the web reads them as Latin 1
         codecs.register_error("parallelrun.latin1", _as_latin_1)
         return data.decode("cp1252", "parallelrun.latin1").encode()
     return data.decode(encoding.name).encode()
