@@ -1,4 +1,4 @@
-"""What a killed agent has left behind is known by its mark, and nobody else's is touched."""
+"""What a killed agent has left behind is recognized by its mark, and nothing else is touched."""
 
 from __future__ import annotations
 

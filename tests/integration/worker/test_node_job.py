@@ -1,4 +1,4 @@
-"""One node's work for one job, with real workers and a real queue: user code that must not take the agent along."""
+"""One node's work for one job, with real workers and a real queue: user code must not bring down the agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user's code finds around it: no secret, no descriptor, no module of ours."""
+"""What the user's code is surrounded by: no secret, no descriptor, no module of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real workers with entry scripts of all kinds: what they answered is heard, what they did not is not made up."""
+"""Real workers with entry scripts of all kinds: every answer is received, and none is invented."""
 
 from __future__ import annotations
 

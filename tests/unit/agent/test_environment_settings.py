@@ -1,4 +1,4 @@
-"""Where environments are kept, and what decides which one a job gets."""
+"""Where environments are kept, and which one a job gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker has in hand: only the head runs, so only the head is charged."""
+"""What a worker has in flight: only the head runs, so only the head is charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node decides for one job, in histories that chance seldom finds (see test_machine_histories.py)."""
+"""What a node decides for one job, in histories that are seldom found at random (see test_machine_histories.py)."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_one_turn_is_for_all_whose_answers_come_sooner_than_it_would() -> None:
     assert turn.want == 2
 
 
-def test_who_has_room_does_not_wait_for_an_answer_that_is_late() -> None:
+def test_a_worker_with_room_does_not_wait_for_an_answer_that_is_late() -> None:
     node, first, _ = two_at_work(0.00001, look_ahead=False)
     node.answered(first, Answer(0, run_s=0.00001), 100.0001)
     assert node.next_turn(100.0001) is None
@@ -178,7 +178,7 @@ def test_who_has_room_does_not_wait_for_an_answer_that_is_late() -> None:
     assert node._look_ahead.gather_until == NEVER
 
 
-def test_who_has_room_does_not_wait_for_others_where_runs_take_longer_than_a_turn() -> None:
+def test_a_worker_with_room_does_not_wait_for_others_if_runs_take_longer_than_a_turn() -> None:
     node, first, _ = two_at_work(0.001, look_ahead=False)
     node.answered(first, Answer(0, run_s=0.001), 100.0001)
     turn = node.next_turn(100.0001)

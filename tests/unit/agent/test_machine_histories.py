@@ -1,4 +1,4 @@
-"""What a node decides for one job, in whole histories: no delivery is forgotten, charged for nothing, or told twice."""
+"""What a node decides for one job, in whole histories: no delivery is forgotten, wrongly charged, or reported twice."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Process:
 
 
 class NodeHistory(RuleBasedStateMachine):
-    """One node, its workers, its disk and the queue, all but the machine made up."""
+    """One node, its workers, its disk and the queue; all but the machine are simulated."""
 
     @initialize(look_ahead=st.booleans())
     def begin(self, look_ahead: bool) -> None:

@@ -1,4 +1,4 @@
-"""The tables of a node's use: named as the reference has them, filled with what psutil says, and off when asked."""
+"""The tables of a node's use: with the reference's names, filled by psutil, and off when asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker's ended children are, as its agent sees them."""
+"""A worker's ended children, as its agent counts them."""
 
 from __future__ import annotations
 

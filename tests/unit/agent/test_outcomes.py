@@ -1,4 +1,4 @@
-"""From what a worker says to the record that goes into the log: whatever the user's code put in it."""
+"""From a worker's answer to the record in the log, whatever the user's code has put into it."""
 
 from __future__ import annotations
 

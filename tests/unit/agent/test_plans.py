@@ -1,4 +1,4 @@
-"""Where workers live: what each finds in its environment, and folders that nobody else has."""
+"""What workers are started with: their environment, and folders of their own."""
 
 from __future__ import annotations
 

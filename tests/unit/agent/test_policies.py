@@ -1,4 +1,4 @@
-"""How far to look ahead, and how long to trust a lease. Pure arithmetic."""
+"""How far to look ahead, how long to rely on a lease, and other small rules of a node."""
 
 from __future__ import annotations
 

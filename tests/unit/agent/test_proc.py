@@ -1,4 +1,4 @@
-"""What the kernel says of processes, whatever they are called."""
+"""What /proc says about processes, whatever their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker that can't be started leaves behind: nothing."""
+"""A worker that can't be started leaves nothing behind."""
 
 from __future__ import annotations
 
