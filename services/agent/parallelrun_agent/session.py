@@ -1,4 +1,4 @@
-"""One session of a node in a job: everything that begins anew when a lease was lost, and ends with it.
+"""One session of a node in a job: everything that is opened again when the lease was lost.
 
 A `NodeJob` lives as long as the node works for the job. Its session ends earlier when its lease does: whatever it held
 then belongs to others, and the next session has another name, another journal and other part files.
@@ -28,7 +28,7 @@ class Session:
     """Opened by the constructor. Used by the agent's one thread only.
 
     Args:
-        machine: is told what has become durable, and what could not.
+        machine: notified of what has become durable, and of what could not.
         execute: does what the machine asks for then.
 
     Raises:

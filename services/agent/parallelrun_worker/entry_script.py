@@ -61,7 +61,9 @@ class EntryScript:
         self.logger = logging.getLogger("azureml_user.parallel_run")
         self.logger.setLevel(settings.get("logging_level", "INFO"))
         if logs:
-            with contextlib.suppress(OSError):  # the script's own error, when it writes there, says more to its user
+            with contextlib.suppress(
+                OSError
+            ):  # the script's own error, when it writes there, is more helpful to its user
                 os.makedirs(self.log_dir, exist_ok=True)
             self.logger.propagate = False
             self.logger.addHandler(_FileHandler(os.path.join(self.log_dir, f"{self.agent_name}.log.txt")))

@@ -65,7 +65,7 @@ DUMP_STACKS = signal.SIGRTMAX - 1
 
 
 class WorkerConfig(NamedTuple):
-    """What a worker is told when it is started; docs/protocol.md has the same list."""
+    """The configuration of one worker; docs/protocol.md has the same list."""
 
     job_id: str
     node: str
@@ -77,7 +77,7 @@ class WorkerConfig(NamedTuple):
     entry_script: str
     argv: list[str]
     inputs: str
-    """Path of the file that says what the inputs are."""
+    """Path of the file that describes the inputs."""
     output: dict[str, Any]
     """How rows are written: `format`, `separator`, `safe`."""
     logs: str

@@ -54,7 +54,7 @@ class LineFile:
     Args:
         path: the file; it and its folder are created for the first line.
         level: with WARNING, lines of level INFO are left out.
-        max_bytes: after so many, a last line says that the log is full.
+        max_bytes: the limit, at which a last line says that the log is full.
         errors: a file that gets a copy of each line of level ERROR.
     """
 

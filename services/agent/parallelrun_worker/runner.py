@@ -33,8 +33,8 @@ class Unreadable(Exception):
     """The data of a mini-batch can't be read, so run() was not called."""
 
     def __init__(self, cause: BaseException) -> None:
-        said = str(cause) if isinstance(cause, (OSError, ValueError, ImportError)) else repr(cause)
-        super().__init__(f"The data can't be read: {said}")
+        text = str(cause) if isinstance(cause, (OSError, ValueError, ImportError)) else repr(cause)
+        super().__init__(f"The data can't be read: {text}")
 
 
 _CATEGORIES = {BadReturn: "BAD_RETURN", Unreadable: "INPUT_UNREADABLE"}
@@ -119,7 +119,7 @@ class Runner:
             returned = script.run(mini_batch, found) if items else []
             run_s = time.perf_counter() - began
             self._exit_if_forked()
-            data, rows, *told = self._render(returned)
+            data, rows, *counts = self._render(returned)
         except NoRoom as error:
             self._give_back(mini_batch, error)
             return
@@ -141,7 +141,7 @@ class Runner:
             return
         cpu_s = time.process_time() - cpu_began
         self._send(
-            frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, *told, run_s, cpu_s)
+            frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, *counts, run_s, cpu_s)
         )
         self._log_done(mini_batch, run_s, rows, items)
 
@@ -167,7 +167,7 @@ class Runner:
         )
 
     def _give_back(self, mini_batch: int, error: Exception) -> None:
-        """The disk is full, which is no failure of the mini-batch: another node may run it, or this one later."""
+        """The disk is full, which is not a failure of the mini-batch: another node may run it, or this one later."""
         self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
 
     def _exit_if_forked(self) -> None:

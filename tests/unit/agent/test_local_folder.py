@@ -30,7 +30,7 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "precious").touch()
     (tmp_path / "work").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="somebody else"):
+    with pytest.raises(OSError, match="another user"):
         claim_folder(tmp_path / "work")
     assert (tmp_path / "elsewhere" / "precious").exists()
 
@@ -38,7 +38,7 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
 def test_a_folder_in_which_an_agent_is_at_work_is_not_emptied_by_another(tmp_path: Path) -> None:
     first = claim_folder(tmp_path / "work")
     (tmp_path / "work" / "job_1").mkdir()
-    with pytest.raises(OSError, match="another agent is at work in"):
+    with pytest.raises(OSError, match="another agent works in"):
         claim_folder(tmp_path / "work")
     assert (tmp_path / "work" / "job_1").is_dir()
     os.close(first)

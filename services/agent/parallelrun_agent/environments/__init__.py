@@ -1,1 +1,1 @@
-"""The Python that a job's workers run on: the agent's own, or one that is made for what the job asks for."""
+"""The Python that a job's workers run on: the agent's own, or one that is built for what the job asks for."""

@@ -107,12 +107,12 @@ def _uv(*arguments: str) -> None:
             process.kill()
             process.wait()
         file.seek(0)
-        told = file.read().decode(errors="replace")
-    print(told, flush=True)
+        output = file.read().decode(errors="replace")
+    print(output, flush=True)
     if process.returncode == -signal.SIGKILL:
         raise TooLong(f"uv {arguments[0]} was killed: after {_LONGEST_S:g} s, or by another process")
     if process.returncode:
-        raise BuildFailed(_cause(told) or f"uv {arguments[0]} ended with code {process.returncode}")
+        raise BuildFailed(_cause(output) or f"uv {arguments[0]} ended with code {process.returncode}")
 
 
 def _cause(output: str) -> str:

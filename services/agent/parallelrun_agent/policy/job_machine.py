@@ -270,7 +270,7 @@ class JobMachine:
         head, rest = worker.in_flight.died(running=worker.ready)
         rest += not_begun
         if worker.kill_reason == "ended":
-            return  # with the job: nobody wants what it had, and nothing has failed
+            return  # with the job: what it had is not needed any more, and nothing has failed
         # A head that began after the worker was condemned is not what hung: that one has been answered since.
         is_innocent = worker.kill_reason in NOBODYS_FAULT or worker.in_flight.head_since > worker.condemned_at
         if is_innocent and head is not None:

@@ -66,8 +66,8 @@ def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure
         CorruptLog: our worker doesn't write this.
     """
     try:
-        said = json.loads(text)
-        found = [said["category"], said["message"], said["traceback"]]
+        report = json.loads(text)
+        found = [report["category"], report["message"], report["traceback"]]
         # A message may hold a file name that is not UTF-8; a record may not.
         words = [word.encode("utf-8", "backslashreplace").decode() for word in found]
         return msgspec.convert([category or words[0], *words[1:]], Failure)

@@ -9,7 +9,7 @@ from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
 from parallelrun_core.outcome import Failure
 
-_INIT_FAILURES_PER_WORKER = 3  # a node stops trying after so many (reference §3.7)
+_INIT_FAILURES_PER_WORKER = 3  # after that many, a node stops trying (reference §3.7)
 _FIRST_SPAWN_PAUSE_S = 0.05
 _LONGEST_SPAWN_PAUSE_S = 2.0
 _DUMP_STACKS_S = 0.2
@@ -60,7 +60,7 @@ class WorkerPool:
         return next((worker for worker in self.available() if not worker.in_flight), None)
 
     def wanted(self, ready: int, now: float) -> int:
-        """How many more the job could use here, when so many mini-batches are ready."""
+        """How many more the job could use here, if `ready` mini-batches wait."""
         if now < self._spawn_after:
             return 0
         hopeless = self._init_failed >= _INIT_FAILURES_PER_WORKER * self._limit

@@ -48,8 +48,8 @@ class ErrorFiles:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         traceback = self._mask.text(failure.traceback).rstrip()
         # A traceback ends with the message.
-        told = [detail, "" if message in traceback else message, traceback]
-        lines = [f"{now} {about}: {failure.category}", *filter(None, told)]
+        parts = [detail, "" if message in traceback else message, traceback]
+        lines = [f"{now} {about}: {failure.category}", *filter(None, parts)]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", errors="backslashreplace") as file:

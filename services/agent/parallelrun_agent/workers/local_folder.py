@@ -18,14 +18,14 @@ def claim_folder(path: Path) -> int:
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.is_symlink() or path.stat().st_uid != os.getuid():
-        raise OSError(f"{path} belongs to somebody else")
+        raise OSError(f"{path} belongs to another user")
     path.chmod(0o700)
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
-        raise OSError(f"another agent is at work in {path}: give this one another name or --work-dir") from None
+        raise OSError(f"another agent works in {path}: give this one another name or --work-dir") from None
     for leftover in path.iterdir():
         if leftover.is_dir() and not leftover.is_symlink():
             shutil.rmtree(leftover, ignore_errors=True)

@@ -106,7 +106,7 @@ class PlanMaker:
     def _make_folders(self) -> None:
         """Create what a script expects: the output's folder, and `logs` in the folder above the workers' own."""
         files = self._folder.logs / "user" / "files" / self._node
-        with suppress(OSError):  # the script's own error, when it writes there, says more to its user
+        with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
             self._folder.make_outputs(self._spec)
             for folder in (self._output, files, self._local):
                 folder.mkdir(parents=True, exist_ok=True)

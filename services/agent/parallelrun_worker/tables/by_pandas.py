@@ -155,8 +155,8 @@ def quotes_checked(data: bytes, mark: bytes, *, multi_line: bool) -> bytes:
         if np.any(np.searchsorted(quotes, newlines) % 2):
             raise NotPlain
     end = len(text)
-    behind = np.where(closing + 1 < end, text[np.minimum(closing + 1, end - 1)], ord("\n"))
-    empty = (closing == opening + 1) & ~doubled & np.isin(behind, [mark[0], ord("\n"), ord("\r")])
+    after = np.where(closing + 1 < end, text[np.minimum(closing + 1, end - 1)], ord("\n"))
+    empty = (closing == opening + 1) & ~doubled & np.isin(after, [mark[0], ord("\n"), ord("\r")])
     if not empty.any():
         return data
     if _EMPTY_TEXT in data:

@@ -114,7 +114,7 @@ def as_bools(column: Any, kind: Kind) -> Any:
 def as_dates(column: Any, kind: Kind) -> Any:
     """Texts as times without a zone, in UTC; of several allowed forms, the first that fits counts."""
     formats = kind.get("formats") or []
-    if not formats:  # nothing tells day from month
+    if not formats:  # day and month can't be told apart
         import pandas as pd
 
         return pd.Series([None] * len(column), index=column.index, dtype=object)

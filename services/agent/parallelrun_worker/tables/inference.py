@@ -71,7 +71,7 @@ def _iso_format(word: str) -> str | None:
 
 
 def _day_month_kind(words: list[str]) -> Kind | None:
-    """Dates as people write them. When no value tells day from month, all of the column is null, as in the
+    """Dates as people write them. If no value shows which number is the day, all of the column is null, as in the
     reference."""
     forms: dict[tuple[str, str], None] = {}
     first, second = 0, 0

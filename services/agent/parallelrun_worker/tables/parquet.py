@@ -22,7 +22,7 @@ def read_rows(path: str, start: int, end: int, columns: list[str] | None) -> Any
     """Rows `start` to `end` (-1: the last) of a file, as an Arrow table; all columns, or these.
 
     Raises:
-        ImportError: there is no pyarrow.
+        ImportError: pyarrow isn't installed.
         ValueError: it is not a Parquet file.
     """
     import pyarrow as pa

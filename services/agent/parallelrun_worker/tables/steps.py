@@ -29,7 +29,7 @@ def columns_left(table: Any, step: dict[str, Any]) -> list[str]:
 
 
 def check_kept(frame: Any, step: dict[str, Any]) -> None:
-    """Check that a step leaves a table any column; one missing name beside others that are there is no error.
+    """Check that a step leaves a table any column; one missing name beside others that are there is not an error.
 
     Raises:
         ValueError: none of the columns that are to be kept is there.
