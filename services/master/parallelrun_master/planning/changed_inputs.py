@@ -16,7 +16,8 @@ _MOST = 10
 def changed_inputs(folder: Path, decided: Decided) -> list[str]:
     """What has changed about the files of undecided mini-batches since they were scheduled, a line each, not all of it.
 
-    A file counts as changed when it was written to after the manifest entry that names it.
+    A file counts as changed when it was written to after the last entry of the term that listed it: what was changed
+    while the rest was still being listed is not noticed.
     """
     changes: list[str] = []
     more = 0
