@@ -26,14 +26,14 @@ _LOOK_MS = 100
 
 
 class Finishing:
-    """Everything that a leader does once its job is not `processing` any more."""
+    """Everything that a leader does once its job is no longer `processing`."""
 
     def __init__(self, term: Term) -> None:
         self._term = term
         self._made: Concatenated | None = None
-        """What a concatenator has told, perhaps because a leader before this one had asked for it."""
+        """What a concatenator has reported, perhaps at the request of an earlier leader."""
         self._postponed: Concatenated | None = None
-        """A concatenator has told that it can't make the output now."""
+        """A concatenator's report that it can't make the output now."""
 
     def finalize(self) -> JobResult | None:
         """Have the output put together while the workers shut down; returns the result unless interrupted."""
@@ -50,9 +50,9 @@ class Finishing:
                     self._ask(policy, now)
         self._wait_for_agents()
         with suppress(*CONNECTION_ERRORS):
-            self._read_rest()  # what workers said last, for the reports: how long shutdown() took
+            self._read_rest()  # what workers reported last: how long shutdown() took
         if term.resigning or term.state() is not JobState.FINALIZING:
-            return None  # the next leader goes on, or Redis has forgotten that far back
+            return None  # the next leader continues, or Redis has forgotten that far back
         made: Concatenated | None = Concatenated("", 0, "")
         if term.spec.writes_rows:
             made = self._concatenate(policy)
@@ -96,10 +96,10 @@ class Finishing:
         return result
 
     def retire(self, result: JobResult) -> None:
-        """The result is recorded: show it, wait for the agents to let go, and clean up."""
+        """The result is recorded: show it, wait for the agents to leave, and clean up."""
         term = self._term
         leftovers = [*term.folder.output_file(term.spec).parent.glob(f".merging-{term.job_id}-*")]
-        term.renew()  # so these are of this generation, though the leader may have slept for long
+        term.renew()  # so these are of this generation, even if the leader has slept for long
         self._show_end(result.state)
         text = msgspec.json.encode(result.progress)
         end = msgspec.json.encode(result.state)
@@ -114,25 +114,26 @@ class Finishing:
         term.log.info("job_ended", state=result.state)
 
     def _read_rest(self) -> None:
-        """Enter what the stream still holds, durably: it may be behind what ended the job, or decided and not reported.
+        """Enter durably what the stream still has: it may have come after the end of the job, or not be reported yet.
 
         Raises one of `CONNECTION_ERRORS` when Redis is away.
         """
         ledger = self._term.ledger
         while entries := ledger.read(block_ms=None):
             ledger.enter([outcome for entry in entries for outcome in entry.outcomes])
-            self._hear(entries)
+            self._note(entries)
         ledger.settle(time.monotonic(), at_once=True)
 
-    def _hear(self, entries: list[StreamEntry]) -> None:
-        for told in (entry.concatenated for entry in entries if entry.concatenated is not None):
-            if told.is_postponed:
-                self._postponed = told
+    def _note(self, entries: list[StreamEntry]) -> None:
+        """Keep what a concatenator reports."""
+        for report in (entry.concatenated for entry in entries if entry.concatenated is not None):
+            if report.is_postponed:
+                self._postponed = report
             else:
-                self._made = self._made or told
+                self._made = self._made or report
 
     def _show_end(self, end: JobState) -> None:
-        """Let Redis have the recorded state: a leader may have died before, Redis may have forgotten it since."""
+        """Set the recorded state on Redis: a leader may have died before it did, or Redis have forgotten it since."""
         state = self._term.state()
         if state is JobState.PROCESSING and end is JobState.COMPLETED:
             self._term.move(JobState.FINALIZING)
@@ -149,11 +150,11 @@ class Finishing:
             except CONNECTION_ERRORS as error:
                 self._term.wait_for_redis(error)
                 if self._term.state() is JobState.PROCESSING:
-                    return  # Redis has forgotten that they were to leave
+                    return  # Redis has forgotten that they have to leave
 
     def _read(self) -> None:
-        """Wait for entries. Nothing can be decided any more; what still comes is about workers and the output."""
-        self._hear(self._term.ledger.read(block_ms=_LOOK_MS))
+        """Wait for entries. Nothing can be decided any more: what still comes is about workers and the output."""
+        self._note(self._term.ledger.read(block_ms=_LOOK_MS))
         if self._term.tick(time.monotonic()):
             self._term.queue.reap(max_lost=self._term.spec.lost_leases, max_lease_ms=self._term.settings.lease_ms)
 
@@ -203,7 +204,7 @@ class Finishing:
 
 
 def _about_text(decided: Decided) -> list[str]:
-    """What to say of rows of text that nobody can read back as they were."""
+    """Warnings about rows of text that nobody can read back as they were."""
     found = []
     if decided.line_breaks:
         how = "append_row_safe_output, or an output file whose name ends in .jsonl or .parquet, keeps such rows whole"

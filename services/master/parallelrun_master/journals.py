@@ -1,7 +1,7 @@
-"""What agents had finished when Redis forgot the job: candidates in their journals of mini-batches without a decision.
+"""What agents had finished when Redis forgot the job: candidates in their journals for mini-batches without a decision.
 
-Such a candidate was durable before its agent offered it to Redis, so its rows need no second run. Which delivery it
-came from doesn't matter any more: nobody else has decided the mini-batch, and who still works on it comes too late.
+Such a candidate was durable before its agent offered it to Redis, so it need not be run again. Which delivery it came
+from no longer matters: nobody else has decided the mini-batch, and whoever still works on it is too late.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 def finished(folder: JobFolder, decided: Decided, generation: int) -> Iterator[Outcome]:
-    """The candidates with status `done` of this generation that have no decision and whose rows are there."""
+    """The candidates with status `done` of this generation that have no decision and whose rows are intact."""
     for journal in sorted(folder.journals.glob("*")):
         for _, raw in read_records(journal):
             for outcome in decode_list(raw):

@@ -1,4 +1,4 @@
-"""What an entry on RQ's queue `jobs` runs: lead one job, in a process of its own."""
+"""What RQ runs for an entry on its queue `jobs`: lead one job, in a process of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SETTINGS = "_PARALLELRUN_MASTER_SETTINGS"
-"""Variable in which the supervisor leaves its settings for the processes that RQ forks."""
+"""Environment variable that passes the supervisor's settings to the processes that RQ forks."""
 
 
 def lead(job_id: str) -> None:

@@ -1,7 +1,7 @@
 """The master role of one job: one thread, from phase to phase, until the job has ended.
 
-All state can be had again from the job folder and Redis, so a leader may die at any point: the next one, with a higher
-term, reads the books of those before it and goes on.
+All state can be recovered from the job folder and Redis, so a leader may die at any point: the next one, with a higher
+term, reads what those before it have logged, and continues.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Leader:
     """Leads one job. `run()` returns when the job has ended or another process leads it.
 
     Args:
-        leave: ends the process, also while the thread that leads waits for a file system that doesn't answer.
+        leave: ends the process, even while the leading thread waits for a file system that doesn't answer.
 
     Raises:
         NotFound: there is no such job.
-        NewerSchema: a newer release has made it.
+        NewerSchema: it was created by a newer release.
         CorruptLog: what was submitted can't be read.
     """
 
@@ -50,11 +50,11 @@ class Leader:
         self._thread = 0
 
     def resign(self) -> None:
-        """Stop leading at the next round, so that another master can go on at once. Safe in a signal handler."""
+        """Stop leading at the next round, so that another master can take over at once. Safe in a signal handler."""
         self._term.resigning = True
 
     def run(self) -> None:
-        """Lead until the job has ended, another leads it, or `resign()` was called."""
+        """Lead until the job has ended, another process leads it, or `resign()` was called."""
         term = self._term
         self._thread = threading.get_ident()
         if not term.begin():
@@ -70,10 +70,10 @@ class Leader:
         except Fenced as error:
             term.log.warning("fenced", reason=str(error))
         except NewerSchema as error:
-            term.log.error("job_too_new", reason=str(error))  # a master of that release may go on
+            term.log.error("job_too_new", reason=str(error))  # a master of that release can lead it
             term.end()
         except CONNECTION_ERRORS:
-            raise  # the next leader goes on
+            raise  # the next leader continues
         except Exception as error:
             setback, why = setback_of(error), str(error)
             if setback is CRASH:
@@ -94,7 +94,7 @@ class Leader:
                     term.reports.begin()
                     if term.ledger.progress.resumed and term.reopening is None:
                         resumed, earlier = term.ledger.progress.resumed, term.spec.resume_from
-                        term.reports.say(f"{resumed:,} mini-batches that are done were taken over from job {earlier}.")
+                        term.reports.say(f"{resumed:,} finished mini-batches were taken over from job {earlier}.")
                     term.start()
                 case JobState.PROCESSING:
                     Processing(term).run()
@@ -109,21 +109,21 @@ class Leader:
         finishing.retire(result)
 
     def _hung(self) -> None:
-        """The thread that leads waits, for longer than its lease, for something that doesn't come: free its place."""
+        """The leading thread has been waiting for longer than its lease: end it, so that others can have its place."""
         seconds = self._term.settings.leader_seconds
         self._term.set_back(HANG, f"a file system has not answered for {seconds:g} s, in {self._where()}")
         self._leave()
 
     def _where(self) -> str:
-        """Where the thread that leads is just now: the innermost two functions of it."""
+        """Where the leading thread is now: its innermost two functions."""
         stack = traceback.extract_stack(sys._current_frames()[self._thread])
         return ", called by ".join(f"{each.name} ({Path(each.filename).name})" for each in stack[:-3:-1])
 
 
 def setback_of(error: Exception) -> Setback:
-    """What kind of reason this is to end a term: what was written last may be torn, so nobody tries again in it."""
+    """Which kind of setback this is. It ends the term: what was written last may be torn, so nothing is retried."""
     if isinstance(error, InputTrouble):
         return INPUT_TROUBLE
     if not isinstance(error, OSError) or not may_pass(error):
-        return CRASH  # a fault of ours: another leader may get through
+        return CRASH  # a bug of ours: another leader may get through
     return FULL if is_full(error) else TROUBLE

@@ -1,4 +1,4 @@
-"""The leader's books: outcomes from the stream into the decision log, and what they add up to.
+"""The leader's ledger: outcomes from the stream go into the decision log, and are counted.
 
 An outcome exists once it is in the decision log. So the order is: append, sync, and only then let Redis forget.
 """
@@ -32,9 +32,9 @@ class Ledger:
     """What is decided in one job.
 
     Args:
-        tries: told of each try before Redis may forget it.
-        errors: the failures that are counted.
-        generation: how often the user has let the job go on.
+        tries: gets each try before Redis may forget it.
+        errors: groups and counts failures.
+        generation: how often the user has resumed or retried the job.
 
     Raises:
         FileExistsError: this term has a decision log already.
@@ -50,7 +50,7 @@ class Ledger:
         self._last_seen = self._forgotten = _BEGINNING
         self._is_synced = True
         self._synced_at = 0.0
-        self._told: dict[tuple[int, str], None] = {}  # the last tries that failed: Redis may tell of them again
+        self._told: dict[tuple[int, str], None] = {}  # the last failed tries: Redis may deliver them again
         self._generation = generation
         self._picked_before: Counter[int] = Counter()  # tries in earlier generations, of those that failed then
         self._retries = RetryLog(folder, term)
@@ -79,7 +79,7 @@ class Ledger:
         return is_new
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
-        """Let those that failed in an earlier generation (all of them, or these) be decided anew."""
+        """Let those that failed in an earlier generation (all of them, or these) be decided again."""
         self.decided.reopen(generation, mini_batches)
         self._show_decided()
 
@@ -88,7 +88,7 @@ class Ledger:
         progress.done, progress.failed, progress.rows = decided.done, decided.failed, decided.rows
         progress.items_done, progress.items_failed = decided.items_done, decided.items_failed
         progress.empty = decided.empty
-        # How many rows a table has is known when they have been read.
+        # How many rows a table has is known only when they have been read.
         progress.items_scheduled = max(progress.items_scheduled, decided.items_done + decided.items_failed)
 
     def read(self, *, block_ms: int | None) -> list[StreamEntry]:
@@ -150,9 +150,9 @@ class Ledger:
         return adopted
 
     def settle(self, now: float, *, at_once: bool = False) -> None:
-        """Sync what was entered, then let Redis forget it; at most so often, unless it must be at once.
+        """Sync what was entered, then let Redis forget it: every 0.1 s at most, unless it must be at once.
 
-        The first doesn't depend on the second: a Redis that was set back may have nothing to forget of what is entered.
+        The sync is done even if Redis has nothing to forget: it may have been set back since the news were read.
         """
         if not at_once and now - self._synced_at < _SYNC_EVERY_S:
             return

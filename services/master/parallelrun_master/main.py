@@ -1,4 +1,4 @@
-"""The command `parallelrun-master`: supervises RQ workers, and sees to it that no job is without a leader.
+"""The command `parallelrun-master`: supervises RQ workers, and makes sure that every job has a leader.
 
 Each RQ worker leads one job at a time, in a process that it forks for it. RQ itself would notice an orphaned job
 only after minutes; this supervisor looks every second.
@@ -45,7 +45,7 @@ class Master:
         self.connected = False
 
     def run(self, stop: StopSignal) -> None:
-        """Keep the workers running, and every job led, until the signal comes; then let the leaders resign and end."""
+        """Keep the workers running and every job led until the signal comes; then let the leaders resign."""
         redis = connect(self._settings.redis_url)
         registry = Registry(redis)
         while not stop.came:
@@ -67,7 +67,7 @@ class Master:
         self._log.info("stopped")
 
     def _adopt_folders(self, registry: Registry) -> None:
-        """Let jobs go on that have a folder and no result, and of which this Redis knows nothing, or an earlier end."""
+        """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
         for path in sorted((self._settings.root / "jobs").glob("job_*/job.json")):
             folder = JobFolder(self._settings.root, path.parent.name)
             with self._skipping_unreadable(folder.job_id):
@@ -79,13 +79,13 @@ class Master:
                         self._log.warning("job_adopted", job_id=folder.job_id)
 
     def _ask_for_leaders(self, redis: Redis, registry: Registry) -> None:
-        """See to it that each job which can be read has a leader."""
+        """Make sure that each job that can be read has a leader."""
         for job_id in registry.active_jobs():
             if registry.has_leader(job_id, longest_ms=longest_ms(self._settings.leader_ms)):
                 continue
             with self._skipping_unreadable(job_id):
                 JobFolder(self._settings.root, job_id).record().job_spec()
-                with suppress(NotFound):  # it ended between two questions
+                with suppress(NotFound):  # it ended between the two calls
                     ask_for_leader(redis, job_id, attempt=str(registry.status(job_id).term))
 
     @contextmanager

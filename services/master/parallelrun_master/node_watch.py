@@ -1,4 +1,4 @@
-"""The leader's eye on the nodes: ends the sessions of lost ones, and picks those that may work for the job."""
+"""How a leader watches the nodes: it ends the sessions of lost ones, and chooses those that may work for the job."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ class NodeWatch:
         self._is_assigned = False
         self.alive = 0
         self.slots = 1
-        """Workers that the job could have now; 1 at least, so that limits made of it make sense."""
+        """Workers that the job could have now; at least 1, so that limits derived from it make sense."""
         self.workers = 0
-        """The same with those of nodes that take no more."""
+        """The same, with those of nodes that take no more work."""
         self.are_full = False
-        """Whether nodes are alive, and the disks of all of them are full: then nothing can be done for the job."""
+        """Whether nodes are alive, and the disks of all of them are full: then the job has to wait."""
         self.are_taken = False
-        """Whether all nodes that the job may have are there, and other jobs have all of their slots."""
+        """Whether all nodes that the job may have are there, and other jobs use all of their slots."""
         self._preparing: dict[str, float] = {}
 
     def prepares(self, node: str, now: float) -> None:
-        """A node is making the environment of the job's workers, and will say so again soon if that takes longer."""
+        """A node is building the environment of the job's workers; it reports that again soon if it takes longer."""
         self._preparing[node] = now + _PREPARES_S
 
     def has_prepared(self, node: str) -> None:
-        """A worker of this node has begun."""
+        """A worker of this node has started."""
         self._preparing.pop(node, None)
 
     def preparing(self, now: float) -> int:
-        """How many nodes are making the environment of the job's workers."""
+        """How many nodes are building the environment of the job's workers."""
         return sum(until > now for until in self._preparing.values())
 
     def start_over(self) -> None:
@@ -56,7 +56,7 @@ class NodeWatch:
         self._is_assigned = False
 
     def look(self) -> int:
-        """End what is lost; returns how many deliveries were lost with it.
+        """End lost sessions; returns how many deliveries were lost with them.
 
         Raises:
             Fenced: another term has begun.

@@ -1,4 +1,4 @@
-"""The first phase of a job: list, publish, enter what comes in, and judge, round after round, until all is decided."""
+"""The main phase of a job: list, publish, record and check, round after round, until all is decided."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Processing:
         self._speculation = Speculation() if term.spec.speculative_execution else None
 
     def run(self) -> None:
-        """Until the job has left this state, or the leader is to resign.
+        """Go on until the job has left this state, or the leader has to resign.
 
         Raises:
             Fenced: another term has begun.
@@ -60,7 +60,7 @@ class Processing:
 
     def _run(self) -> None:
         self._completion.fail(self._changed_inputs())
-        self._completion.moved(time.monotonic())  # to look at all of them may take long
+        self._completion.moved(time.monotonic())  # checking all of them may take long
         if self._scheduler.closing is None:
             self._scheduling_log.start()
         was_away = False
@@ -81,16 +81,17 @@ class Processing:
                 self._completion.fail(JobFailure(code="INVALID_INPUT", summary=f"The input is not valid: {error}"))
             except ShuffleFailed as error:
                 hint = "the job can be resumed when that is fixed"
-                self._completion.fail(JobFailure(code="SHUFFLE_FAILED", summary=f"No groups: {error}.", hint=hint))
+                summary = f"The rows can't be grouped: {error}."
+                self._completion.fail(JobFailure(code="SHUFFLE_FAILED", summary=summary, hint=hint))
             except InputUnreadable as error:
                 summary = f"The input can't be read: {error}"
                 self._completion.fail(JobFailure(code="INPUT_UNREADABLE", summary=summary))
 
     def _go_on(self) -> bool:
-        """Redis is back: find out what it has forgotten; whether the job is still to be processed.
+        """Redis is back: find out what it has forgotten; returns whether the job is still to be processed.
 
-        It may be set back to before the job began. And what told of another state may have been read in the round that
-        ended when Redis went away.
+        Redis may have been set back to before the job began. And the news of another state may have been read in the
+        round that ended when Redis went away.
         """
         if self._term.state() is JobState.QUEUED:
             self._term.start()
@@ -102,14 +103,14 @@ class Processing:
         return self._term.state() is JobState.PROCESSING
 
     def _round(self) -> bool:
-        """List a little, publish what there is room for, enter what came in; whether the job has left this state."""
+        """List a little, publish what fits, enter what came in; returns whether the job has left this state."""
         busy = self._schedule()
         published = self._publisher.step(self._scheduler.mini_batches)
         now = time.monotonic()
         waits = not busy and not published
         entries = self._ledger.read(block_ms=self._term.ms_to_tick(now) if waits else None)
         if waits and 0 < len(entries) < MAX_ENTRIES:
-            # Whatever comes in this while shares one reading, one sync, one round trip.
+            # What comes in meanwhile shares one read, one sync and one round trip.
             time.sleep(self._gathering.wait_s(sum(len(entry.outcomes) for entry in entries), now))
         now = time.monotonic()
         self._enter(entries, now)
@@ -175,7 +176,7 @@ class Processing:
         self._term.queue.show({"errors": "1"}, event=("error", event))
 
     def _look_around(self, now: float) -> None:
-        """What is done a few times a second: nodes, progress, stragglers, stalls."""
+        """What is done a few times a second: check nodes, progress, stragglers and stalls."""
         progress = self._ledger.progress
         lost, (outstanding, leased) = self._nodes.look(), self._term.queue.counts()
         self._publisher.window.looked(outstanding, leased)
@@ -184,8 +185,8 @@ class Processing:
             which = "are full; the job waits" if self._waits_for_room else "are not full any more"
             self._term.reports.say(f"The disks of all nodes {which}.")
         if self._nodes.are_taken or self._nodes.are_full:
-            self._completion.moved(now)  # it waits for its turn behind other jobs, or for somebody who makes room
-        # Look-ahead: agents hold more than their workers run.
+            self._completion.moved(now)  # it waits for slots of other jobs, or for room on the disks
+        # With look-ahead, agents hold more than their workers run.
         self._completion.looked(now, nodes=self._nodes.alive, running=min(leased, self._nodes.workers), lost=lost)
         progress.preparing = self._nodes.preparing(now)
         progress.published = self._publisher.window.next_id
@@ -203,7 +204,7 @@ class Processing:
             self._term.log.info("stragglers_given_out_again", mini_batches=numbers, made=made)
 
     def _changed_inputs(self) -> JobFailure | None:
-        """A job that goes on keeps its plan, so what it has yet to do must still be what was planned."""
+        """A resumed job keeps its plan, so the inputs that it has yet to process must be as they were planned."""
         reopening = self._term.reopening
         if reopening is None or reopening.accept_changed_inputs:
             return None
@@ -212,8 +213,8 @@ class Processing:
             return None
         return JobFailure(
             code="INPUTS_CHANGED",
-            summary="The inputs are not what they were when they were scheduled: " + "; ".join(changes),
-            hint="put them back, or go on without them by accept_changed_inputs",
+            summary="The inputs have changed since they were scheduled: " + "; ".join(changes),
+            hint="put them back, or continue anyway with accept_changed_inputs",
         )
 
     def _end(self, end: End) -> None:

@@ -1,7 +1,7 @@
-"""Tries that failed and were followed by another: what the decision log, which has the last try only, doesn't tell.
+"""Failed tries that were followed by another: the decision log has only the last try of a mini-batch.
 
 A term log (see `core/term_log`) of outcomes with status `retry`, synced before Redis may forget them. From it and the
-decisions a leader that takes over has the same counts of errors as the one before. It is begun with the first such try:
+decisions a leader that takes over gets the same error counts as the one before. It is created for the first such try:
 most jobs have none.
 """
 
@@ -21,17 +21,17 @@ NAME: Final = "retries"
 
 
 class RetryLog:
-    """One leader's own file, which may never come to be, and those of the leaders before it."""
+    """One leader's own file, which may never be created, and those of the leaders before it."""
 
     def __init__(self, folder: Path, term: int) -> None:
         self._folder = folder
         self._term = term
-        self._accepted = accept(folder, NAME)  # now: what a paused leader adds later is told again by Redis
+        self._accepted = accept(folder, NAME)  # now: what a paused leader adds later, Redis delivers again
         self._log: RecordWriter | None = None
         self._is_synced = True
 
     def earlier(self) -> Iterator[Outcome]:
-        """What earlier leaders have noted, in order. To be read before anything is added."""
+        """What earlier leaders have noted, in order. It has to be read before anything is added."""
         for term, _, raw in read_term_log(self._folder, NAME):
             if str(term) in self._accepted:
                 yield from decode_list(raw)
@@ -56,7 +56,7 @@ class RetryLog:
 
 
 def shortened(outcome: Outcome) -> Outcome:
-    """One whose error was told before, without what is the same again: a million of them must not fill the disk."""
+    """An outcome whose error is known already, without its details: a million of them must not fill the disk."""
     failure = outcome.failure
     if failure is None:
         return outcome

@@ -1,7 +1,7 @@
-"""From the input to the queue: list and cut into the manifest at disk speed, publish from it, bounded.
+"""From the inputs to the queue: list and cut into the manifest at disk speed, and publish from it within bounds.
 
 The two halves don't wait for each other. The manifest runs ahead to its end, so the total is known early;
-publishing stops when enough lies on Redis, so a job of twenty million files needs no more memory than a small one.
+publishing stops when enough is on Redis, so a job of twenty million files needs no more memory than a small one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Scheduler:
         self._writer: ManifestWriter | None = None
         if self.closing is None:
             self._writer = ManifestWriter(folder, term)
-            self.closing = read_closing(folder)  # the leader before us may have got so far a moment ago
+            self.closing = read_closing(folder)  # the leader before us may have closed it a moment ago
             if self.closing is not None:
                 self._writer.stop()
                 self._writer = None
@@ -76,7 +76,7 @@ class Scheduler:
         return self.closing.items if self.closing else self._writer.items if self._writer else 0
 
     def step(self, budget_s: float) -> bool:
-        """Schedule for about so long; whether there is more to do. What was scheduled is durable on return.
+        """Schedule for about so long; returns whether there is more to do. What was scheduled is durable on return.
 
         Raises:
             InputTrouble: an input can't be read for now.
@@ -111,12 +111,12 @@ class Scheduler:
             raise (InputTrouble if may_pass(error) else InputUnreadable)(str(error)) from error
 
     def _is_in_folder(self, error: OSError) -> bool:
-        """Whether this is about a file of the job itself."""
+        """Whether this is about a file in the job folder."""
         name = error.filename
         return isinstance(name, str | bytes) and Path(os.fsdecode(name)).is_relative_to(self._folder)
 
     def stop(self) -> None:
-        """Leave off: nothing that was begun goes on in the background."""
+        """Stop: nothing that was begun continues in the background."""
         if self._writer is not None:
             self._cuts.close()
 
@@ -133,7 +133,7 @@ class Publisher:
         self.rewind()
 
     def rewind(self) -> None:
-        """Go on from where Redis says that publishing has got to: it may have forgotten the last moment."""
+        """Continue from Redis' checkpoint: it may have forgotten the last moment."""
         if self._cursor is not None:
             self._cursor.close()
         self._cursor = None
@@ -141,9 +141,9 @@ class Publisher:
         self.window.rewind(next_id, self._queue.publish(next_id, []).outstanding)
 
     def step(self, scheduled: int) -> bool:
-        """Publish what may be published now of `scheduled` durable mini-batches; whether anything was.
+        """Publish what may be published now of `scheduled` durable mini-batches; returns whether anything was.
 
-        Redis takes nothing when the job is in another state, or publishing has got elsewhere.
+        Redis takes nothing when the job is in another state, or its checkpoint is elsewhere.
         """
         count = self.window.room(scheduled)
         messages = self._messages(count) if count else []

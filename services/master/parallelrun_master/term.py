@@ -1,4 +1,4 @@
-"""One leader's term: what its phases share, and the ways in which it can be interrupted."""
+"""One leader's term: what its phases share, and how it can be interrupted."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Term:
         self.began = time.monotonic()
         self._token = secrets.token_hex(16)
         self.mark = 0
-        """How much earlier terms have left that is durable: decisions, and mini-batches in the manifest."""
+        """How much earlier terms have made durable: decisions, and mini-batches in the manifest."""
         self._tick_at = 0.0
         self._tick_s = min(_TICK_S, min(settings.leader_seconds, settings.lease_seconds) / _TICKS_PER_LEASE)
         self._run_id = ""
@@ -77,7 +77,7 @@ class Term:
         return number > 0
 
     def _highest(self) -> int:
-        """The highest term of which there is a file."""
+        """The highest term that has a file."""
         return max([0, *terms(self.folder.path, DECISIONS), *terms(self.folder.path, MANIFEST)])
 
     def renewed(self, hung: Callable[[], object]) -> AbstractContextManager[None]:
@@ -90,7 +90,7 @@ class Term:
         return heartbeat(self.renew, hung, every_s=every_s, cpu_used=own_cpu_clock(), hung_after=_LOOKS_PER_LEASE)
 
     def recover(self) -> None:
-        """Find out what earlier terms have decided, and go on from there.
+        """Read what earlier terms have decided, and continue from there.
 
         Raises:
             FileExistsError: this term has begun before.
@@ -124,11 +124,11 @@ class Term:
         self.reports.say(f"Term {self.queue.term} begins.")
 
     def _adopt(self) -> None:
-        """Others have led, and Redis doesn't know that anything was published: it has forgotten the job."""
+        """Redis has forgotten the job: others have led, and nothing is published. Take what agents have finished."""
         adopted = self.ledger.adopt(finished(self.folder, self.ledger.decided, self.queue.generation))
         if adopted:
             self.log.warning("journals_adopted", mini_batches=adopted)
-            self.reports.say(f"{adopted:,} mini-batches that were done when Redis forgot the job are not run again.")
+            self.reports.say(f"{adopted:,} mini-batches that agents finished before Redis forgot the job are kept.")
 
     def end(self) -> None:
         """Let another process lead at once."""
@@ -136,28 +136,28 @@ class Term:
         self.queue.resign(self._token)
 
     def close_after(self, why: str) -> None:
-        """Close what is open, and tell the reports why, as far as the disk lets one."""
+        """Close what is open, and report why, as far as the disk permits."""
         with suppress(OSError):
             if "reports" in vars(self):
                 self.reports.say(f"Term {self.queue.term} ends early: {why}")
             self._open.close()
 
     def set_back(self, setback: Setback, why: str) -> None:
-        """It doesn't go on here: let another process lead after a pause, or the job fail. Touches no file."""
-        why = self._as_told(why)
+        """This term can't continue: let another process lead after a pause, or fail the job. Touches no file."""
+        why = self._masked(why)
         count = self.queue.count_setback(setback.kind, mark=self.mark)
         failure, pause_s = setback.failure(count, why), setbacks.pause_s(count)
         self.log.warning(setback.kind, count=count, reason=why, pause_s=pause_s)
-        told = {"category": setback.code, "message": why, "traceback": "", "count": count}
-        self.queue.show({"errors": "1"}, event=("error", msgspec.json.encode(told)))
+        error = {"category": setback.code, "message": why, "traceback": "", "count": count}
+        self.queue.show({"errors": "1"}, event=("error", msgspec.json.encode(error)))
         if failure is not None:
             with suppress(Conflict, Fenced, NotFound):
                 self.registry.move(self.job_id, JobState.FAILED, failure, term=self.queue.term)
-                pause_s = 0  # for its end to be recorded
+                pause_s = 0  # so that its end is recorded
         self.queue.resign(self._token, pause_ms=round(1000 * pause_s))
 
     def tick(self, now: float) -> bool:
-        """Whether it is time again for what is done a few times a second; leadership has been renewed then.
+        """Whether it is time for what is done a few times a second; leadership has then been renewed.
 
         Raises:
             Fenced: another term has begun.
@@ -176,7 +176,7 @@ class Term:
             raise redis.ConnectionError("Redis was restarted")
 
     def renew(self) -> None:
-        """Go on leading.
+        """Renew leadership.
 
         Raises:
             Fenced: another term has begun.
@@ -184,7 +184,7 @@ class Term:
         self.queue.renew(self._token, ttl_ms=self.settings.leader_ms)
 
     def ms_to_tick(self, now: float) -> int:
-        """How long there is nothing to do, unless something comes in."""
+        """How long until the next tick, in milliseconds: what a leader with nothing else to do may wait for news."""
         return max(1, int(1000 * (self._tick_at - now)))
 
     def state(self) -> JobState | None:
@@ -202,13 +202,13 @@ class Term:
         self.queue.show({"started": repr(self._started)})
 
     def move(self, to: JobState, failure: JobFailure | None = None) -> None:
-        """Move the job on, unless somebody else was faster.
+        """Move the job to a state, unless somebody else was faster.
 
         Raises:
             Fenced: another term has begun.
         """
         if failure is not None:
-            failure = self._told(failure)
+            failure = self._with_cause(failure)
             self.reports.log.error(f"The job fails: {failure.code}: {failure.summary}")
         self.reports.log.info(f"Setting job state to {to}.")
         try:
@@ -216,27 +216,26 @@ class Term:
         except (Conflict, NotFound) as error:
             self.log.info("move_refused", to=to, reason=str(error))
 
-    def _told(self, failure: JobFailure) -> JobFailure:
-        """A failure as it may be told, with its first cause."""
+    def _with_cause(self, failure: JobFailure) -> JobFailure:
+        """A failure with its first cause, and with secrets masked."""
         if not failure.first_cause:
             failure = with_cause(failure, self.ledger.errors)
         fields = ("summary", "first_cause", "traceback", "hint")
-        return msgspec.structs.replace(failure, **{name: self._as_told(getattr(failure, name)) for name in fields})
+        return msgspec.structs.replace(failure, **{name: self._masked(getattr(failure, name)) for name in fields})
 
-    def _as_told(self, text: str) -> str:
-        # Names of files may be anything but UTF-8, which is all that can be told.
-        told = text.encode(errors="backslashreplace").decode()
-        return self.reports.mask.text(told) if "reports" in vars(self) else told
+    def _masked(self, text: str) -> str:
+        printable = text.encode(errors="backslashreplace").decode()  # names of files may be other than UTF-8
+        return self.reports.mask.text(printable) if "reports" in vars(self) else printable
 
     def show_progress(self) -> None:
-        """Let others read how far the job is, and tell those who watch."""
+        """Publish the job's progress, and notify those who watch it."""
         text = msgspec.json.encode(self.ledger.progress)
         if text != self._shown:
             self.queue.show({"progress": text}, event=("progress", text))
             self._shown = text
 
     def wait_for_redis(self, error: Exception) -> None:
-        """Redis is away. Wait for it, then see whether this term still lasts and what Redis has forgotten.
+        """Redis is away: wait for it, then check whether this term still lasts and what Redis has forgotten.
 
         Raises:
             Fenced: another process leads by now, or Redis doesn't come back.

@@ -332,4 +332,4 @@ def test_the_result_says_which_files_a_mini_batch_has_and_what_to_do(tmp_path: P
     write_job_result(tmp_path, result, errors, JobSpec.parse({"entry_script": "a.py", "inputs": "/data"}))
     told = (tmp_path / "job_result.txt").read_text()
     assert "mini-batch 4 has the files /a, /b, /c, …\n" in told
-    assert "Hint: a run() that raises fails all items of its mini-batch" in told
+    assert "Hint: an exception in run() fails every item of its mini-batch" in told

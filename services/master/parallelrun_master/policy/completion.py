@@ -1,4 +1,4 @@
-"""How a job fares while it is `processing`: counts and entries in, its end out. Pure, no I/O: times are passed in."""
+"""When the processing of a job is complete, and how it ends. Pure, no I/O: counts, entries and times are passed in."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from parallelrun_master.policy.thresholds import empty_input, nothing_returned, 
 
 
 class End(NamedTuple):
-    """What a job that was `processing` becomes."""
+    """The state that follows `processing`."""
 
     state: JobState
     failure: JobFailure | None = None
 
 
 class Completion:
-    """One leader's view of its job.
+    """Decides how the processing of one job ends, as seen by one leader.
 
     Args:
-        progress, errors: what the books say; kept up to date by the ledger, read here.
+        progress, errors: kept up to date by the ledger, read here.
     """
 
     def __init__(self, spec: JobSpec, progress: Progress, errors: ErrorGroups, now: float) -> None:
@@ -43,7 +43,7 @@ class Completion:
     # What happened
 
     def fail(self, failure: JobFailure | None) -> None:
-        """The job must fail for this, unless it must for something else already."""
+        """The job must fail for this, unless it already fails for something else."""
         self._failure = self._failure or failure
 
     def scheduled(self, mini_batches: int, items: int, *, all_of_them: bool) -> None:
@@ -59,7 +59,7 @@ class Completion:
         self._stall.moved(now)
 
     def moved(self, now: float) -> None:
-        """There was progress of some kind, or a reason for none that is not the job's."""
+        """There was progress of some kind, or a reason for the lack of it that is not the job's."""
         self._stall.moved(now)
 
     def entered(self, accepted: Iterable[Outcome], now: float) -> None:
@@ -70,7 +70,7 @@ class Completion:
             self.fail(over_threshold(self._spec, self._progress, self._errors))
 
     def got_through_init(self) -> None:
-        """Some worker is through init(): not all of them hang there, or fail."""
+        """Some worker got through init(): not all of them hang or fail there."""
         self._inits.ran()
 
     def init_failed(self, failure: InitFailure, slots: int, now: float) -> None:
@@ -87,7 +87,7 @@ class Completion:
         self.fail(self._stall.stalled(now, nodes=nodes, running=running))
         self.fail(over_threshold(self._spec, self._progress, self._errors))
 
-    # What comes of it
+    # What follows from it
 
     @property
     def is_decided(self) -> bool:

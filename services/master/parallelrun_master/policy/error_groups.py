@@ -104,7 +104,7 @@ def error_log(node: str, process: str) -> str:
 
 
 def with_cause(failure: JobFailure, errors: ErrorGroups) -> JobFailure:
-    """The same failure with the first error as its cause, and with the commonest ones."""
+    """The same failure with the first error as its cause, and with the most common ones."""
     first = errors.first
     if first is None:
         return failure

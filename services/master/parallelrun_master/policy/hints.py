@@ -1,4 +1,4 @@
-"""What a user can do about the commonest failures, in words."""
+"""What a user can do about the most common failures, in words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ SHORT_RETURNS = (
     "logs/sys/job_report/processed_mini-batches.csv"
 )
 ONE_FAILS_ALL = (
-    "a run() that raises fails all items of its mini-batch, also those that are fine: catch in run() what one item "
-    "raises, and return rows for the others; or have smaller mini-batches, as with mini_batch_size: 1"
+    "an exception in run() fails every item of its mini-batch: handle errors per item and return rows for the rest, "
+    "or use smaller mini-batches (mini_batch_size: 1)"
 )
 NOT_INSTALLED = (
-    "a package has to be named in the job, as in `environment: {pip: [NAME]}` or `environment: {conda_file: FILE}`: "
-    "without one, workers run in the Python of their node; a module of your own has to be below `code`"
+    "name the package in the job, as in `environment: {pip: [NAME]}` or `environment: {conda_file: FILE}`: without an "
+    "environment, workers run in the Python of their node; your own modules must be below `code`"
 )
 
 

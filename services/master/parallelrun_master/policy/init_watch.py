@@ -1,4 +1,4 @@
-"""Whether a job is hopeless whose workers don't get through init()."""
+"""When to give up a job whose workers don't get through init()."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from parallelrun_master.policy.hints import NOT_INSTALLED, is_about_a_package
 _ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _INIT_PATIENCE_S = 120.0
 _INIT_HINT = (
-    "init() and the script's own imports run once in each worker; a plain Python shows the same: import the script "
-    "there, and call init()"
+    "init() and the script's own imports run once in each worker; to reproduce, import the script in plain Python and "
+    "call init()"
 )
 
 
 class InitWatch:
     """Decides when a job whose workers don't get through init() is hopeless.
 
-    At once, when nobody gets through; later, when too many do not (reference §3.7). Each leader counts from the
-    beginning: what one more failover costs is a few more failures of init().
+    Soon when no worker gets through; later when too many don't (reference §3.7). Each leader counts from zero: a
+    failover costs a few more failures of init().
 
     Args:
         has_run: some worker got through while an earlier leader led.
@@ -40,7 +40,7 @@ class InitWatch:
         self._has_run = True
 
     def failed(self, failure: InitFailure, slots: int, now: float) -> JobFailure | None:
-        """Count one; the job's failure when it is one too many for a cluster with so many slots."""
+        """Count one; returns the job's failure when it is one too many for a cluster with so many slots."""
         category = failure.failure.category
         if category == _ENVIRONMENT_FAILED:
             return _environment_failed(failure)
@@ -83,12 +83,12 @@ def _all_hang_in_init(failure: InitFailure) -> JobFailure:
 
 
 def _environment_failed(failure: InitFailure) -> JobFailure:
-    """Nothing that is tried again would change this."""
+    """Another try would not change this."""
     return JobFailure(
         code=_ENVIRONMENT_FAILED,
-        summary="The Python environment that the job asks for can't be made.",
+        summary="The Python environment that the job asks for can't be built.",
         first_cause=failure.failure.message,
         traceback=failure.failure.traceback,
         log=f"sys/node/{failure.node}/environment.txt",
-        hint="correct conda_file or pip, or take them out: the workers then run in the Python of their node",
+        hint="correct conda_file or pip, or remove them: workers then run in the Python of their node",
     )

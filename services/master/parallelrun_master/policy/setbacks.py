@@ -1,7 +1,7 @@
-"""What follows when a leader can't go on: how long nobody leads, and when it was enough. Pure, no I/O.
+"""What follows when a leader can't continue: how long nobody leads, and when the job fails. Pure, no I/O.
 
-Setbacks are counted on Redis, each kind by itself, and anew once something durable has been done since the last one:
-what comes back now and then in a job of weeks is no reason to fail it.
+Setbacks are counted on Redis, each kind by itself, and from zero once something durable has been done since the last
+one: what recurs now and then in a job of weeks is no reason to fail it.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ LONGEST_PAUSE_S: Final = LONGEST_PAUSE_MS / 1000
 
 
 class Setback(NamedTuple):
-    """A kind of reason why a leader can't go on."""
+    """A kind of reason why a leader can't continue."""
 
     kind: str
-    """Under which name it is counted, and logged."""
+    """The name under which it is counted and logged."""
     most: int | None
     """After so many in a row the job fails; None: it waits for as long as it takes."""
     code: str
-    told: str
-    """How it is told that they were too many."""
+    summary: str
+    """Of the failure, with places for the count and the last reason."""
     hint: str = ""
 
     def failure(self, count: int, why: str) -> JobFailure | None:
         """How the job fails after so many of them in a row, if it does."""
         if self.most is None or count < self.most:
             return None
-        return JobFailure(code=self.code, summary=self.told.format(count=count, why=why), hint=self.hint)
+        return JobFailure(code=self.code, summary=self.summary.format(count=count, why=why), hint=self.hint)
 
 
 CRASH: Final = Setback("leader_crashes", 3, "MASTER_ERROR", "The master failed {count} times: {why}")
@@ -40,17 +40,18 @@ TROUBLE: Final = Setback(
     30,
     "MASTER_ERROR",
     "The files of the job could not be used {count} times in a row: {why}",
-    "see that the shared volume can be read and written; the job can then be resumed",
+    "make sure that the shared volume can be read and written; the job can then be resumed",
 )
 INPUT_TROUBLE: Final = Setback(
-    "input_trouble", 7, "INPUT_UNREADABLE", "The input can't be read, also after {count} tries: {why}"
+    "input_trouble", 7, "INPUT_UNREADABLE", "The input can't be read, even after {count} tries: {why}"
 )
 HANG: Final = Setback(
     "leader_hangs",
     20,
     "MASTER_ERROR",
     "{count} leaders in a row have hung: {why}",
-    "see that all inputs and the shared volume can be read, and that no input is a pipe; the job can then be resumed",
+    "make sure that all inputs and the shared volume can be read, and that no input is a pipe; the job can then be "
+    "resumed",
 )
 
 

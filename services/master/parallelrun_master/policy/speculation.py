@@ -1,4 +1,4 @@
-"""Which stragglers to give out a second time at a job's tail. Pure, no I/O.
+"""Which stragglers to give out a second time near the end of a job. Pure, no I/O.
 
 Safe because a commit is fenced: whichever delivery commits first is the decision, the other one is refused.
 """
@@ -25,7 +25,7 @@ class Speculation:
         self._least_s = least_s
         self._samples: list[float] = []
         self._seen: dict[str, float] = {}
-        self._twinned: set[int] = set()
+        self._given_again: set[int] = set()
         self._random = random.Random(0)  # noqa: S311 - which samples to keep is no secret
 
     def observe(self, run_s: float) -> None:
@@ -39,7 +39,7 @@ class Speculation:
         self._twinned.clear()
 
     def stragglers(self, leases: dict[int, str], now: float, *, decided: int, total: int) -> list[tuple[int, str]]:
-        """The deliveries that should get a twin now: `(mini-batch, token)`. Each mini-batch gets one at most."""
+        """The deliveries that should get a second one now: `(mini-batch, token)`. Each mini-batch gets at most one."""
         self._seen = {token: self._seen.get(token, now) for token in leases.values()}
         if not self._samples or decided < _DECIDED_SHARE * total:
             return []
@@ -48,7 +48,7 @@ class Speculation:
         found = [
             (mini_batch, token)
             for mini_batch, token in leases.items()
-            if now - self._seen[token] > patience and mini_batch not in self._twinned
+            if now - self._seen[token] > patience and mini_batch not in self._given_again
         ]
-        self._twinned.update(mini_batch for mini_batch, _ in found)
+        self._given_again.update(mini_batch for mini_batch, _ in found)
         return found

@@ -1,4 +1,4 @@
-"""Whether a job that makes no progress has waited for long enough."""
+"""When a job that makes no progress fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SPARE_S = 600.0
 
 
 class StallWatch:
-    """Decides when a job that makes no progress has waited long enough."""
+    """Measures how long a job has made no progress."""
 
     def __init__(self, spec: JobSpec, now: float) -> None:
         self._first_s = spec.first_task_creation_timeout
@@ -27,7 +27,7 @@ class StallWatch:
         self._moved = True
 
     def stalled(self, now: float, *, nodes: int, running: int) -> JobFailure | None:
-        """The failure of a job that has stood still for too long, with what it seems to wait for."""
+        """The failure of a job that has made no progress for too long, with what it seems to wait for."""
         limit = self._update_s if self._moved else self._first_s
         if now - self._last <= limit:
             return None

@@ -1,4 +1,4 @@
-"""Whether so much has failed that the job does (reference §1.1, §3.5)."""
+"""When a job fails because too much of it has failed (reference §1.1, §3.5)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from parallelrun_master.policy.hints import SHORT_RETURNS, what_to_do
 
 
 def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> JobFailure | None:
-    """The failure of a job of which too much has failed: *more than* a threshold, -1 meaning never (reference §1.1)."""
+    """The failure of a job in which *more than* a threshold has failed; -1 means no threshold (reference §1.1)."""
     summary = ""
     decided_all = progress.listing_done and progress.scheduled > 0
     with_items = progress.scheduled - progress.empty
@@ -29,13 +29,13 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> Jo
 
 
 def empty_input(spec: JobSpec) -> JobFailure:
-    """The failure of a job for which there was no item."""
+    """The failure of a job without items."""
     where = ", ".join(spec.data_paths())
     return JobFailure(code="EMPTY_INPUT", summary=f"There is nothing to process in {where}: no file, or no row.")
 
 
 def nothing_returned(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> JobFailure:
-    """An append_row job without one row fails, whatever the thresholds say (reference §3.5)."""
+    """The failure of an append_row job without a single row, whatever the thresholds say (reference §3.5)."""
     with_items = progress.scheduled - progress.empty
     if not with_items:
         return empty_input(spec)

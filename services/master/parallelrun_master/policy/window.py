@@ -10,7 +10,7 @@ MAX_OUTSTANDING_BYTES = 64 << 20
 
 
 class Window:
-    """What lies on Redis, and what may follow. Bounded, so that twenty million files need no more than a few."""
+    """What is on Redis, and how much may follow. It is bounded, so twenty million files need no more than a few."""
 
     def __init__(self) -> None:
         self.next_id = 0
@@ -18,15 +18,15 @@ class Window:
         self.outstanding = 0
         """How many are published and not decided."""
         self.leased = 0
-        """How many of them are with agents, when somebody looked last."""
+        """How many of them were with agents at the last look."""
         self._message_bytes = 0
 
     def rewind(self, next_id: int, outstanding: int) -> None:
-        """Redis says that publishing has got as far as this: it may have forgotten the last moment."""
+        """Continue from Redis' checkpoint: it may have forgotten the last moment."""
         self.next_id, self.outstanding = next_id, outstanding
 
     def looked(self, outstanding: int, leased: int) -> None:
-        """What Redis has by its own count: what is decided twice, as after it was set back, is not `decided` here."""
+        """Redis' own counts. When Redis was set back, what is decided a second time is not passed to `decided`."""
         self.outstanding, self.leased = outstanding, leased
 
     def decided(self, count: int) -> None:
@@ -45,7 +45,7 @@ class Window:
         return max(0, count)
 
     def published(self, messages: list[bytes], *, next_id: int, outstanding: int) -> bool:
-        """Redis' answer to these; False when it goes on from elsewhere, so that one has to `rewind`."""
+        """Redis' answer to these; False when its checkpoint is elsewhere, and `rewind` is needed."""
         if next_id != self.next_id + len(messages):
             return False
         self.next_id, self.outstanding = next_id, outstanding
