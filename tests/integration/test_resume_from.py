@@ -122,7 +122,7 @@ def test_mended_code_runs_only_what_the_earlier_job_has_not_done_which_may_be_de
     assert (progress.done, progress.resumed, progress.failed, progress.rows) == (30, len(done), 0, FILES)
     check(cluster, job.id, done)
     logs = cluster.folder(job.id).logs
-    assert f"Taken over: {len(done)} of the mini-batches that are done" in (logs / "job_result.txt").read_text()
+    assert f"Taken over: {len(done)} finished mini-batches" in (logs / "job_result.txt").read_text()
     report = (logs / "sys" / "job_report" / "processed_mini-batches.csv").read_text()
     assert report.count("RUN_DONE") == FILES // 2 - len(done), "what was taken over is no try"
 

@@ -1,4 +1,4 @@
-"""Failures that look alike are one, and the first and the commonest are told."""
+"""Failures that look alike are one group, and the first and the most common ones are reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_errors_that_look_alike_are_one_group_reported_once() -> None:
     assert errors.first is group
 
 
-def test_the_commonest_come_first_and_the_first_stays_the_first() -> None:
+def test_the_most_common_come_first_and_the_first_stays_the_first() -> None:
     errors = ErrorGroups()
     for message, count in (("a", 1), ("b", 3), ("c", 2)):
         for number in range(count):

@@ -234,7 +234,7 @@ def test_the_overview_and_its_table(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
     said = [line.partition(" ")[2] for line in path.read_text().splitlines()]
     assert said == [
-        "No mini-batch is processed yet, of 5 so far; 0 are with a worker.",
+        "No mini-batch of 5 so far is processed yet; 0 are with a worker.",
         "Processed 5 of 10 mini-batches in 20 s; 2 running, 1 failed, 0 tries repeated; estimated remaining 19 s.",
         "Concatenation has not begun yet.",
         "Concatenated 5 of 10 bytes.",
@@ -270,7 +270,7 @@ def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: 
     write_user_errors(tmp_path, errors)
     told = (tmp_path / "user" / "error.txt").read_text()
     for line in (
-        "4 errors, of which", "2 x INIT_EXCEPTION: no\n", "in full: user/error/n/process000.txt",
+        "4 errors; these are the most common. ", "2 x INIT_EXCEPTION: no\n", "in full: user/error/n/process000.txt",
         "1 x RUN_EXCEPTION: shutdown(): KeyError: 'x'\n", "1 x RUN_EXCEPTION: ValueError (mini-batch 5)\n",
     ):  # fmt: skip
         assert line in told
@@ -294,7 +294,7 @@ def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) 
     told = (tmp_path / "job_result.txt").read_text()
     for words in (
         "Reason: THRESHOLD_CROSSED: Too many.", "First cause: ValueError: bad", "Error category: RUN_EXCEPTION",
-        "For example mini-batches: 0, 1, 2", "Open next: user/error/n/process000.txt",
+        "Sample mini-batches: 0, 1, 2", "Open next: user/error/n/process000.txt",
         "3 x RUN_EXCEPTION: ValueError: *** is bad (mini-batches 0, 1, 2)", "1 x RUN_EXCEPTION: KeyError: 'x'",
     ):  # fmt: skip
         assert words in told

@@ -128,20 +128,18 @@ def test_no_room_is_told_before_anything_is_read(tmp_path: Path, monkeypatch: py
     here = site(tmp_path)
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
-    with pytest.raises(
-        ShuffleFailed, match=r"takes at least 0\.0 MB in the folder of the job, and there are 0\.0 MB free"
-    ):
+    with pytest.raises(ShuffleFailed, match=r"takes at least 0\.0 MB in the job folder, and only 0\.0 MB are free"):
         here.run(1)
     assert not list(here.folder.iterdir())
 
 
 def test_a_disk_that_is_full_in_the_middle_is_waited_for_as_elsewhere(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="full") as raised:
-        site(tmp_path).shuffle(1)._hear({"failed": "disk", "message": "it is full"}, 1, 1)
+        site(tmp_path).shuffle(1)._handle({"failed": "disk", "message": "it is full"}, 1, 1)
     assert errno.errorcode[raised.value.errno or 0] == "ENOSPC"
 
 
-def test_a_process_that_ends_without_a_word_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_ends_without_a_word_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = site(tmp_path)
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(ShuffleFailed, match="ended with 1"):

@@ -79,7 +79,7 @@ def test_columns_that_were_renamed_are_refused(tmp_path: Path) -> None:
 
 def test_partition_columns_that_do_not_stand_in_the_paths_are_refused(tmp_path: Path) -> None:
     write_table(tmp_path, {"name": "n"}, {"name": "year"}, partitions={"year": "2024"}, randomizeFilePrefixes="true")
-    with pytest.raises(InvalidInput, match=r"values of year don't stand in the path of .*p\.parquet"):
+    with pytest.raises(InvalidInput, match=r"values of year are not in the path of .*p\.parquet"):
         rows(tmp_path, version_as_of=0)
 
 

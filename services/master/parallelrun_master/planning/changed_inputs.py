@@ -1,4 +1,4 @@
-"""Whether the files of a job that goes on are still those that were scheduled."""
+"""Whether the input files of a resumed job are still those that were scheduled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 10
 
 
 def changed_inputs(folder: Path, decided: Decided) -> list[str]:
-    """What has changed about the files of undecided mini-batches since they were scheduled, a line each, not all of it.
+    """What has changed about the files of undecided mini-batches since they were scheduled: the first few, a line each.
 
     A file counts as changed when it was written to after the last entry of the term that listed it: what was changed
     while the rest was still being listed is not noticed.

@@ -1,7 +1,7 @@
-"""Looks whether a table has the columns that its steps need, before it is cut: else each mini-batch fails by itself.
+"""Checks that a table has the columns which its steps need, before it is cut: else each mini-batch fails by itself.
 
-A child process reads the first files as a worker does (`parallelrun_worker.tables.columns`), where there is such a
-step. In JSON lines any row may have columns that no other has, so there nothing can be said.
+If there is such a step, a child process reads the first files as a worker does (`parallelrun_worker.tables.columns`).
+In JSON lines any row may have columns that no other has, so they can't be checked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WAIT_S: Final = 0.05
 
 
 def check_columns(plan: InputPlan) -> Iterator[None]:
-    """Look; yields while there is nothing to do but wait. Files that can't be read are told by whoever needs them.
+    """Check; yields while there is nothing to do but wait. Files that can't be read are reported when they are needed.
 
     Raises:
         InvalidInput: none of the first files has a column that a step needs.

@@ -1,4 +1,4 @@
-"""Cuts a stream of listed files into mini-batches of a number of files each."""
+"""Cuts a stream of listed files into mini-batches of a fixed number of files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Cut(NamedTuple):
 
 
 Encode = Callable[[list[Chunk], int], bytes]
-"""Makes the full message of groups of so many files."""
+"""Encodes groups of so many files as the full message."""
 
 
 def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> Iterator[Cut | None]:
@@ -50,11 +50,10 @@ def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> It
 
 
 def without_known(chunks: Iterable[Chunk], known: SeenFiles) -> Iterator[Chunk]:
-    """Leave the files out that the manifest has already: for a leader that goes on with another's listing.
+    """Leave out the files that the manifest has already: for a leader that continues another's listing.
 
-    A chunk of which nothing is left is yielded all the same, so that others get their turn however many there are.
-
-    A file that is listed twice is there twice, so each one that is known is left out as often as it is known.
+    A chunk of which nothing is left is yielded all the same, so that others get their turn however many there are. A
+    file that is listed twice is there twice, so a known file is left out as often as it is known.
     """
     for folder, names in chunks:
         yield folder, known.take(folder, names)

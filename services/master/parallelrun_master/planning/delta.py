@@ -19,11 +19,11 @@ from parallelrun_core.mltable.steps import Step
 
 _MAPPING: Final = "delta.columnMapping.mode"
 _UNDERSTOOD: Final = frozenset({"timestampNtz"})
-"""What a table may ask of its readers, beyond reading its files."""
+"""Features that a table may require of its readers, and that need no more than reading its files."""
 
 
 def settle(plan: InputPlan) -> None:
-    """Put into the plan which version is read, and what its columns are.
+    """Put the version that is read, and its columns, into the plan.
 
     Raises:
         InvalidInput: there is no such table or version, or it needs more than reading its files.
@@ -31,7 +31,7 @@ def settle(plan: InputPlan) -> None:
     table = _open(plan, plan.read)
     wanted = set(getattr(table.protocol(), "reader_features", None) or ()) - _UNDERSTOOD
     if table.metadata().configuration.get(_MAPPING, "none") != "none":
-        wanted.add("columnMapping")  # tables of before there were features don't list it
+        wanted.add("columnMapping")  # tables from before there were features don't list it
     if wanted:
         features = ", ".join(sorted(wanted))
         raise InvalidInput(f"{_folder(plan)}: this Delta table can't be read by its files alone, it uses {features}")
@@ -51,21 +51,21 @@ def _check_paths(table: Any, root: str, partitions: Iterable[str]) -> None:
         if missing:
             names = ", ".join(sorted(missing))
             raise InvalidInput(
-                f"{root}: this Delta table can't be read: values of {names} don't stand in the path of {path}"
+                f"{root}: this Delta table can't be read: values of {names} are not in the path of {path}"
             )
 
 
 def _schema(table: Any) -> str:
-    """What all columns are, in the form that Arrow gives it, as text: an older file may lack some."""
+    """The Arrow schema of all columns, as text: an older file may lack some."""
     try:
         import pyarrow as pa
     except ImportError:
-        return ""  # whoever cuts the files says so
+        return ""  # that is reported when the files are cut
     return b64encode(pa.schema(table.schema().to_arrow()).serialize().to_pybytes()).decode()
 
 
 def files_of(plan: InputPlan) -> Iterator[bytes]:
-    """The files of the version that is settled, in the order of their paths."""
+    """The files of the version that was settled, in the order of their paths."""
     table = _open(plan, plan.read)
     return (os.fsencode(path.removeprefix("file://")) for path in sorted(table.file_uris()))
 
@@ -87,6 +87,6 @@ def _open(plan: InputPlan, read: Step) -> Any:
         table = deltalake.DeltaTable(folder, version=read.get("version"))
         if read.get("version") is None:
             table.load_as_version(datetime.fromisoformat(read["timestamp"]))
-    except Exception as error:  # of its own kinds, which change with its versions
+    except Exception as error:  # of its own types, which change with its versions
         raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {error}") from error
     return table

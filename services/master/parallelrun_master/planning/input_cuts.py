@@ -41,7 +41,7 @@ _SAMPLE_FILES = 32
 
 @dataclass
 class Known:
-    """What the manifest of earlier leaders holds, as often as it does."""
+    """What is in the manifest of earlier leaders, and how often."""
 
     files: SeenFiles = field(default_factory=SeenFiles)
     pieces: Counter[tuple[int, bytes, int]] = field(default_factory=Counter)
@@ -125,7 +125,7 @@ class InputCuts:
             self.is_sorted = self.is_sorted and sources.is_sorted
 
     def _ranks(self) -> Iterator[Cut]:
-        """Mini-batches that carry nothing: each is one item (reference §3.5)."""
+        """Mini-batches without data: each is one item (reference §3.5)."""
         for _ in range(self._known.mini_batches, self._spec.rank_mini_batch_count):
             yield Cut(encode_described(Described(-1), 1), 1)
 
@@ -159,10 +159,10 @@ class InputCuts:
                 yield Cut(encode_described(Described(number, [], [piece]), 0), 0)
 
     def _shuffled(self, number: int, plan: InputPlan) -> Iterator[Cut | None]:
-        """A mini-batch for each group of rows, when they have been grouped."""
+        """A mini-batch for each group of rows, once they are grouped."""
         from parallelrun_master.planning.table_cutting import TableCutter
 
-        # What can't be counted before it is read is taken and skipped by whoever reads.
+        # In files that can't be counted before they are read, whoever reads them skips and takes rows.
         counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
         pieces = TableCutter(counted, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
         shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress)
@@ -203,7 +203,7 @@ def _printable(value: str) -> str:
 
 
 def values_of(plan: InputPlan) -> Callable[[bytes], tuple[str | None, ...]]:
-    """What finds the values of the job's keys in a path; None for all when it doesn't fit the partition format."""
+    """A function that finds the values of the job's keys in a path; all None if it doesn't fit the partition format."""
     partition = plan.partition
     if partition is None:
         return lambda _: (None,) * len(plan.keys)

@@ -1,4 +1,4 @@
-"""Streams the files of an input: a folder at any depth, one file, or a glob pattern. A pipe or a socket is none.
+"""Streams the files of an input: a folder at any depth, one file, or a glob pattern. A pipe or a socket is not a file.
 
 A folder of up to 50,000 entries comes in the order of its paths; a larger one in the order of the directory itself,
 so that the first mini-batch doesn't wait for the last file. `os.scandir` tells files from folders without asking
@@ -31,7 +31,7 @@ class Listing:
 
     Args:
         path: a folder, a file, or a glob pattern.
-        pattern: names below the folder `path`, with wildcards; then `path` itself is taken as it stands.
+        pattern: names below the folder `path`, with wildcards; then `path` itself is taken literally.
     """
 
     def __init__(self, path: str, pattern: Sequence[str] = ()) -> None:
@@ -69,7 +69,7 @@ class Listing:
         except (FileNotFoundError, NotADirectoryError):
             if not above:
                 raise
-            return  # it went away while the folder above it was listed
+            return  # it disappeared while the folder above it was listed
         here = (identity.st_dev, identity.st_ino)
         below = above | {here}
         with scan:
@@ -101,7 +101,7 @@ class Listing:
         names, folders = _parted(entries, pattern, states)
         names.sort()
         at = 0
-        # With '/' behind the folders' names, the order is that of whole paths.
+        # With '/' after the folders' names, the order is that of whole paths.
         for name in sorted([name + b"/" for name in folders]):
             end = bisect_left(names, name, at)
             if at < end:
@@ -131,7 +131,7 @@ def _parted(
 ) -> tuple[list[bytes], list[bytes]]:
     """The names of the files that are accepted, and those of all folders; what holds no data is neither.
 
-    Whoever opens a pipe to read waits for somebody who writes, perhaps for ever.
+    A pipe that is opened to be read waits for a writer, perhaps for ever.
     """
     files: list[bytes] = []
     folders: list[bytes] = []
@@ -143,7 +143,7 @@ def _parted(
                 folders.append(entry.name)
             elif entry.is_symlink():
                 files.append(entry.name)
-        except OSError:  # a link that leads to itself: the script may say what it thinks of it
+        except OSError:  # a link to itself: the script may decide what to do with it
             files.append(entry.name)
     if pattern is not None:
         files = [name for name in files if pattern.accepts(states, name)]
@@ -157,7 +157,7 @@ class _Pattern:
         self._segments = [None if segment == "**" else re.compile(translate(segment)) for segment in segments]
 
     def _reachable(self, states: frozenset[int]) -> set[int]:
-        """The states, and those behind a `**`, which may match nothing."""
+        """The states, and those after a `**`, which may match nothing."""
         found = set(states)
         for state in states:
             following = state
@@ -191,7 +191,7 @@ class _Pattern:
 
 
 def split_pattern(path: str) -> tuple[str, list[str]]:
-    """The folder in front of the first segment with a wildcard, and the segments from there on."""
+    """The folder above the first segment with a wildcard, and the segments from there on."""
     parts = Path(path).parts
     first = next(index for index, part in enumerate(parts) if _MAGIC.search(part))
     return str(Path(*parts[:first])) if first else ".", list(parts[first:])

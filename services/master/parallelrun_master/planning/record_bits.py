@@ -28,7 +28,7 @@ def bits_of(mask: npt.NDArray[np.bool_]) -> Words:
 
 
 def following(words: Words, *, first: bool) -> Words:
-    """The positions after these; the very first one is among them or not."""
+    """The positions after these, with or without the `first` one of all."""
     shifted = words << np.uint64(1)
     shifted[1:] |= words[:-1] >> np.uint64(63)
     shifted[0] |= np.uint64(first)

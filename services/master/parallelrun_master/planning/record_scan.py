@@ -1,9 +1,9 @@
 """Finds where the records of a text file begin, in one pass, with a few MiB of memory, whatever the file's size.
 
-Needed where bytes alone don't tell: when quoted fields may hold newlines, and when rows are counted. Blocks are seen
-as sets of positions (record_bits.py). Where every quote is where it belongs (after a delimiter, a newline or another
-quote), a newline is the end of a record when an even number of quotes comes before it. A block with a quote elsewhere
-is taken apart field by field, as the reader will do it.
+Needed where bytes alone don't tell: when quoted fields may hold newlines, and when rows are counted. A block is treated
+as sets of positions (record_bits.py). If every opening quote is where it belongs (after a delimiter, a newline or another
+quote), a newline ends a record when an even number of quotes precedes it. A block with a quote elsewhere is parsed
+field by field, as the reader will do it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from parallelrun_master.planning.record_bits import Offsets, Words, bits_of, fol
 
 _BLOCK: Final = 1 << 20
 _LONGEST: Final = 64 << 20
-"""A record that is longer is not looked into: all from there on is one piece."""
+"""A longer record is not searched for its end: all from there on is one piece."""
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 
 Text = npt.NDArray[np.unsignedinteger]
 
 
 class TextForm(NamedTuple):
-    """What has to be known of a text file to find its records."""
+    """What has to be known about a text file to find its records."""
 
     unit: str
     """NumPy's name for one character."""
@@ -52,7 +52,7 @@ def form_of(file: BinaryIO, encoding: str, delimiter: str = ",", *, multi_line: 
 
 
 def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
-    """Yield where records begin that are not empty lines, in order; the end of the file is none."""
+    """Yield where records begin, in order; empty lines are not records, and the end of the file begins none."""
     size = os.fstat(file.fileno()).st_size
     at, block = form.bom, _BLOCK
     while at < size:
@@ -88,7 +88,7 @@ def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
             return _exact_starts(data, form, is_last=is_last)
         ends = newlines & ~inside
     starts = following(ends, first=True)
-    starts[len(text) // 64 :] &= np.uint64((1 << len(text) % 64) - 1)  # what follows the last one is not there
+    starts[len(text) // 64 :] &= np.uint64((1 << len(text) % 64) - 1)  # those after the end of the text are not there
     empty = newlines
     if b"\r" in data:
         followed = preceding(newlines)
@@ -99,7 +99,7 @@ def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
 
 
 def _are_in_place(text: Text, newlines: Words, quotes: Words, opening: Words, form: TextForm) -> bool:
-    """Whether every quote that opens is behind a delimiter, a newline or another quote."""
+    """Whether every opening quote is after a delimiter, a newline or another quote."""
     if len(form.delimiter) != form.width:
         return False
     delimiters = bits_of(text == np.frombuffer(form.delimiter, dtype=form.unit)[0])
@@ -107,7 +107,7 @@ def _are_in_place(text: Text, newlines: Words, quotes: Words, opening: Words, fo
 
 
 def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
-    """The same, by the grammar. What may look otherwise with more data behind it is left for the next block."""
+    """The same, by the grammar. What more data might change is left for the next block."""
     found = np.zeros(len(data) // form.width, dtype=bool)
     found[0] = True
     if form.width == 2:
@@ -120,7 +120,7 @@ def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
     while at < length:
         match = field.match(data, at)
         if match is None or (data[at] == _QUOTE and match["quoted"] is None and not is_last):
-            break  # it is closed behind this block, or never
+            break  # it is closed after this block, or never
         at = match.end()
         if data.startswith(form.delimiter, at):
             at += len(form.delimiter)

@@ -1,9 +1,8 @@
-"""Has the rows of a table grouped by keys that do not stand in its paths, before it is cut: once, whole or not at all.
+"""Has the rows of a table grouped by keys that are not in its paths, before it is cut: once, whole or not at all.
 
-A child process reads and sorts (`parallelrun_worker.shuffle`), into a folder that is this leader's own, while the
-leader goes round as ever. What is whole and durable gets its final name by one rename: the first leader to get so far
-has made the groups of this job, whoever leads it later. A leader that dies takes its child along, and the next one
-begins anew.
+A child process (`parallelrun_worker.shuffle`) reads and sorts into a folder of this leader's own, while the leader goes
+on with its rounds. What is whole and durable gets its final name by one rename: the first leader to get so far has made
+the groups of this job, whoever leads it later. If a leader dies, its child ends, and the next leader begins again.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ PIECE_BYTES: Final = 8 << 20
 """What is read at once; the memory that the reading takes is a multiple of it."""
 _DISK_FACTOR: Final = 2.5
 _PARQUET_FACTOR: Final = 4.0
-"""Bytes that it takes for each byte of the table, at least: what is spilled while it is sorted, and what comes out."""
+"""Bytes on the disk for each byte of the table, at least: what is spilled while it is sorted, and the result."""
 _WAIT_S: Final = 0.05
 _TAIL_BYTES: Final = 2000
 
@@ -40,7 +39,7 @@ OnProgress = Callable[[int, int], object]
 
 
 class ShuffleFailed(Exception):
-    """The rows could not be grouped, for a reason that is not in them."""
+    """The rows could not be grouped, for a reason other than the rows themselves."""
 
 
 class Group(NamedTuple):
@@ -81,11 +80,11 @@ class Shuffle:
         self._on_progress = on_progress
 
     def run(self, pieces: Iterable[Piece | None], paths: Callable[[], Iterable[bytes]]) -> Iterator[None]:
-        """Do it, unless an earlier leader has; yields while there is nothing to do but wait.
+        """Group them, unless an earlier leader has; yields while there is nothing to do but wait.
 
         Args:
             pieces: what to read.
-            paths: the files that they are of.
+            paths: the files that it is in.
 
         Raises:
             InvalidInput: the table is not what its settings say, or has no such columns.
@@ -112,7 +111,7 @@ class Shuffle:
             failpoints.reach("shuffle.after_rename")
         except (OSError, InvalidInput, ShuffleFailed) as error:
             if not self._own.exists():
-                raise Fenced("a later leader has begun to group the rows anew") from error
+                raise Fenced("a later leader has begun to group the rows again") from error
             raise
         finally:
             shutil.rmtree(self._own, ignore_errors=True)
@@ -123,14 +122,14 @@ class Shuffle:
         free = shutil.disk_usage(self._folder).free
         if free < needed:
             raise ShuffleFailed(
-                f"to group {_mb(total)} of rows by their keys takes at least {_mb(needed)} "
-                f"in the folder of the job, and there are {_mb(free)} free"
+                f"grouping {_mb(total)} of rows by their keys takes at least {_mb(needed)} in the job folder, "
+                f"and only {_mb(free)} are free"
             )
 
     def _make_folder(self) -> None:
         for left in self._folder.glob(f"shuffling.{self._number}.*"):
             if int(left.suffix[1:]) <= int(self._own.suffix[1:]):
-                # In one step: a leader that was only paused, and misses it, knows by that what has happened.
+                # In one step: a leader that was only paused, and misses it, knows from that what has happened.
                 removed = left.rename(self._own.with_name(f"removed.{left.name}"))
                 shutil.rmtree(removed, ignore_errors=True)
         (self._own / "spilled").mkdir(parents=True)
@@ -153,8 +152,8 @@ class Shuffle:
         try:
             yield from self._follow(child, len(pieces), total)
             if child.wait() != 0:
-                said = errors.read_text(errors="replace")[-_TAIL_BYTES:].strip().rpartition("\n")[2]
-                raise ShuffleFailed(f"the process that groups the rows ended with {child.returncode}: {said}")
+                last = errors.read_text(errors="replace")[-_TAIL_BYTES:].strip().rpartition("\n")[2]
+                raise ShuffleFailed(f"the process that groups the rows ended with {child.returncode}: {last}")
         finally:
             child.kill()
             child.wait()
@@ -163,32 +162,32 @@ class Shuffle:
                     pipe.close()
 
     def _follow(self, child: subprocess.Popen[bytes], pieces: int, total: int) -> Iterator[None]:
-        """Until the child has said its last word: reading counts half, writing the other half."""
+        """Follow the child until it ends: reading counts as one half of the progress, writing as the other."""
         assert child.stdout is not None  # noqa: S101 - for the type checker
-        said = b""
+        rest = b""
         while True:
             ready, _, _ = select.select([child.stdout], [], [], _WAIT_S)
             if ready:
-                heard = os.read(child.stdout.fileno(), 1 << 16)
-                if not heard:
+                data = os.read(child.stdout.fileno(), 1 << 16)
+                if not data:
                     return
-                *lines, said = (said + heard).split(b"\n")
+                *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
-                    self._hear(json.loads(line), pieces, total)
+                    self._handle(json.loads(line), pieces, total)
             yield
 
-    def _hear(self, word: dict[str, Any], pieces: int, total: int) -> None:
-        if "failed" in word and word["failed"] == "disk":
-            raise OSError(errno.ENOSPC, word["message"])
-        if "failed" in word:
-            raise InvalidInput(word["message"])
-        if "read" in word:
-            self._on_progress(total * word["read"] // (2 * max(pieces, 1)), total)
-        elif "written" in word:
-            self._on_progress(int(total * (1 + word["written"]) / 2), total)
+    def _handle(self, message: dict[str, Any], pieces: int, total: int) -> None:
+        if "failed" in message and message["failed"] == "disk":
+            raise OSError(errno.ENOSPC, message["message"])
+        if "failed" in message:
+            raise InvalidInput(message["message"])
+        if "read" in message:
+            self._on_progress(total * message["read"] // (2 * max(pieces, 1)), total)
+        elif "written" in message:
+            self._on_progress(int(total * (1 + message["written"]) / 2), total)
 
     def _publish(self) -> None:
-        """What is whole and durable is from now on what this job's groups are."""
+        """From now on, what is whole and durable is this job's groups."""
         for name in ("config.json", "stderr"):
             (self._own / name).unlink()
         shutil.rmtree(self._own / "spilled", ignore_errors=True)
@@ -196,13 +195,13 @@ class Shuffle:
         try:
             self._own.rename(self._target)
         except OSError:
-            if not self._target.exists():  # an earlier leader, of whom nobody knew that it lives, was faster
+            if not self._target.exists():  # an earlier leader that was still alive was faster
                 raise
         sync_folder(self._folder)
 
 
 def discard(folder: Path) -> None:
-    """Remove all groups of a job that needs them no more."""
+    """Remove all groups of a job that no longer needs them."""
     for pattern in ("shuffled.*", "shuffling.*", "removed.shuffling.*"):
         for found in folder.glob(pattern):
             shutil.rmtree(found, ignore_errors=True)

@@ -1,8 +1,8 @@
 """Cuts the files of a table into pieces, each the data of one mini-batch.
 
-Text is cut by its bytes and never read: a piece owns the records that begin in it, and the worker finds where they do
-(reference §4.5). Only where quoted fields may hold newlines, or rows are counted, is it looked through for where
-records begin. Parquet files are cut by their footers: row groups, and rows in them. No piece goes beyond its file.
+Text is cut by bytes and not read: a piece owns the records that begin in it, and the worker finds where they do
+(reference §4.5). Only where quoted fields may hold newlines, or rows are counted, is it searched for the beginnings of
+records. Parquet files are cut by their footers: row groups, and rows in them. No piece goes beyond its file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from parallelrun_master.planning.record_bits import Offsets
 from parallelrun_master.planning.record_scan import form_of, record_starts
 
 EMPTY_UP_TO: Final = 3
-"""A file of so many bytes holds nothing, or just the mark of its encoding."""
+"""A file of up to so many bytes holds at most a byte order mark."""
 
 
 class RowWindow:
@@ -57,7 +57,7 @@ class TableCutter:
         self._is_first_file = True
 
     def pieces(self, paths: Iterable[bytes]) -> Iterator[Piece | None]:
-        """Yield the pieces of these files, in order, and None now and then while a file is looked through.
+        """Yield the pieces of these files, in order, and None now and then while a file is searched.
 
         Raises:
             OSError: a file can't be read.
@@ -118,7 +118,7 @@ class TableCutter:
         self._window.seen += total
 
     def _row_ranges(self, groups: list[tuple[int, int]], wanted: range) -> Iterator[tuple[int, int]]:
-        """Ranges of rows of one file: large row groups are cut, small ones are put together."""
+        """Ranges of rows of one file: large row groups are cut, small ones are combined."""
         if self._rows is not None:
             for start in wanted[:: self._rows]:
                 yield start, start + self._rows
@@ -164,7 +164,7 @@ class RecordCutter:
         return self._end is not None or (self._window.is_over and self._begin is None)
 
     def add(self, starts: Offsets) -> Iterator[Piece]:
-        """The pieces that are known to end, now that records are known to begin here."""
+        """The pieces whose ends are known, now that records are known to begin here."""
         wanted = self._window.next(len(starts))
         for rank in self._cuts(starts, wanted):
             begin = starts[rank]
@@ -185,7 +185,7 @@ class RecordCutter:
         return self._cuts_by_bytes(starts, wanted)
 
     def _cuts_by_bytes(self, starts: Offsets, wanted: range) -> Iterator[int]:
-        """The first one behind each multiple of the size."""
+        """The first one after each multiple of the size."""
         rank = wanted.start
         if self._begin is not None:
             rank = max(rank, starts.before((self._begin // self._size + 1) * self._size))
@@ -206,7 +206,7 @@ def _row_groups(path: bytes) -> list[tuple[int, int]]:
     """Rows and bytes of each row group of a Parquet file, from its footer.
 
     Raises:
-        InvalidInput: there is no pyarrow, or this is no Parquet file.
+        InvalidInput: there is no pyarrow, or this is not a Parquet file.
         OSError: the file can't be read.
     """
     try:
@@ -219,7 +219,7 @@ def _row_groups(path: bytes) -> list[tuple[int, int]]:
         metadata: Any = pq.read_metadata(name)
     except OSError:
         raise
-    except Exception as error:  # pyarrow's own kinds, all of them ValueError in newer versions only
+    except Exception as error:  # pyarrow's own types, all of them ValueError in newer versions only
         raise InvalidInput(f"{name}: not a Parquet file: {error}") from error
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     return [(group.num_rows, _compressed(group)) for group in groups if group.num_rows]

@@ -1,4 +1,4 @@
-"""What people read of a job: how far it is, what each try took, and why it ended as it did (reference §5)."""
+"""What people read about a job: its progress, what each try took, and why it ended as it did (reference §5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Reports"]
 
 
 class Reports:
-    """All that a leader writes below logs/ in one term. What a full disk doesn't take is lost, and fails nothing."""
+    """All that a leader writes below logs/ in one term. What doesn't fit on a full disk is lost, and fails nothing."""
 
     def __init__(self, folder: JobFolder, spec: JobSpec, term: int) -> None:
         self.mask = Mask({"environment_variables": spec.environment_variables})
@@ -30,7 +30,7 @@ class Reports:
         self._summaries = Summaries(folder.logs)
         self.tries = TryReport(folder.logs, self.mask, self._summaries)
         self._due = 0.0
-        self._errors_told = 0
+        self._errors_written = 0
 
     def begin(self) -> None:
         """The job begins."""
@@ -42,7 +42,7 @@ class Reports:
         self.log.info(text)
 
     def look(self, progress: Progress, errors: ErrorGroups, elapsed_s: float, now: float) -> None:
-        """What is written now and then while mini-batches are processed."""
+        """Write what is written now and then while mini-batches are processed."""
         self._summaries.step()
         if now >= self._due:
             self._due = now + EVERY_S
@@ -58,17 +58,17 @@ class Reports:
     def _bring_up_to_date(self, errors: ErrorGroups) -> None:
         self.tries.flush()
         self._summaries.write()
-        if errors.count != self._errors_told:
-            self._errors_told = errors.count
+        if errors.count != self._errors_written:
+            self._errors_written = errors.count
             write_user_errors(self._folder.logs, errors)
 
     def conclude(self, result: JobResult, errors: ErrorGroups) -> None:
-        """The job has ended, though a worker may yet tell of its shutdown()."""
+        """The job has ended, though a worker may still report its shutdown()."""
         while self._summaries.step():
             pass
         self._bring_up_to_date(errors)
         write_job_result(self._folder.logs, result, errors, self._spec)
-        if result.started is not None:  # the last line of what was told now and then
+        if result.started is not None:  # the last line of those written now and then
             self.overview.progress(result.progress, result.ended - result.started)
         self.say(f"The job {ENDED[result.state]}.")
 

@@ -1,4 +1,4 @@
-"""How reports are written: a disk that is full must not fail the job whose report it doesn't take."""
+"""How reports are written: a full disk must not fail the job whose report doesn't fit on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def append_text(path: Path, text: str) -> None:
-    """Add to a file, which is made with its folder when it isn't there."""
+    """Append to a file; it is created, with its folder, if need be."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", errors="backslashreplace") as file:

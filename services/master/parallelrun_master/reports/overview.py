@@ -1,4 +1,4 @@
-"""How far the job is: a text for people, and a table for programs (reference §5.3, §5.4)."""
+"""The progress of a job: a text for people, and a table for programs (reference §5.3, §5.4)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Overview:
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._began: tuple[float, int] | None = None
-        """When this term was first told of, and how much was decided then."""
+        """When this term's progress was first reported, and how much was decided then."""
         self._table = logs / "sys" / "metrics" / f"{datetime.now(UTC):%Y%m%d%H%M%S}" / "progress.csv"
 
     def say(self, text: str) -> None:
@@ -32,12 +32,12 @@ class Overview:
         append_text(path, f"{now.isoformat(timespec='milliseconds')} {text}\n")
 
     def progress(self, progress: Progress, elapsed_s: float) -> None:
-        """Say how far the processing is."""
+        """Say how much is processed."""
         left_s = self._left_s(progress, elapsed_s)
         self._add_row(progress, elapsed_s, left_s)
         total = f"{progress.scheduled:,}" + ("" if progress.listing_done else " so far")
         if not progress.decided:
-            self.say(f"No mini-batch is processed yet, of {total}; {progress.running:,} are with a worker.")
+            self.say(f"No mini-batch of {total} is processed yet; {progress.running:,} are with a worker.")
             return
         left = "unknown" if left_s is None else f"{left_s:.0f} s"
         self.say(
@@ -47,7 +47,7 @@ class Overview:
         )
 
     def _left_s(self, progress: Progress, elapsed_s: float) -> float | None:
-        """At the speed of this term: what was decided in an earlier one, or another job, took none of its time."""
+        """At the speed of this term: what an earlier term or job decided took none of its time."""
         began_s, before = self._began = self._began or (elapsed_s, progress.decided)
         decided, left = progress.decided - before, progress.scheduled - progress.decided
         if progress.listing_done and progress.decided and not left:
@@ -55,7 +55,7 @@ class Overview:
         return (elapsed_s - began_s) * left / decided if progress.listing_done and decided > 0 else None
 
     def concatenation(self, progress: Progress) -> None:
-        """Say how far the output is."""
+        """Say how much of the output is written."""
         done, total = progress.bytes_concatenated, progress.bytes_to_concatenate
         self.say(f"Concatenated {done:,} of {total:,} bytes." if total else "Concatenation has not begun yet.")
 

@@ -3,12 +3,12 @@
 README = """What is where in this folder. Times are UTC. A line of the engine's logs is
 time|LEVEL|process id|thread|message.
 
-Open these in this order; a file is there once there is something in it:
+Open these in this order; a file exists once there is something in it:
 
-job_result.txt                            how the job ended, and why: first cause, commonest errors, what to open next
+job_result.txt                            how the job ended, and why: first cause, most common errors, what to open next
 job_error.txt                             why the job failed, in short; only if it did
 job_progress_overview.<yyyymmddhh>.txt    progress over time: scheduling, processing, concatenation
-user/error.txt                            the errors of the entry script by kind, the commonest first
+user/error.txt                            the errors of the entry script by kind, the most common ones first
 user/error/<node>/<process>.txt           every error of the entry script, with its traceback
 
 From the entry script:
@@ -38,8 +38,8 @@ The engine itself:
 
 sys/master_role.<term>.txt                scheduling and leading; one file for each term of a leader
 sys/node/<node>/<process>.txt             one worker: each mini-batch picked, loaded, run, done
-sys/node/<node>/<process>.stdout.txt      what processes printed that the script started without redirection; also
-sys/node/<node>/<process>.stderr.txt      what libraries that aren't Python printed
+sys/node/<node>/<process>.stdout.txt      what was printed past Python: by libraries in other languages, and by
+sys/node/<node>/<process>.stderr.txt      processes that the script started without redirecting their output
 sys/node/<node>/<process>.profile         with profiling_module: for pstats and its viewers
 sys/node/<node>/environment.txt           how the Python of the workers was built, if the job asks for one
 sys/error/, sys/warning/                  copies of the errors and warnings in the engine's logs

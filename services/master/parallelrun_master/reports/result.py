@@ -18,7 +18,7 @@ _COMMONEST = 5
 ENDED: dict[JobState, str] = {
     JobState.COMPLETED: "has completed", JobState.FAILED: "has failed", JobState.CANCELED: "was canceled",
 }  # fmt: skip
-"""What has become of a job, in words."""
+"""How a job has ended, in words."""
 
 
 def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: JobSpec) -> None:
@@ -34,7 +34,7 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
     ]
     if spec.resume_from:
         lines.append(
-            f"Taken over: {progress.resumed:,} of the mini-batches that are done, with their rows, come from job "
+            f"Taken over: {progress.resumed:,} finished mini-batches, with their rows, come from job "
             f"{spec.resume_from}; they were not run again."
         )
     if not spec.rank_mini_batch_count:
@@ -55,7 +55,7 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
             lines.append(f"Hint: {hint}")
     common = errors.most_common(_COMMONEST)
     if common:
-        lines += ["", "The commonest errors:", *(line for group in common for line in _told(group))]
+        lines += ["", "The most common errors:", *(line for group in common for line in _lines_of(group))]
     lines += ["", "readme.txt says what is in the other files."]
     replace_text(logs / "job_result.txt", "\n".join(lines) + "\n")
 
@@ -63,14 +63,16 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
 def _items(progress: Progress) -> str:
     items = progress.items_done + progress.items_failed
     if progress.decided < progress.scheduled and progress.items_scheduled <= items:
-        return f"{items:,} so far (a table's rows are known when they have been read)"
+        return f"{items:,} so far (a table's rows are known once they have been read)"
     return f"{progress.items_scheduled:,} in all"
 
 
 def _order(result: JobResult, spec: JobSpec) -> str:
     if spec.partition_keys:
         return f"sorted by {', '.join(spec.partition_keys)}"
-    return "sorted by path" if result.order == "sorted" else "as the file system listed them (a folder was too large)"
+    if result.order == "sorted":
+        return "sorted by path"
+    return "as the file system listed them (a folder was too large to sort)"
 
 
 def _why(failure: JobFailure) -> list[str]:
@@ -79,29 +81,29 @@ def _why(failure: JobFailure) -> list[str]:
     lines += [f"Error category: {failure.error_category}"] if failure.error_category else []
     lines += [failure.traceback.rstrip()] if failure.traceback else []
     if failure.sample_mini_batches:
-        lines.append(f"For example mini-batches: {', '.join(map(str, failure.sample_mini_batches))}")
+        lines.append(f"Sample mini-batches: {', '.join(map(str, failure.sample_mini_batches))}")
     lines += [f"Hint: {failure.hint}"] if failure.hint else []
     lines += [f"Open next: {failure.log}"] if failure.log else []
     return lines
 
 
-def _told(group: ErrorGroup) -> list[str]:
+def _lines_of(group: ErrorGroup) -> list[str]:
     samples, message = group.mini_batches, group.message.partition("\n")[0]
     where = f" (mini-batch{'es' if len(samples) > 1 else ''} {', '.join(map(str, samples))})" if samples else ""
     lines = [f"{group.count:8,} x {group.category}: {message}{where}"]
-    if group.files:  # whichever of them did it
+    if group.files:  # any of them may be the cause
         lines.append(f"{'':11}mini-batch {samples[0]} has the files {', '.join(group.files)}")
     lines += [f"{'':11}in full: {group.log}"] if group.log else []
     return lines
 
 
 def write_user_errors(logs: Path, errors: ErrorGroups) -> None:
-    """logs/user/error.txt: what went wrong in the entry script, by kind, the commonest first."""
+    """logs/user/error.txt: what went wrong in the entry script, by kind, the most common first."""
     common = errors.most_common(_MOST_KINDS)
     if not common:
         return
-    many = f"{errors.count:,} errors, of which these are the commonest" if errors.count > 1 else "1 error"
-    lines = [f"{many}. Each is told in full in its own file.", ""]
+    many = f"{errors.count:,} errors; these are the most common" if errors.count > 1 else "1 error"
+    lines = [f"{many}. Those of each process are in full in user/error/<node>/<process>.txt.", ""]
     for group in common:
-        lines += [*_told(group), *(f"    {line}" for line in group.traceback.rstrip().splitlines()), ""]
+        lines += [*_lines_of(group), *(f"    {line}" for line in group.traceback.rstrip().splitlines()), ""]
     replace_text(logs / "user" / "error.txt", "\n".join(lines))

@@ -1,4 +1,4 @@
-"""What the leader's log says of the scheduling: the lines by which users measure it (reference §5.4)."""
+"""What the leader's log says about scheduling: the lines by which users measure it (reference §5.4)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class SchedulingLog:
         self._shuffling_due = 0.0
 
     def start(self) -> None:
-        """Scheduling begins, or goes on after another leader's."""
+        """Scheduling begins, or continues that of another leader."""
         self._log.info("Start scheduling.")
 
     def enter(self, index: int, is_table: bool) -> None:
-        """It is the turn of this input; nothing of it is listed yet."""
+        """This input is next; nothing of it is listed yet."""
         if self._input < 0:
             self._log.info(
                 f"The task provider type is {'TabularDatasetProvider' if is_table else 'FileDatasetProvider'}."
@@ -47,7 +47,7 @@ class SchedulingLog:
             self._log.info(f"Shuffling input {self._input} by its partition keys: {done:,} of {total:,} bytes.")
 
     def look(self, mini_batches: int, items: int, now: float, *, finished: bool) -> None:
-        """A part of the scheduling is done, and what it has made is durable."""
+        """A part of the scheduling is done, and its result is durable."""
         if mini_batches and not self._has_first:
             self._has_first = True
             self._save(mini_batches, items, finished)

@@ -34,7 +34,7 @@ class Summaries:
         self._later: Iterator[None] = iter(())
 
     def add(self, process: str, status: str, work: Work) -> None:
-        """Take note of one try."""
+        """Count one try."""
         sums = self._sums.get(process)
         if sums is None:
             sums = self._of(process)
@@ -57,11 +57,11 @@ class Summaries:
     # What a leader before this one has written
 
     def read_later(self, report: Path, size: int) -> None:
-        """Count what is in the first so many bytes of a report, too, a part with each `step()`."""
+        """Count what is in the first so many bytes of a report, too: a part of it with each `step()`."""
         self._later = self._read(report, size)
 
     def step(self) -> bool:
-        """Read some more; whether there may be more."""
+        """Read some more; returns whether there may be more."""
         return next(self._later, self) is None
 
     def _read(self, report: Path, size: int) -> Iterator[None]:

@@ -1,9 +1,8 @@
 """logs/sys/job_report/processed_mini-batches.csv: a row for each try and each of its phases (reference §5.1).
 
-Rows are gathered and written in one go before Redis forgets the outcomes that they tell of. So whatever Redis has
-forgotten is in the file, and after a failover or a restart of Redis only what it tells again has to be compared with
-the file's end. A leader that takes over writes to a copy under the same name: what a paused one adds to the old
-file, nobody sees.
+Rows are gathered and written in one go before Redis forgets their outcomes. So whatever Redis has forgotten is in the
+file, and after a failover or a restart of Redis only what it delivers again has to be compared with the file's end. A
+leader that takes over writes to a copy under the same name, so that nobody sees what a paused one adds to the old file.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class TryReport:
 
     Args:
         logs: the job's.
-        mask: for what errors say.
+        mask: hides secrets in messages of errors.
     """
 
     def __init__(self, logs: Path, mask: Mask, summaries: Summaries) -> None:
@@ -84,7 +83,7 @@ class TryReport:
         self._size = os.fstat(self._fd).st_size
 
     def _read_end(self, path: Path) -> None:
-        """Take note of the tries that the file tells of last: Redis may tell of them again."""
+        """Remember the last tries in the file: Redis may deliver them again."""
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
@@ -92,13 +91,13 @@ class TryReport:
         self._known = {(found[0], found[1], found[2], found[3]) for found in cells if len(found) > 4}
 
     def start_over(self) -> None:
-        """Redis will tell of some tries again."""
+        """Redis will deliver some tries again."""
         self.flush()
         with suppress(OSError):
             self._read_end(self.path)
 
     def caught_up(self) -> None:
-        """Redis has told all that it had: what comes now is new."""
+        """Redis has delivered all that it had: what comes now is new."""
         self._known = None
 
     @property
@@ -137,7 +136,7 @@ class TryReport:
         self._summaries.add(process, status, work)
 
     def add_phase(self, phase: Phase) -> bool:
-        """Add the rows of init() or shutdown() in one worker; whether they were not there."""
+        """Add the rows of init() or shutdown() in one worker; returns whether they are new."""
         process, start = f"{phase.node}/{phase.process}", self._time(phase.started)
         if self._known is not None and ("", "", process, start) in self._known:
             return False
@@ -152,7 +151,7 @@ class TryReport:
         return True
 
     def flush(self) -> None:
-        """Hand all that was added to the operating system. What a full disk doesn't take is lost."""
+        """Pass all that was added to the operating system. What doesn't fit on a full disk is lost."""
         if not self._lines:
             return
         data = "".join(self._lines).encode("utf-8", "backslashreplace")
@@ -192,7 +191,7 @@ def _quoted(text: str) -> str:
 
 
 def _cut_last_line(path: Path) -> None:
-    """Remove what stands behind the last line break: a row whose writer died."""
+    """Remove what follows the last line break: a row whose writer died."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         back = min(size, 1 << 20)
