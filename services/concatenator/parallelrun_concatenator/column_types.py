@@ -1,9 +1,9 @@
-"""Which type each column of a Parquet file gets, when every mini-batch has the types that its own values had.
+"""Which type each column of a Parquet file gets, if every mini-batch has the types of its own values.
 
-All schemas are looked at first: a column gets the type that fits every mini-batch (integers and floats become floats,
-nothing at all becomes anything), or is text where there is none, or none that Parquet has (a struct without fields).
-Where such a type may not hold every value (a float holds no integer above 2^53 and few decimals, a timestamp in
-nanoseconds none after 2262) the values are looked at, too.
+All schemas are checked first: a column gets the type that fits every mini-batch (integers and floats become floats,
+nulls become anything), or is text if there is no such type, or Parquet lacks it (a struct without fields). If such a
+type may not hold every value (a float holds no integer above 2^53 and few decimals, a timestamp in nanoseconds none
+after 2262), the values are checked, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ColumnTypes:
     """The types of a table's columns.
 
     Raises:
-        CorruptLog: a segment is no stream of Arrow's IPC format.
+        CorruptLog: a segment is not an Arrow IPC stream.
     """
 
     def __init__(self, table: SegmentTable, parts: Parts) -> None:
@@ -49,7 +49,7 @@ class ColumnTypes:
         if doubtful:
             self._look_at_values(doubtful)
         self.mixed = sorted(name for name, left in self._candidates.items() if not left)
-        """Columns that are text, because no type holds what all mini-batches have."""
+        """Columns that are text, because no type fits all mini-batches."""
         self.schema = pa.schema([(name, left[0] if left else pa.string()) for name, left in self._candidates.items()])
 
     def _doubtful_names(self, schema: pa.Schema) -> list[str]:
@@ -70,26 +70,26 @@ class ColumnTypes:
 
 
 def read_rows(segment: Segment, parts: Parts) -> pa.Table:
-    """The rows of a segment, with the types that they have there. Without a column the table has no row either.
+    """The rows of a segment, with the types that they have there. A table without columns has no rows, either.
 
     Raises:
-        CorruptLog: they are not what was committed, not as many as was decided, or no such stream.
+        CorruptLog: they are not what was committed, not as many as was decided, or not an Arrow IPC stream.
     """
     data = parts.read(segment)
     try:
         found = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
     except (pa.ArrowException, OSError) as error:
-        raise _no_stream(segment, error) from error
+        raise _not_a_stream(segment, error) from error
     if found.num_columns and found.num_rows != segment.rows:
         raise CorruptLog(
-            f"mini-batch {segment.mini_batch} has {found.num_rows:,} rows in parts/{segment.part}, and "
+            f"mini-batch {segment.mini_batch} has {found.num_rows:,} rows in parts/{segment.part}, but "
             f"{segment.rows:,} by its decision"
         )
     return found
 
 
 def _candidates(kinds: list[pa.DataType]) -> list[pa.DataType]:
-    """What may fit all of these, the best first."""
+    """What may fit all of these, the best one first."""
     best = kinds[0]
     for kind in kinds[1:]:
         if kind != best:
@@ -115,13 +115,13 @@ def _is_storable(kind: pa.DataType) -> bool:
 
 
 def _coarser(best: pa.DataType, kinds: list[pa.DataType]) -> tuple[str, ...]:
-    """The units from the finest one to the coarsest one: what is out of the range of one may be in that of another."""
+    """The units from the finest to the coarsest: what is out of range for one may be in range for another."""
     last = max(_UNITS.index(kind.unit) for kind in kinds if not pa.types.is_null(kind))
     return _UNITS[_UNITS.index(best.unit) : last + 1]
 
 
 def _always_fits(kind: pa.DataType, to: pa.DataType) -> bool:
-    """Whether no value of this kind can be lost, which can be said without a look at any."""
+    """Whether it is certain, without a look at the values, that none can be lost."""
     types = pa.types
     if kind == to or types.is_null(kind):
         return True
@@ -138,7 +138,7 @@ def _always_fits(kind: pa.DataType, to: pa.DataType) -> bool:
 def _fits(column: pa.ChunkedArray, to: pa.DataType) -> bool:
     try:
         found = column.cast(to)
-        # Of decimals Arrow takes no loss of digits for one.
+        # Arrow doesn't report lost digits of decimals.
         return not pa.types.is_decimal(column.type) or bool(found.cast(column.type).equals(column))
     except CONFLICTS:
         return False
@@ -156,8 +156,8 @@ def _schema(segment: Segment, described: bytes) -> pa.Schema:
     try:
         return pa.ipc.read_schema(pa.py_buffer(described)).remove_metadata()
     except (pa.ArrowException, OSError) as error:
-        raise _no_stream(segment, error) from error
+        raise _not_a_stream(segment, error) from error
 
 
-def _no_stream(segment: Segment, error: Exception) -> CorruptLog:
-    return CorruptLog(f"the rows of mini-batch {segment.mini_batch} are no Arrow stream: {error}")
+def _not_a_stream(segment: Segment, error: Exception) -> CorruptLog:
+    return CorruptLog(f"the rows of mini-batch {segment.mini_batch} are not an Arrow stream: {error}")

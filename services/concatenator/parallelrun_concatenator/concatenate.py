@@ -1,4 +1,4 @@
-"""What an entry on RQ's queue `concatenate` runs: put one job's output together, and tell its leader."""
+"""What RQ runs for an entry on its queue `concatenate`: put one job's output together, and notify its leader."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
 SETTINGS = "_PARALLELRUN_CONCATENATOR_SETTINGS"
-"""Variable in which the supervisor leaves its settings for the processes that RQ forks."""
+"""Environment variable that passes the supervisor's settings to the processes that RQ forks."""
 _SHOW_EVERY_S = 0.5
 _BEAT_S = 1.0
 _TTL_MS = 5000
@@ -58,7 +58,7 @@ def concatenate(job_id: str) -> None:
     except CONNECTION_ERRORS as error:
         logger(job_id=job_id).warning("redis_away", error=str(error))  # the leader asks again
     except _Stopped:
-        pass  # so it does, before the work had begun or when it was done
+        pass  # before the work began, or after it was done
 
 
 def _stop(*_: object) -> NoReturn:
@@ -70,7 +70,7 @@ class Concatenation:
     """One attempt to put the output of a job together.
 
     Args:
-        leave: ends the process, also while it waits for a volume that doesn't answer.
+        leave: ends the process, even while it waits for a volume that doesn't answer.
 
     Raises one of `CONNECTION_ERRORS` when Redis is away for long, or at the beginning.
     """
@@ -84,7 +84,7 @@ class Concatenation:
         self._log = logger(job_id=folder.job_id)
 
     def run(self) -> None:
-        """Make the output and tell the leader of it, or of what is in the way."""
+        """Make the output, and report it or the problem to the leader."""
         job_id = self._folder.job_id
         if self._registry.state(job_id) is not JobState.FINALIZING:
             self._log.info("nothing_to_concatenate")
@@ -129,7 +129,7 @@ class Concatenation:
             self._log.warning("fenced", reason=str(error))
             return
         except CONNECTION_ERRORS:
-            raise  # no fault of the output's: it can be made when Redis is back
+            raise  # not a problem of the output: it can be made when Redis is back
         except Exception as error:
             made = self._trouble(error)
         _patiently(lambda: report_concatenated(self._redis, self._folder.job_id, made))
@@ -161,7 +161,7 @@ class Concatenation:
                 shown_at = now
                 progress.bytes_concatenated = length
                 text = msgspec.json.encode(progress)
-                with suppress(*CONNECTION_ERRORS):  # this is for those who watch; the work goes on without them
+                with suppress(*CONNECTION_ERRORS):  # only those who watch need this
                     queue.show({"progress": text}, event=("progress", text))
 
         began = time.monotonic()
@@ -181,17 +181,17 @@ class Concatenation:
         return self._folder.published()
 
     def _check_still_wanted(self) -> None:
-        """A process that was paused may come to its end when another has made the output, or a later one, long ago."""
+        """A process that was paused may finish long after another one has made the output, or a later one."""
         state = _patiently(lambda: self._registry.state(self._folder.job_id))
         if state is not JobState.FINALIZING or self._folder.generation() != self._generation:
-            raise Fenced("the job doesn't wait for this output any more")
+            raise Fenced("the job no longer waits for this output")
 
 
 _POSTPONED = Concatenated("", 0, "", is_postponed=True)
 
 
 def _patiently(ask: Callable[[], Answer]) -> Answer:
-    """What Redis answers, also when it is away just now: a large output should not be made twice for that."""
+    """What Redis answers, even if it is away just now: a large output should not be made twice for that."""
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:

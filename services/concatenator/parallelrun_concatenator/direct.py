@@ -15,7 +15,7 @@ class DirectFile:
 
     The page cache costs a copy of every byte, and what is read meanwhile would have to make room there. A file system
     writes past it (`O_DIRECT`) when address, length and offset are multiples of what it asks for, mostly 512 or 4,096
-    bytes. From the first bytes on that it refuses, an end of odd length at the latest, the page cache takes the rest.
+    bytes. From the first write that it refuses, an end of odd length at the latest, the page cache takes the rest.
     """
 
     def __init__(self, path: Path) -> None:
@@ -29,7 +29,7 @@ class DirectFile:
         Raises:
             OSError: the disk doesn't take them.
         """
-        while data:  # a disk that takes no more at once takes the rest, or says why not
+        while data:  # after a short write, the next one takes the rest or says why not
             try:
                 count = os.write(self._fd, data)
             except OSError as error:
@@ -51,7 +51,7 @@ class DirectFile:
         os.close(self._fd)
 
     def _set_direct(self, wanted: bool) -> bool:
-        """Whether it is so now; not every file system can."""
+        """Returns whether writes are direct now; not every file system can do it."""
         flags = fcntl(self._fd, F_GETFL) & ~os.O_DIRECT
         try:
             fcntl(self._fd, F_SETFL, flags | os.O_DIRECT if wanted else flags)

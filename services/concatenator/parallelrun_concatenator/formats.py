@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_concatenator.headed import HeadedText
-from parallelrun_concatenator.merge import Assembler, OneBehindTheOther
+from parallelrun_concatenator.merge import Assembler, Verbatim
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.row_format import row_format
@@ -13,7 +13,7 @@ from parallelrun_core.spec import JobSpec
 
 
 def assembler_of(spec: JobSpec, target: Path, table: SegmentTable, parts: Path) -> tuple[Assembler, list[str]]:
-    """The assembler, and what the user should know of what it makes.
+    """The assembler, and what the user should know about its output.
 
     Raises:
         InvalidInput: the rows can't be put into such a file.
@@ -31,6 +31,6 @@ def assembler_of(spec: JobSpec, target: Path, table: SegmentTable, parts: Path) 
                 file = ParquetFile(table, opened)
                 return file, file.notes
             case _:
-                return OneBehindTheOther(), []
+                return Verbatim(), []
     finally:
         opened.close()

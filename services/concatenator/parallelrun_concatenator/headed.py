@@ -1,7 +1,7 @@
-"""Lines of text below the names of their columns, which stand at the top of the file once (reference §7).
+"""Lines of text below the names of their columns, which are at the top of the file once (reference §7).
 
 Each segment begins with the length of its own header and the header. When mini-batches have different columns, the
-file has all of them, in the order in which they first come, and what a row doesn't have stays empty.
+file has all of them, in the order in which they first come, and what a row lacks stays empty.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from parallelrun_concatenator.segments import Segment
 
 _LENGTH = struct.Struct("<I")
 _RETURN = "\ud800"
-"""Stands for a carriage return while lines are read: rows end with line feeds alone, and no text of ours has it."""
+"""Stands for a carriage return while lines are read: rows end with line feeds alone, and it is in no valid text."""
 
 Column = tuple[str, int]
-"""A name, and how many columns of that name come before in the same header."""
+"""A name, and how many columns of that name precede it in the same header."""
 
 
 class HeadedText:
@@ -96,6 +96,6 @@ class HeadedText:
 
     def _line(self, cells: list[str]) -> bytes:
         text = io.StringIO(newline="")
-        # Which characters of line ends are put in quotes depends on what ends a line.
+        # A cell is quoted for line breaks only if they are in the writer's own line terminator.
         csv.writer(text, delimiter=self._separator, lineterminator="\r\n").writerow(cells)
         return text.getvalue().removesuffix("\r\n").encode("utf-8", "surrogateescape") + b"\n"

@@ -16,14 +16,14 @@ from parallelrun_core.files import sync_folder
 
 
 class Assembler(Protocol):
-    """Makes the output of segments; the same one from the same ones."""
+    """Makes the output of segments; the same segments give the same output."""
 
     def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
         """Write all of them to the output."""
 
 
-class OneBehindTheOther:
-    """Lines need nothing but to be copied."""
+class Verbatim:
+    """Copies the rows as they are, which is all that lines need."""
 
     def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
         for segment in segments:
@@ -39,17 +39,17 @@ def merge(
     *,
     before_publishing: Callable[[], Collection[str]] = tuple,
 ) -> Merged:
-    """Make `target` of the segments; lines are put one behind the other.
+    """Make `target` of the segments; without an assembler they are copied one after the other.
 
-    The file is built beside the target and gets its name when it is synced, so a reader sees the whole output or none.
+    The file is built beside the target and gets its name once it is synced, so a reader sees the whole output or none.
     Running it again gives the same bytes.
 
     Args:
-        before_publishing: called when all is durable; answers the sha256 of this job's earlier outputs, which may be
+        before_publishing: called when all is durable; returns the sha256 of this job's earlier outputs, which may be
             replaced. What it raises keeps the output from being published.
 
     Raises:
-        Conflict: at the target is something else than an output of this job.
+        Conflict: the target exists, and is not an output of this job.
         CorruptLog: the rows of a segment are not what was committed.
         OSError: a part is missing, or the disk is full.
     """
@@ -58,7 +58,7 @@ def merge(
     opened = Parts(parts)
     try:
         with Output(beside, progress) as output:
-            (assembler or OneBehindTheOther()).assemble(segments, opened, output)
+            (assembler or Verbatim()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")
             merged = output.finish()
         earlier = before_publishing()

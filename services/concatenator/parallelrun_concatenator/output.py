@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from parallelrun_concatenator.direct import DirectFile
 
-_BLOCK_BYTES = 2 << 20  # so large that the disk is busy, so small that they stay in the processor's cache
+_BLOCK_BYTES = 2 << 20  # large enough to keep the disk busy, small enough to stay in the processor's cache
 _BLOCKS = 3
 """One that is being filled, and two that are hashed and written, each in a thread that doesn't wait for the other."""
 
@@ -25,23 +25,23 @@ class Merged(NamedTuple):
 
 
 class Leaving(NamedTuple):
-    """A block that is hashed and written."""
+    """A block that is being hashed and written."""
 
     block: memoryview
     hashed: Future[None]
     written: Future[None]
 
     def wait(self) -> memoryview:
-        """The block, when it can be filled again."""
+        """Return the block once it can be filled again."""
         self.hashed.result()
         self.written.result()
         return self.block
 
 
 class Output:
-    """A new file, block by block. `with` it.
+    """A new file, written block by block. Use it in a `with` statement.
 
-    Hashing takes longest, so reading and writing go on beside it.
+    Hashing takes longest, so reading and writing go on at the same time.
     """
 
     def __init__(self, path: Path, progress: Callable[[int], None]) -> None:

@@ -1,4 +1,4 @@
-"""A Parquet file of segments that are streams of Arrow's IPC format.
+"""A Parquet file of segments that are Arrow IPC streams.
 
 Row groups are written as mini-batches come, so no more than one of them and one mini-batch is in memory.
 """
@@ -97,5 +97,5 @@ def _cast(column: Any, to: pa.DataType) -> Any:
     except CONFLICTS:
         if to != pa.string():
             raise
-        # Nested values have no text of Arrow's.
+        # Arrow can't cast nested values to text.
         return pa.array([None if value is None else str(value) for value in column.to_pylist()], to)

@@ -1,4 +1,4 @@
-"""Reads segments from part files, and sees that they are what was committed."""
+"""Reads segments from part files, and checks that they are what was committed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from parallelrun_core.errors import CorruptLog
 _OPEN_PARTS = 200
 _WINDOW_BYTES = 1 << 16
 _SMALL_BYTES = 1 << 14
-"""Segments up to here are read many at once: a worker has written them one behind the other."""
+"""Segments up to this size are read many at once: a worker has written them one after the other."""
 
 
 class Sink(Protocol):
@@ -131,7 +131,7 @@ def _read_all(fd: int, offset: int, length: int) -> bytes:
 
 
 def _named(error: OSError, path: Path) -> OSError:
-    """An error of reading with the file that it is about, which the system doesn't say."""
+    """A read error with the name of the file, which the system doesn't give."""
     return OSError(error.errno, error.strerror, str(path))
 
 

@@ -1,4 +1,4 @@
-"""How an output appears under its name: whole, in one step, and in nobody else's place."""
+"""How an output gets its name: whole, in one step, and without replacing anything of others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from parallelrun_core.errors import Conflict
 
 
 def publish(made: Path, target: Path, own: Container[str]) -> None:
-    """Give a file its final name; it has its former one no more. Only an earlier output of the same job is replaced.
+    """Move a file to its final name. Only an earlier output of the same job is replaced.
 
-    A job is submitted when nothing is there. By its end another job may have come up with an output of that name.
+    When a job is submitted, nothing is there. By its end, another job may have published an output of that name.
 
     Args:
         own: the sha256 of what this job may have put there before.
@@ -24,9 +24,9 @@ def publish(made: Path, target: Path, own: Container[str]) -> None:
     try:
         os.link(made, target)  # unlike a rename, this replaces nothing
     except FileExistsError:
-        if not _is_same(made, target):  # a server of files may answer so to its own second try
+        if not _is_same(made, target):  # a file server may answer so to its own retry
             _replace(made, target, own)
-    except OSError:  # not every file system has links; what is wrong with this one otherwise, the rename tells
+    except OSError:  # not every file system has links; any other problem shows in the rename
         _replace(made, target, own)
     made.unlink(missing_ok=True)
 
@@ -41,7 +41,7 @@ def _is_same(made: Path, target: Path) -> bool:
 def _replace(made: Path, target: Path, own: Container[str]) -> None:
     if os.path.lexists(target) and _sha256(target) not in own:
         raise Conflict(
-            f"{str(target)!r} has come up since the job was submitted, and nothing is ever overwritten. "
+            f"{str(target)!r} appeared after the job was submitted, and existing files are never overwritten. "
             "The rows are kept: move that file away, then resume the job."
         )
     os.rename(made, target)

@@ -23,14 +23,14 @@ class Segment(NamedTuple):
     length: int
     crc: int
     rows: int
-    """How many the decision tells."""
+    """How many, by its decision."""
 
 
 class SegmentTable:
-    """Every decided segment of a job, in 28 bytes each, at the place that its mini-batch's number gives it.
+    """Every decided segment of a job, in 28 bytes each, indexed by mini-batch.
 
     Raises:
-        CorruptLog: a mini-batch has two. Nobody lets that happen; but here is the last chance to see it.
+        CorruptLog: a mini-batch has two. Earlier steps prevent that; this is the last chance to notice.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,10 +56,10 @@ class SegmentTable:
         self._decided = decided.count
 
     def check_complete(self, closing: Closing | None) -> None:
-        """Compare with how many mini-batches the manifest says that there are.
+        """Compare with the number of mini-batches in the manifest.
 
         Raises:
-            CorruptLog: one has no decision. Nobody asks for an output then; but here is the last chance to see it.
+            CorruptLog: one has no decision. Earlier steps prevent that; this is the last chance to notice.
         """
         if closing is None:
             raise CorruptLog("the manifest is not complete")

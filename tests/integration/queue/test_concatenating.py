@@ -105,7 +105,7 @@ def test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_ar
     first.concatenate()
     second.concatenate()
     (told,) = second.told()
-    assert "has come up since the job was submitted" in told.problem
+    assert "appeared after the job was submitted" in told.problem
     assert first.output.read_bytes() == b"ours\n"
     assert names_in(where) == [first.output.name]
     first.output.unlink()

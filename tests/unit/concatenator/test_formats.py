@@ -244,7 +244,7 @@ def test_a_segment_with_more_or_fewer_rows_than_were_decided_is_told(tmp_path: P
         writer = DecisionWriter(tmp_path, 1)
         writer.add([msgspec.structs.replace(each, rows=rows) if each.mini_batch == 1 else each for each in whole])
         writer.close()
-        with pytest.raises(CorruptLog, match=f"mini-batch 1 has 2 rows in parts/part1, and {rows} by its decision"):
+        with pytest.raises(CorruptLog, match=f"mini-batch 1 has 2 rows in parts/part1, but {rows} by its decision"):
             job.merge()
         assert names_in(job.target.parent) == []
 

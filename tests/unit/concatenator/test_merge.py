@@ -135,7 +135,7 @@ def test_the_output_of_another_job_is_not_replaced_also_when_it_comes_at_the_las
         job.target.write_bytes(b"theirs\n")
         return []
 
-    with pytest.raises(Conflict, match="nothing is ever overwritten"):
+    with pytest.raises(Conflict, match="existing files are never overwritten"):
         job.merge(another_ends)
     assert job.target.read_bytes() == b"theirs\n"
     assert names_in(job.target.parent) == [job.target.name]
