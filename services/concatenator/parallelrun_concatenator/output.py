@@ -66,7 +66,7 @@ class Output:
         return self._block[self._filled : self._filled + wanted]
 
     def filled(self, count: int) -> None:
-        """So many bytes are now where there was room."""
+        """This many bytes are now where there was room."""
         self._filled += count
         if self._filled == len(self._block):
             self._let_go()

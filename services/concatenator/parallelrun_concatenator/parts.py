@@ -71,7 +71,7 @@ class Parts:
         return data
 
     def begin(self, segment: Segment, length: int) -> bytes:
-        """So many bytes of the beginning of a segment, unchecked."""
+        """The first bytes of a segment, unchecked."""
         return self._part(segment).read(segment.offset, min(length, segment.length))
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class _Part:
 
 
 def _read_all(fd: int, offset: int, length: int) -> bytes:
-    """So many bytes, or all up to the end of the file; one call reads no more than 2 GiB."""
+    """This many bytes, or all up to the end of the file; one call of the system reads no more than 2 GiB."""
     data = os.pread(fd, length, offset)
     if len(data) == length:
         return data

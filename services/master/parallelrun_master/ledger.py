@@ -152,7 +152,7 @@ class Ledger:
     def settle(self, now: float, *, at_once: bool = False) -> None:
         """Sync what was entered, then let Redis forget it: every 0.1 s at most, unless it must be at once.
 
-        The sync is done even if Redis has nothing to forget: it may have been set back since the news were read.
+        The sync is done even if Redis has nothing to forget: it may have been set back since they were read.
         """
         if not at_once and now - self._synced_at < _SYNC_EVERY_S:
             return

@@ -90,8 +90,8 @@ class Processing:
     def _go_on(self) -> bool:
         """Redis is back: find out what it has forgotten; returns whether the job is still to be processed.
 
-        Redis may have been set back to before the job began. And the news of another state may have been read in the
-        round that ended when Redis went away.
+        Redis may have been set back to before the job began. And the entry that announced another state may have been
+        read in the round that ended when Redis went away.
         """
         if self._term.state() is JobState.QUEUED:
             self._term.start()

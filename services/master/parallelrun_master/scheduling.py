@@ -76,7 +76,7 @@ class Scheduler:
         return self.closing.items if self.closing else self._writer.items if self._writer else 0
 
     def step(self, budget_s: float) -> bool:
-        """Schedule for about so long; returns whether there is more to do. What was scheduled is durable on return.
+        """Schedule for about this long; returns whether there is more to do. What was scheduled is durable on return.
 
         Raises:
             InputTrouble: an input can't be read for now.

@@ -184,7 +184,7 @@ class Term:
         self.queue.renew(self._token, ttl_ms=self.settings.leader_ms)
 
     def ms_to_tick(self, now: float) -> int:
-        """How long until the next tick, in milliseconds: what a leader with nothing else to do may wait for news."""
+        """Milliseconds until the next tick: how long a leader with nothing else to do may wait for entries."""
         return max(1, int(1000 * (self._tick_at - now)))
 
     def state(self) -> JobState | None:

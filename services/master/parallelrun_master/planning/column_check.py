@@ -1,4 +1,4 @@
-"""Checks that a table has the columns which its steps need, before it is cut: else each mini-batch fails by itself.
+"""Checks that a table has the columns which its steps need, before it is cut; or each mini-batch would fail by itself.
 
 If there is such a step, a child process reads the first files as a worker does (`parallelrun_worker.tables.columns`).
 In JSON lines any row may have columns that no other has, so they can't be checked.

@@ -26,7 +26,7 @@ class Cut(NamedTuple):
 
 
 Encode = Callable[[list[Chunk], int], bytes]
-"""Encodes groups of so many files as the full message."""
+"""Encodes groups of files, and how many these are, as the full message."""
 
 
 def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> Iterator[Cut | None]:

@@ -162,7 +162,7 @@ class InputCuts:
         """A mini-batch for each group of rows, once they are grouped."""
         from parallelrun_master.planning.table_cutting import TableCutter
 
-        # In files that can't be counted before they are read, whoever reads them skips and takes rows.
+        # In files that can't be counted before they are read, the reader skips and takes rows.
         counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
         pieces = TableCutter(counted, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
         shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress)

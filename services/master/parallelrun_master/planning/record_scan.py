@@ -1,9 +1,9 @@
 """Finds where the records of a text file begin, in one pass, with a few MiB of memory, whatever the file's size.
 
 Needed where bytes alone don't tell: when quoted fields may hold newlines, and when rows are counted. A block is treated
-as sets of positions (record_bits.py). If every opening quote is where it belongs (after a delimiter, a newline or another
-quote), a newline ends a record when an even number of quotes precedes it. A block with a quote elsewhere is parsed
-field by field, as the reader will do it.
+as sets of positions (record_bits.py). If every opening quote is where it belongs (after a delimiter, a newline or
+another quote), a newline ends a record when an even number of quotes precedes it. A block with a quote elsewhere is
+parsed field by field, as the reader will do it.
 """
 
 from __future__ import annotations

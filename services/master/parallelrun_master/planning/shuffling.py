@@ -88,7 +88,7 @@ class Shuffle:
 
         Raises:
             InvalidInput: the table is not what its settings say, or has no such columns.
-            ShuffleFailed: there is no room for it, or the process that does it was ended.
+            ShuffleFailed: there is no room for it, or the child process was ended.
             OSError: the disk is full.
             Fenced: a later leader does it.
         """

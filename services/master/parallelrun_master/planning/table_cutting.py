@@ -38,7 +38,7 @@ class RowWindow:
         return self._end is not None and self.seen >= self._end
 
     def next(self, rows: int) -> range:
-        """Which of so many rows that come next are wanted."""
+        """Which of the next rows are wanted, of which there are this many."""
         low = min(rows, max(0, self.first - self.seen))
         high = rows if self._end is None else max(low, min(rows, self._end - self.seen))
         return range(low, high)
@@ -142,7 +142,7 @@ class RecordCutter:
     """Cuts one file at the beginnings of records, as they are found.
 
     Args:
-        rows: so many in each piece; None: pieces of about `size` bytes.
+        rows: how many in each piece; None: pieces of about `size` bytes.
     """
 
     def __init__(self, path: bytes, window: RowWindow, *, rows: int | None, size: int) -> None:

@@ -47,7 +47,7 @@ class Completion:
         self._failure = self._failure or failure
 
     def scheduled(self, mini_batches: int, items: int, *, all_of_them: bool) -> None:
-        """So much is in the manifest."""
+        """What is in the manifest by now."""
         self._progress.scheduled = mini_batches
         self._progress.items_scheduled = max(self._progress.items_scheduled, items)
         self._progress.listing_done = all_of_them
@@ -74,13 +74,13 @@ class Completion:
         self._inits.ran()
 
     def init_failed(self, failure: InitFailure, slots: int, now: float) -> None:
-        """A worker of a cluster with so many slots didn't get through init()."""
+        """A worker didn't get through init(), in a cluster with this number of slots."""
         if self._progress.running:  # only workers that are through init() are given any
             self._inits.ran()
         self.fail(self._inits.failed(failure, slots, now))
 
     def looked(self, now: float, *, nodes: int, running: int, lost: int) -> None:
-        """So many nodes are alive, so much is with them, and so many deliveries were lost since the last look."""
+        """So many nodes are alive and mini-batches running, and so many deliveries were lost since the last look."""
         progress = self._progress
         progress.running = min(running, max(0, progress.scheduled - progress.decided))
         self._progress.lost += lost

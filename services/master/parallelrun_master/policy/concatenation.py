@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import Final
 
 _GONE_S: Final = 5.0
-"""After its last sign of life, a concatenation has so long until another one is asked for."""
+"""How long after the last sign of life of a concatenation another one is asked for."""
 _AGAIN_S: Final = 15.0
 _FIRST_PAUSE_S: Final = 0.25
 _MAX_CRASHES: Final = 5

@@ -40,7 +40,7 @@ class InitWatch:
         self._has_run = True
 
     def failed(self, failure: InitFailure, slots: int, now: float) -> JobFailure | None:
-        """Count one; returns the job's failure when it is one too many for a cluster with so many slots."""
+        """Count one; returns the job's failure when it is one too many for this number of slots."""
         category = failure.failure.category
         if category == _ENVIRONMENT_FAILED:
             return _environment_failed(failure)

@@ -20,14 +20,14 @@ class Setback(NamedTuple):
     kind: str
     """The name under which it is counted and logged."""
     most: int | None
-    """After so many in a row the job fails; None: it waits for as long as it takes."""
+    """How many in a row fail the job; None: it waits for as long as it takes."""
     code: str
     summary: str
     """Of the failure, with places for the count and the last reason."""
     hint: str = ""
 
     def failure(self, count: int, why: str) -> JobFailure | None:
-        """How the job fails after so many of them in a row, if it does."""
+        """How the job fails after this many of them in a row, if it does."""
         if self.most is None or count < self.most:
             return None
         return JobFailure(code=self.code, summary=self.summary.format(count=count, why=why), hint=self.hint)
@@ -56,5 +56,5 @@ HANG: Final = Setback(
 
 
 def pause_s(count: int) -> float:
-    """How long nobody leads after so many setbacks of one kind in a row."""
+    """How long nobody leads after this many setbacks of one kind in a row."""
     return min(LONGEST_PAUSE_S, 2.0 ** min(count - 1, 10))

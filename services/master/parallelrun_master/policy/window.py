@@ -30,7 +30,7 @@ class Window:
         self.outstanding, self.leased = outstanding, leased
 
     def decided(self, count: int) -> None:
-        """So many of what was outstanding are decided."""
+        """This many of the outstanding ones are decided."""
         self.outstanding = max(0, self.outstanding - count)
 
     def room(self, scheduled: int) -> int:

@@ -41,7 +41,7 @@ class SchedulingLog:
         self._log.info(f"Scheduling tasks for input {index}: {self._inputs[index]}.")
 
     def shuffled(self, done: int, total: int, now: float) -> None:
-        """So many bytes of the input's rows have been grouped by their keys."""
+        """How many bytes of the input's rows have been grouped by their keys."""
         if done >= total or now >= self._shuffling_due:
             self._shuffling_due = now + _CHECKPOINT_EVERY_S
             self._log.info(f"Shuffling input {self._input} by its partition keys: {done:,} of {total:,} bytes.")

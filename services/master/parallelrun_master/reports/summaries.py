@@ -57,7 +57,7 @@ class Summaries:
     # What a leader before this one has written
 
     def read_later(self, report: Path, size: int) -> None:
-        """Count what is in the first so many bytes of a report, too: a part of it with each `step()`."""
+        """Count the first `size` bytes of a report, too: a part of them with each `step()`."""
         self._later = self._read(report, size)
 
     def step(self) -> bool:
