@@ -34,11 +34,11 @@ AOF = ("--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy",
 
 
 class Cluster:
-    """Redis, a master, a concatenator and some agents. `with` it.
+    """Redis, a master, a concatenator and some agents. Use it in a `with` statement.
 
     Args:
-        failpoints: where a process dies or fails (see `parallelrun_core.failpoints`).
-        without: the mechanism that every service does without (see `tests.twins.sabotage`).
+        failpoints: where a process dies or a call fails (see `parallelrun_core.failpoints`).
+        without: the mechanism that is disabled in every service (see `tests.twins.sabotage`).
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Cluster:
         if without:
             self._launcher = ["-m", "tests.twins.launch", without]
             with sabotage.without(without):
-                pass  # what isn't there any more is found here, and not when no service starts
+                pass  # a part that is gone is found here, and not by services that don't start
         self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-"))
         self.root = self.home / "data"
         self.root.mkdir()
@@ -82,9 +82,9 @@ class Cluster:
             self._commands["api"] = ["parallelrun_api.main", "--port", port]
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
         self.environments: dict[str, dict[str, str]] = {}
-        """What the environment of one service has beyond that of all."""
+        """Additional environment variables of single services."""
         self.prefixes: dict[str, list[str]] = {}
-        """What a service's command line begins with, such as another one that runs it."""
+        """What the command lines of single services begin with, such as a command that runs them."""
         self._environment = {
             **os.environ,
             "PARALLELRUN_REDIS_URL": self.redis_server.url,
@@ -158,7 +158,7 @@ class Cluster:
         found = []
         with suppress(psutil.NoSuchProcess):
             for worker in psutil.Process(self.processes["master"].pid).children():
-                with suppress(psutil.NoSuchProcess):  # it ended between the two looks
+                with suppress(psutil.NoSuchProcess):  # it ended between the two calls
                     found += worker.children()
         return found
 
@@ -168,7 +168,7 @@ class Cluster:
         self.processes[name].wait()
 
     def restart_dead(self) -> list[str]:
-        """Start again what has died, as a supervisor would; returns the names."""
+        """Restart what has died, as a supervisor would; returns the names."""
         dead = [name for name, process in self.processes.items() if process.poll() is not None]
         for name in dead:
             self.start(name)
@@ -235,7 +235,7 @@ class Cluster:
 
     @staticmethod
     def until(condition: Callable[[], bool], what: str, timeout_s: float = 30) -> None:
-        """Wait for something that has no event to wait for, across processes."""
+        """Wait for something in other processes that has no event to wait for."""
         deadline = time.monotonic() + timeout_s
         while not condition():
             assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"

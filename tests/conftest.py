@@ -15,8 +15,8 @@ from tests.redis_server import RedisServer
 if TYPE_CHECKING:
     from redis import Redis
 
-# How fast a busy machine draws its examples says nothing about them. A check of a change has the same examples each
-# time, so that what it says is about the change; whoever works on the code gets new ones with each run.
+# How fast a busy machine draws examples says nothing about them. CI has the same examples each time, so that its result
+# is about the change; developers get new ones with each run.
 settings.register_profile(
     "shared-machine",
     deadline=None,
@@ -28,10 +28,10 @@ settings.load_profile("shared-machine")
 
 @pytest.fixture(scope="session", autouse=True)
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Whatever tests make with `tempfile` lies below pytest's own folder of this run, and so goes with it.
+    """Whatever tests create with `tempfile` is in pytest's own folder of this run, and is removed with it.
 
-    A run that passes leaves nothing. Of those that fail pytest keeps the last ones, and it finds what a killed one has
-    left.
+    A run that passes leaves nothing. Of those that fail pytest keeps the last ones, and it removes what a killed one
+    has left.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(tmp_path_factory.getbasetemp()))
@@ -40,7 +40,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """The URL of a server that all tests of this run share; nothing in it outlives a test that asks for `redis`."""
+    """The URL of a server that all tests of this run share; the fixture `redis` empties it before a test."""
     with RedisServer() as server:
         yield server.url
 

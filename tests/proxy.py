@@ -1,4 +1,4 @@
-"""A TCP proxy between one process and Redis that can do to the connection what networks do."""
+"""A TCP proxy between one process and Redis that imitates the faults of networks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Mode = Literal["pass", "blackhole", "reset", "delay", "one-way", "half-open"]
     blackhole   they wait for as long as this lasts, in both directions, and arrive late, as TCP would send them again
     reset       connections are reset, and new ones, too
     delay       what Redis answers arrives two seconds late
-    one-way     what Redis answers is held back; what it is told arrives
-    half-open   Redis' side closes; the other side is never told, and new connections get no answer
+    one-way     what Redis answers is held back; what is sent to it arrives
+    half-open   Redis' side closes; the other side never learns of it, and new connections get no answer
 """
 
 DELAY_S = 2.0
 
 
 class Proxy:
-    """Stands before a Redis on a unix socket; `with` it, and set `mode` at any time.
+    """Forwards connections to a Redis on a unix socket. Use it in a `with` statement; `set()` a mode at any time.
 
     Args:
         host: the address to listen on.

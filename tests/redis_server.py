@@ -22,7 +22,7 @@ SERVER_VARIABLE = "PARALLELRUN_TEST_REDIS_SERVER"
 
 
 class RedisServer:
-    """One server process; `with` it, `kill()` it, `start()` it again on the same data."""
+    """One server process, for a `with` statement; it can be killed, and started again on the same data."""
 
     def __init__(self, *options: str, binary: str | None = None) -> None:
         # The folders that pytest makes for tests have names that are too long for a socket.
@@ -74,7 +74,7 @@ class RedisServer:
 
 
 def _wrapper() -> list[str]:
-    """What lets the server end with this process, which may be killed; not with a thread that is to end before."""
+    """A command that ends the server if this process is killed. None in a thread: the server would end with that."""
     if threading.current_thread() is not threading.main_thread():
         return []
     return [sys.executable, "-I", "-S", str(with_parent.__file__), str(os.getpid())]

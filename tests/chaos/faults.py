@@ -1,4 +1,4 @@
-"""Breaks a running cluster at random, by a seed that makes the choices repeatable."""
+"""Injects faults into a running cluster at random, with a seed that makes the choices repeatable."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ from tests.cluster import Cluster
 
 _EVERY_S = 0.120
 _PAUSE_S = 0.8
-"""At least: twice the lease of these stories, so that others have done what the agent held when it wakes."""
+"""At least: twice the lease of these scenarios, so that others have done what the agent held when it wakes."""
 _PAUSE_EVERY = 6
 _RESTART_EVERY = 5
 """Kills after which an agent is paused and Redis restarted: by count, so that no seed and no machine goes without."""
 
 
-class Saboteur:
-    """Kills workers and agents every 0 to 120 ms, and Redis so many times, in a thread, until it is left."""
+class FaultInjector:
+    """Kills workers and agents every 0 to 120 ms, in a thread, as long as the `with` statement lasts.
+
+    Args:
+        marks: a folder with a file for each worker that is past init(), named by its process id.
+        past_init: which workers are killed: those past init(), or those before it.
+        redis_restarts: how often Redis is killed and started again.
+    """
 
     def __init__(
         self, cluster: Cluster, *, seed: int, marks: Path, past_init: bool = True, agents: bool = True,
@@ -39,7 +45,7 @@ class Saboteur:
         self._most_kills = most_kills
         self._redis_restarts = redis_restarts
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="saboteur", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="fault-injector", daemon=True)
         self.count: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
@@ -65,7 +71,7 @@ class Saboteur:
                 self._kill_worker()
 
     def _restart_redis(self) -> None:
-        """Down for longer than a lease: every agent's session has ended when it is back."""
+        """Redis is down for longer than a lease: every agent's session has ended when it is back."""
         self._cluster.redis_server.kill()
         self._done.wait(0.6)
         self._cluster.redis_server.start()

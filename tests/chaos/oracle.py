@@ -1,4 +1,4 @@
-"""Says whether a job kept the one promise, from nothing but its output, its manifest and its decision log."""
+"""Checks the one promise, every row exactly once, by nothing but a job's output, manifest and decision log."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def run(mini_batch):
 
 @dataclass(frozen=True)
 class Finding:
-    """What an oracle found; the job kept its promise when all of these are zero."""
+    """What is wrong with an output; the job kept its promise if all of these are zero."""
 
     missing: int
     doubled: int
     strange: int
-    """Rows that are torn or that no item asked for."""
+    """Rows that are torn, or that belong to no item."""
     out_of_order: int
     miscounted: int
     """Differences between the reported counts and a recount."""

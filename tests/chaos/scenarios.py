@@ -1,4 +1,4 @@
-"""Whole jobs under fire, told once and used by the tests and by the long run."""
+"""Whole jobs with faults, for the tests and for the long run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.states import JobState
-from tests.chaos.faults import Saboteur
+from tests.chaos.faults import FaultInjector
 from tests.chaos.oracle import ENTRY_SCRIPT, Finding, examine
 from tests.cluster import Cluster
 
@@ -17,8 +17,8 @@ LEASE_S = 0.4
 
 
 @dataclass(frozen=True)
-class Story:
-    """What happened in one job under fire."""
+class Report:
+    """What happened in one job with faults."""
 
     finding: Finding
     faults: Counter[str]
@@ -26,7 +26,7 @@ class Story:
     lost: int
 
 
-def kills(*, seed: int, without: str = "", everything: bool = False) -> Story:
+def kills(*, seed: int, without: str = "", everything: bool = False) -> Report:
     """Workers past init() and agents are killed, agents are paused beyond their lease, and Redis is killed twice.
 
     With `everything`, master, leader, concatenator and API are killed, too.
@@ -43,16 +43,18 @@ def kills(*, seed: int, without: str = "", everything: bool = False) -> Story:
             lost_leases=1000,
             environment_variables={"MARKS": str(marks)},
         )
-        with Saboteur(cluster, seed=seed, marks=marks, redis_restarts=2, pauses=True, all_roles=everything) as saboteur:
+        with FaultInjector(
+            cluster, seed=seed, marks=marks, redis_restarts=2, pauses=True, all_roles=everything
+        ) as injector:
             result = cluster.result(job, timeout_s=240)
         assert result.state is JobState.COMPLETED, result.failure
-        return Story(
-            examine(cluster.folder(job), result), saboteur.count, result.progress.retried, result.progress.lost
+        return Report(
+            examine(cluster.folder(job), result), injector.count, result.progress.retried, result.progress.lost
         )
 
 
-def kills_in_init(*, seed: int) -> Story:
-    """Workers are killed before they are through init(); not for ever, or none would get through on a busy machine."""
+def kills_in_init(*, seed: int) -> Report:
+    """Workers are killed before they are through init(); only 20, or none would get through on a busy machine."""
     with Cluster(nodes=2, slots=2, lease_s=LEASE_S) as cluster:
         marks = cluster.home / "marks"
         marks.mkdir()
@@ -64,11 +66,11 @@ def kills_in_init(*, seed: int) -> Story:
             lost_leases=1000,
             environment_variables={"MARKS": str(marks), "INIT_S": "0.1"},
         )
-        with Saboteur(cluster, seed=seed, marks=marks, past_init=False, agents=False, most_kills=20) as saboteur:
+        with FaultInjector(cluster, seed=seed, marks=marks, past_init=False, agents=False, most_kills=20) as injector:
             result = cluster.result(job, timeout_s=110)
         assert result.state is JobState.COMPLETED, result.failure
         tries = {outcome.tries for outcome in read_decisions(cluster.folder(job).path)}
         assert tries == {1}, "a death in init() was charged to a mini-batch"
-        return Story(
-            examine(cluster.folder(job), result), saboteur.count, result.progress.retried, result.progress.lost
+        return Report(
+            examine(cluster.folder(job), result), injector.count, result.progress.retried, result.progress.lost
         )

@@ -8,17 +8,17 @@ import pytest
 
 from parallelrun_core.decisions import read_decisions
 from parallelrun_core.states import JobState
-from tests.chaos import stories
+from tests.chaos import scenarios
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.chaos
 
 
 def test_every_row_once_while_workers_agents_and_redis_are_killed() -> None:
-    story = stories.kills(seed=1)
-    assert story.finding.is_clean, story
-    assert story.faults["kills"] >= 10, "the test hardly killed anything"
-    assert story.faults["redis_restarts"] == 2
+    report = scenarios.kills(seed=1)
+    assert report.finding.is_clean, report
+    assert report.faults["kills"] >= 10, "the test hardly killed anything"
+    assert report.faults["redis_restarts"] == 2
 
 
 def test_without_the_fence_the_same_test_finds_a_duplicate() -> None:
@@ -29,16 +29,16 @@ def test_without_the_fence_the_same_test_finds_a_duplicate() -> None:
 def finds_a_duplicate(seed: int) -> bool:
     """The concatenator is the first to find it, and fails the job."""
     try:
-        stories.kills(seed=seed, without="commit.fence")
+        scenarios.kills(seed=seed, without="commit.fence")
     except AssertionError as failed:
         return "CONCATENATION_FAILED" in str(failed)
     return False
 
 
 def test_kills_in_init_lose_nothing_and_charge_nobody() -> None:
-    story = stories.kills_in_init(seed=2)
-    assert story.finding.is_clean, story
-    assert story.faults["kills"] >= 3
+    report = scenarios.kills_in_init(seed=2)
+    assert report.finding.is_clean, report
+    assert report.faults["kills"] >= 3
 
 
 def test_look_ahead_burns_no_innocents_tries() -> None:

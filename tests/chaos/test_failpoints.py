@@ -1,4 +1,4 @@
-"""The protocol, step by step: whoever does a step dies at it once, and the job ends as if nothing had been."""
+"""The protocol, step by step: the process that does a step dies at it once, and the job ends as if nothing happened."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run_with(failpoint: str, action: str, home_mark: Path, *, api: bool) -> None
 
 
 def submit_over_http(cluster: Cluster, spec: dict[str, object]) -> str:
-    """With one idempotency key and as many requests as it takes: what a careful client does."""
+    """With one idempotency key and as many requests as needed: what a careful client does."""
     found: list[str] = []
 
     def submitted() -> bool:

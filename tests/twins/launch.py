@@ -1,4 +1,4 @@
-"""`python -m tests.twins.launch MECHANISM MODULE ARGUMENT…`: a service that does without one of its mechanisms."""
+"""`python -m tests.twins.launch MECHANISM MODULE ARGUMENT…`: a service without one of its mechanisms."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a twin breaks something, and how it says that the proof must notice.
+"""How a twin breaks a mechanism, and how it says that the proof must notice.
 
-The product has no switch for any of this: a function of it is replaced, or a line of a script is another one, in the
-process that asks for it. Services are started without a mechanism by `tests.twins.launch`.
+The product has no switch for any of this: a function of it, or a line of a script, is replaced in the process that asks
+for it. `tests.twins.launch` starts services without a mechanism.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from parallelrun_core.store import scripts
 
 
 @contextmanager
-def damage() -> Iterator[None]:
-    """The proof that runs in here must fail, and by what it asserts."""
-    import pytest  # services that are launched without a mechanism start quickly, too
+def expect_failure() -> Iterator[None]:
+    """The proof that runs inside must fail, and by an assertion of its own."""
+    import pytest  # here, so that services which are launched without a mechanism start quickly
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         with pytest.raises((AssertionError, pytest.fail.Exception)) as found:
             yield
-        traceback.clear_frames(found.tb)  # what it had open when it failed is closed now, not in another test
+        traceback.clear_frames(found.tb)  # what it had open when it failed is closed now, and not during another test
         gc.collect()
 
 
 def nothing(*_: Any, **__: Any) -> None:
-    """Stands for a step that is left out."""
+    """Replaces a step that is left out."""
 
 
 def always(answer: Any) -> Callable[..., Any]:
-    """Stands for a step that doesn't look."""
+    """Replaces a check, whose answer is always the same then."""
     return lambda *_, **__: answer
 
 
 @contextmanager
 def altered(script: str, old: str, new: str) -> Iterator[None]:
-    """Let this script be another for all queues that are made in here.
+    """Replace text of this script for all queues that are created inside.
 
     Raises:
-        LookupError: it has no such text any more.
+        LookupError: it no longer has such text.
     """
     source = scripts.source
     if old not in source(script):
@@ -60,10 +60,10 @@ def altered(script: str, old: str, new: str) -> Iterator[None]:
 
 @contextmanager
 def replaced(name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
-    """Let a function be another one: `package.module:function` or `package.module:Class.method`.
+    """Replace a function: `package.module:function` or `package.module:Class.method`.
 
     Raises:
-        LookupError: there is no such function any more.
+        LookupError: there is no longer such a function.
     """
     module, _, path = name.partition(":")
     owner: Any = import_module(module)
@@ -71,19 +71,19 @@ def replaced(name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
     for each in outer:
         owner = _own(owner, each, name)
     if not callable(_own(owner, function, name)):
-        raise LookupError(f"{name} is no function that sabotage could replace")
+        raise LookupError(f"{name} is not a function that sabotage could replace")
     with patch.object(owner, function, stand_in):
         yield
 
 
 def _own(owner: Any, name: str, wanted: str) -> Any:
-    if name not in vars(owner):  # what is inherited, too, would be somebody else's
+    if name not in vars(owner):  # what is inherited belongs to another class
         raise LookupError(f"there is no {wanted} that sabotage could replace")
     return getattr(owner, name)
 
 
 class Line(NamedTuple):
-    """A piece of a script, and what stands there without the mechanism."""
+    """A piece of a script, and what it is without the mechanism."""
 
     script: str
     old: str
@@ -107,14 +107,14 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         _DEADLINE,
         Step("parallelrun_core.decisions:Decided._is_late", always(False)),
     ),
-    # The look whether a leader's turn still lasts, in all that it does on Redis.
+    # The check that a leader's term still lasts, in all that it does on Redis.
     "lead.term": tuple(
         Line(script, "~= ARGV[1] then", "== '' then")
         for script in ("assign", "forget", "publish", "reap", "retire", "speculate", "transition")
     ),
-    # The end that an agent puts to its workers before Redis lets others in.
+    # The end of an agent's workers before Redis lets others in.
     "lease.deadline": (_DEADLINE,),
-    # The look whether the rows of an answer are in its part file.
+    # The check that the rows of an answer are in its part file.
     "commit.check_rows": (Step("parallelrun_agent.committer:Committer._with_rows", lambda committer, group: group),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
@@ -126,7 +126,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
 
 @contextmanager
 def without(mechanism: str) -> Iterator[None]:
-    """Do without this mechanism in this process, and in what it forks.
+    """Disable this mechanism in this process, and in those that it forks.
 
     Raises:
         LookupError: there is no such mechanism, or not all of its parts are where they were.

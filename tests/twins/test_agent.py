@@ -14,7 +14,7 @@ from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.outcome import Failure, Outcome
-from tests.twins.sabotage import always, damage, nothing
+from tests.twins.sabotage import always, expect_failure, nothing
 from tests.unit.agent import test_in_flight as in_flight
 from tests.unit.agent import test_machine as machine
 from tests.unit.agent import test_outcomes as outcomes
@@ -33,14 +33,14 @@ def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> 
         EXITED(node, worker, end, now)
 
     monkeypatch.setattr(JobMachine, "exited", charge_all)
-    with damage():
+    with expect_failure():
         machine.test_the_head_alone_is_charged_for_a_death()
 
 
 def test_a_charge_for_a_death_in_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerPool, "available", lambda pool: [each for each in pool.workers if not each.ending])
     monkeypatch.setattr(InFlight, "died", lambda of, *, running: DIED(of, running=True))
-    with damage():
+    with expect_failure():
         machine.test_a_death_in_init_is_charged_to_no_mini_batch()
 
 
@@ -52,37 +52,37 @@ def test_one_counter_for_tries_and_for_lost_nodes_is_found(monkeypatch: pytest.M
         return type(made)(**{**{name: getattr(made, name) for name in made.__struct_fields__}, "status": status})
 
     monkeypatch.setattr(OutcomeBuilder, "build", count_both)
-    with damage():
+    with expect_failure():
         outcomes.test_a_delivery_that_was_lost_with_its_node_is_no_try()
 
 
 def test_a_slow_head_that_keeps_what_waits_behind_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerPool, "_check_head", nothing)
-    with damage():
+    with expect_failure():
         machine.test_a_slow_head_gives_what_waits_behind_it_to_others()
 
 
 def test_belief_in_any_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InFlight, "answered", lambda of, mini_batch, now: of._assignments.popleft())
-    with damage():
+    with expect_failure():
         in_flight.test_an_answer_that_is_not_for_the_head_is_not_believed()
 
 
 def test_blindness_to_the_kernels_count_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setattr(OomWatch, "look", always(False))
-    with damage():
+    with expect_failure():
         policies.test_the_kernels_count_of_kills_is_seen_once(tmp_path)
 
 
 def test_time_without_end_for_shutdown_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerPool, "check_time", nothing)
-    with damage():
+    with expect_failure():
         machine.test_a_job_that_succeeded_lets_its_workers_shut_down_and_asks_who_hangs()
 
 
 def test_time_without_end_for_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerPool, "check_time", nothing)
-    with damage():
+    with expect_failure():
         machine.test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through()
 
 
@@ -91,13 +91,13 @@ def test_a_charge_for_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch) -> N
         node.answered(worker, Answer(mini_batch, failure=FAILURE), now)
 
     monkeypatch.setattr(JobMachine, "rows_not_taken", charge)
-    with damage():
+    with expect_failure():
         machine.test_rows_that_the_disk_did_not_take_cost_nobody_a_try()
 
 
 def test_work_that_a_node_keeps_when_it_is_told_to_stop_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerPool, "take_back", nothing)
-    with damage():
+    with expect_failure():
         machine.test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun()
 
 
@@ -106,5 +106,5 @@ def test_a_clock_without_a_margin_is_found(monkeypatch: pytest.MonkeyPatch) -> N
         clock._window, clock._until = lease_s, float("-inf")
 
     monkeypatch.setattr(LeaseClock, "__init__", without_margin)
-    with damage():
+    with expect_failure():
         machine.test_the_deadline_counts_from_when_the_turn_was_sent()

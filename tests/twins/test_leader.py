@@ -33,7 +33,7 @@ from parallelrun_master.retry_log import RetryLog
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
 from tests.integration.api.conftest import Site
-from tests.twins.sabotage import always, damage, nothing, without
+from tests.twins.sabotage import always, expect_failure, nothing, without
 from tests.unit.api import test_parts as parts
 from tests.unit.api import test_problems as answers
 from tests.unit.concatenator import test_formats as formats
@@ -69,13 +69,13 @@ def test_half_a_shuffle_that_is_taken_as_whole_is_found(tmp_path: Path, monkeypa
         self._own = self._target
 
     monkeypatch.setattr(Shuffle, "__init__", in_place)
-    with damage():
+    with expect_failure():
         shuffles.test_only_a_whole_shuffle_counts(tmp_path, monkeypatch)
 
 
 def test_forgetting_before_the_sync_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DecisionWriter, "sync", nothing)
-    with damage():
+    with expect_failure():
         ledger.test_redis_forgets_only_what_is_durable(tmp_path)
 
 
@@ -83,13 +83,13 @@ def test_a_successor_that_builds_on_what_was_never_synced_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(term_log, "sync_file", nothing)
-    with damage():
+    with expect_failure():
         terms.test_what_a_leader_builds_on_is_durable_though_its_predecessor_was_killed(tmp_path, monkeypatch)
 
 
 def test_a_leader_that_does_not_read_what_was_decided_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decisions, "read_outcomes", always(()))
-    with damage():
+    with expect_failure():
         ledger.test_the_next_leader_counts_the_same(tmp_path)
 
 
@@ -97,13 +97,13 @@ def test_a_leader_that_does_not_read_which_tries_have_failed_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(RetryLog, "earlier", always(()))
-    with damage():
+    with expect_failure():
         ledger.test_the_next_leader_counts_the_same_errors_though_redis_tells_some_again(tmp_path)
 
 
 def test_a_leader_that_goes_on_reading_where_it_was_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ledger, "start_over", nothing)
-    with damage():
+    with expect_failure():
         ledger.test_what_comes_in_after_redis_lost_its_last_moments_is_read(tmp_path)
 
 
@@ -117,18 +117,18 @@ def test_books_that_are_synced_only_when_redis_has_something_to_forget_are_found
             settle(books, now, at_once=at_once)
 
     monkeypatch.setattr(Ledger, "settle", only_to_forget)
-    with damage():
+    with expect_failure():
         ledger.test_what_was_entered_is_durable_whatever_redis_has_forgotten_by_then(tmp_path, False)
 
 
 def test_a_job_that_is_finalized_whatever_failed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completion_module, "over_threshold", always(None))
-    with damage():
+    with expect_failure():
         completion.test_a_job_of_which_too_much_failed_is_never_finalized()
 
 
 def test_without_the_rule_that_the_first_decision_wins_a_success_is_lost() -> None:
-    with without("commit.fence"), damage():
+    with without("commit.fence"), expect_failure():
         log.test_a_success_stays_whatever_comes_later()
 
 
@@ -140,7 +140,7 @@ def test_a_take_over_of_what_has_failed_is_found(tmp_path: Path, monkeypatch: py
         return (replace(found, status="done") for found in read_decisions(folder))
 
     monkeypatch.setattr(takeover, "read_decisions", read_as_done)
-    with damage():
+    with expect_failure():
         takeovers.test_what_is_done_is_taken_over_and_nothing_else(tmp_path)
 
 
@@ -150,7 +150,7 @@ def test_a_take_over_into_a_job_that_is_there_already_is_found(tmp_path: Path, m
         take_over(folder.path)
 
     monkeypatch.setattr(JobFolder, "create_with", create_with)
-    with damage():
+    with expect_failure():
         takeovers.test_a_process_that_dies_while_it_takes_over_leaves_no_job(tmp_path)
 
 
@@ -166,7 +166,7 @@ def job(tmp_path: Path) -> merge.Job:
 
 def test_an_output_that_is_written_in_place_is_found(job: merge.Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "with_name", lambda path, _: path)
-    with damage():
+    with expect_failure():
         merge.test_the_target_appears_only_whole(job, monkeypatch)
 
 
@@ -175,7 +175,7 @@ def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.
         output.write(parts.begin(segment, segment.length))
 
     monkeypatch.setattr(Parts, "copy", copy)
-    with damage():
+    with expect_failure():
         merge.test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(job, merge.spoil_byte)
 
 
@@ -183,7 +183,7 @@ def test_an_output_whose_blocks_are_filled_before_they_are_written_is_found(
     tmp_path: Path, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Leaving, "wait", lambda leaving: leaving.block)
-    with damage():
+    with expect_failure():
         output.test_a_block_is_not_filled_again_before_it_is_written(tmp_path, small_blocks, monkeypatch)
 
 
@@ -195,7 +195,7 @@ def test_rows_that_were_decided_twice_are_found(job: merge.Job) -> None:
 def test_an_output_with_a_header_that_is_out_of_order_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_order = SegmentTable.in_order
     monkeypatch.setattr(SegmentTable, "in_order", lambda table: reversed(list(in_order(table))))
-    with damage():
+    with expect_failure():
         formats.test_the_header_is_there_once(tmp_path)
 
 
@@ -203,7 +203,7 @@ def test_a_report_that_its_heir_does_not_read_is_found(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TryReport, "_read_end", lambda report, _: setattr(report, "_known", set()))
-    with damage():
+    with expect_failure():
         reports.test_whoever_takes_over_adds_what_is_missing_and_repeats_nothing(tmp_path_factory)
 
 
@@ -220,7 +220,7 @@ def test_an_answer_before_the_code_is_on_the_disk_is_found(
     tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submissions, "_sync_tree", nothing)
-    with damage():
+    with expect_failure():
         accept.test_what_is_accepted_is_on_the_disk_with_its_code(tmp_path, site, redis, monkeypatch)
 
 
@@ -229,19 +229,19 @@ def test_a_key_that_is_not_kept_is_found(
     tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(IdempotencyKeys, "claim", lambda self, key, sha256, job_id: job_id)
-    with damage():
+    with expect_failure():
         accept.test_the_same_key_makes_one_job_whoever_asks(tmp_path, site, redis)
 
 
 def test_links_that_are_followed_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "O_NOFOLLOW", 0)
-    with damage():
+    with expect_failure():
         paths.test_no_link_is_followed_at_any_level(paths.make_tree(tmp_path), "a/x", False)
 
 
 def test_paths_that_lead_upwards_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "relative_parts", lambda text: tuple(text.split("/")))
-    with damage():
+    with expect_failure():
         paths.test_what_could_leave_or_confuse_is_refused("../secret", tmp_path)
 
 
@@ -250,13 +250,13 @@ def test_a_redis_that_cannot_write_and_is_taken_for_a_bug_is_found(
 ) -> None:
     monkeypatch.setattr(problems, "_REDIS_UNABLE", ())
     app = answers.make_app(tmp_path)
-    with damage():
+    with expect_failure():
         answers.test_those_of_others(redis.ResponseError("MISCONF can't write"), 503, "unavailable", app)
 
 
 def test_trust_in_a_redis_that_evicts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "unfit", always([]))
-    with damage():
+    with expect_failure():
         parts.test_which_redis_is_fit({"maxmemory_policy": "allkeys-lru"}, 1)
 
 
@@ -265,7 +265,7 @@ def test_a_newer_folder_that_is_read_as_if_it_were_ours_is_found(
 ) -> None:
     monkeypatch.setattr(schema, "SCHEMA", 2)
     folder = opened("v1", tmp_path)
-    with damage():
+    with expect_failure():
         golden.test_what_a_newer_release_has_written_is_refused_with_words(
             folder,
             golden.newer_json("result.json"),
@@ -285,7 +285,7 @@ def test_a_leader_that_cuts_from_the_beginning_again_is_found(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inputs, "known_in", lambda _: Known())
-    with damage():
+    with expect_failure():
         inner(inputs.test_leaders_that_die_leave_no_gap_and_nothing_twice)(
             tmp_path_factory, files=3, size=3, deaths=[1]
         )
@@ -300,7 +300,7 @@ def test_a_leader_that_takes_one_input_for_another_of_the_same_table_is_found(
         return known
 
     monkeypatch.setattr(inputs, "known_in", of_any_input)
-    with damage():
+    with expect_failure():
         inputs.test_two_inputs_of_the_same_table_are_both_there_whenever_a_leader_dies(tmp_path, inputs.FEW, inputs.ALL)
 
 
@@ -310,7 +310,7 @@ def test_a_gap_between_two_cuts_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         yield from [*found[:1], *found[2:]]
 
     monkeypatch.setattr(TableCutter, "pieces", all_but_the_second)
-    with damage():
+    with expect_failure():
         inner(round_trips.test_whatever_text_is_cut_the_same_rows_come_out)(
             content="a\nb\nc\nd\n", multi_line=False, size=3, header=False, block=64
         )

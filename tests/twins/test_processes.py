@@ -14,7 +14,7 @@ from parallelrun_agent.workers import capped_log
 from parallelrun_agent.workers.worker_process import WorkerProcess
 from tests.integration.worker import test_worker_process as worker
 from tests.integration.worker.worker_harness import WorkerHarness
-from tests.twins.sabotage import always, damage
+from tests.twins.sabotage import always, expect_failure
 from tests.unit.agent import test_policies as policies
 
 
@@ -37,11 +37,11 @@ def start(tmp_path: Path) -> Iterator[worker.Start]:
 def test_an_end_of_the_worker_alone_leaves_its_children(start: worker.Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerProcess, "kill", lambda process: os.kill(process.pid, signal.SIGKILL))
     monkeypatch.setattr(worker, "CHILD_ENDS_S", 0.3)
-    with damage():
+    with expect_failure():
         worker.test_children_that_the_user_started_end_with_their_worker(start, "kill")
 
 
 def test_output_without_a_limit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capped_log.CappedLog, "look", always(False))
-    with damage():
+    with expect_failure():
         policies.test_output_stays_short_and_what_is_dropped_is_counted(tmp_path)

@@ -28,7 +28,7 @@ from tests.integration.queue import test_leading as leading
 from tests.integration.queue import test_model as model
 from tests.integration.queue import test_turn as turn
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided
-from tests.twins.sabotage import altered, always, damage, nothing, without
+from tests.twins.sabotage import altered, always, expect_failure, nothing, without
 from tests.unit.core import test_heartbeat as heartbeat
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ RENEW = LeaderQueue.renew
 
 
 def test_without_the_fence_a_late_commit_is_taken(redis: Redis) -> None:
-    with without("commit.fence"), damage():
+    with without("commit.fence"), expect_failure():
         turn.test_an_old_token_is_refused_once_the_mini_batch_went_to_somebody_else(JobOnRedis(redis), decided)
 
 
 def test_without_the_fence_both_deliveries_of_a_straggler_commit(redis: Redis) -> None:
-    with without("commit.fence"), damage():
+    with without("commit.fence"), expect_failure():
         turn.test_of_two_deliveries_the_first_to_commit_decides(JobOnRedis(redis))
 
 
@@ -54,14 +54,14 @@ def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
         max_examples=300, stateful_step_count=30, deadline=None, phases=[Phase.generate], database=None,
         derandomize=True, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    with without("commit.fence"), damage(), pytest.MonkeyPatch.context() as patch:
+    with without("commit.fence"), expect_failure(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(model.QueueMachine, "redis", redis, raising=False)
         run_state_machine_as_test(model.QueueMachine, settings=quick)
 
 
 @pytest.mark.parametrize("what", ["publish", "forget", "move", "retire"])
 def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str) -> None:
-    with without("lead.term"), damage():
+    with without("lead.term"), expect_failure():
         if what == "publish":
             leading.test_who_was_replaced_cannot_publish(JobOnRedis(redis))
         elif what == "move":
@@ -73,7 +73,7 @@ def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str)
 
 
 def test_a_checkpoint_apart_from_its_messages_publishes_twice(redis: Redis) -> None:
-    with altered("publish", "if tonumber(job[2] or 0) ~= first then", "if false then"), damage():
+    with altered("publish", "if tonumber(job[2] or 0) ~= first then", "if false then"), expect_failure():
         leading.test_the_same_call_twice_publishes_once(JobOnRedis(redis))
 
 
@@ -83,7 +83,7 @@ def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(LeaderQueue, "renew", for_ever)
     monkeypatch.setattr(leading, "PATIENCE_S", 0.3)
-    with damage():
+    with expect_failure():
         leading.test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis)
 
 
@@ -92,7 +92,7 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
 ) -> None:
     monkeypatch.setattr(Term, "renewed", always(nullcontext()))
     monkeypatch.setattr(leader, "PATIENCE_S", 0.3)
-    with damage():
+    with expect_failure():
         leader.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
             lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
         )
@@ -103,7 +103,7 @@ def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
 ) -> None:
     monkeypatch.setattr(Term, "_check_server", nothing)
     monkeypatch.setattr(leader, "PATIENCE_S", 3.0)
-    with damage():
+    with expect_failure():
         leader.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
             lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options),
             JobState.PROCESSING, False, monkeypatch,
@@ -114,7 +114,7 @@ def test_a_resume_of_which_only_redis_knows_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(main, "_is_forgotten", lambda folder, registry: registry.state(folder.job_id) is None)
-    with damage():
+    with expect_failure():
         leader.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
             lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options)
         )
@@ -123,7 +123,7 @@ def test_a_resume_of_which_only_redis_knows_is_found(
 def test_waiting_that_is_taken_for_work_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeat, "own_cpu_clock", always(time.monotonic))
     monkeypatch.setattr(heartbeat, "PATIENCE_S", 0.3)
-    with damage():
+    with expect_failure():
         heartbeat.test_a_thread_that_waits_uses_no_time_of_its_own_and_one_that_works_does()
 
 
@@ -131,7 +131,7 @@ def test_an_end_that_leaves_committed_results_unread_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Finishing, "_read_rest", nothing)
-    with damage():
+    with expect_failure():
         leader.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
             lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
         )
@@ -149,7 +149,7 @@ def test_a_late_concatenation_that_replaces_the_output_is_found(
     job: concatenating.Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Concatenation, "_check_still_wanted", nothing)
-    with damage():
+    with expect_failure():
         concatenating.test_one_that_was_paused_and_wakes_too_late_replaces_no_output(
             job, JobState.FINALIZING, monkeypatch
         )
@@ -159,7 +159,7 @@ def test_an_output_that_takes_the_place_of_another_jobs_is_found(
     job: concatenating.Job, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(merging, "publish", lambda made, target, _: made.rename(target))
-    with damage():
+    with expect_failure():
         concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(job, redis)
 
 
@@ -167,22 +167,22 @@ def test_an_output_without_the_rows_of_which_the_books_know_nothing_is_found(
     job: concatenating.Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SegmentTable, "check_complete", nothing)
-    with damage():
+    with expect_failure():
         concatenating.test_rows_of_which_the_books_know_nothing_are_missed_and_nothing_is_published(job)
 
 
 def test_an_agent_that_does_not_say_what_it_holds_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AgentQueue, "reassert", always(0))
-    with damage():
+    with expect_failure():
         turn.test_a_lost_answer_costs_no_mini_batch_once_the_agent_says_what_it_holds(JobOnRedis(redis))
 
 
 def test_leases_by_the_clock_of_a_node_are_found(redis: Redis) -> None:
     clock: Any = f"{{{int(time.time()) - 3600}, 0}}"  # of a node that is an hour behind
-    with altered("turn", "redis.call('TIME')", clock), damage():
+    with altered("turn", "redis.call('TIME')", clock), expect_failure():
         turn.test_the_lease_is_counted_from_redis_clock(JobOnRedis(redis))
 
 
 def test_belief_in_a_lease_that_ends_in_a_day_is_found(redis: Redis) -> None:
-    with altered("reap", "redis.call('ZADD', KEYS[7], now + ARGV[3], session)", "local _ = session"), damage():
+    with altered("reap", "redis.call('ZADD', KEYS[7], now + ARGV[3], session)", "local _ = session"), expect_failure():
         leading.test_a_lease_far_in_the_future_is_cut_to_a_whole_one(JobOnRedis(redis))
