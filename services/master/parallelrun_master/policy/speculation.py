@@ -35,8 +35,8 @@ class Speculation:
             del self._samples[self._random.randrange(len(self._samples))]
 
     def start_over(self) -> None:
-        """Redis may have forgotten who has a twin."""
-        self._twinned.clear()
+        """Redis may have forgotten which mini-batches have a second delivery."""
+        self._given_again.clear()
 
     def stragglers(self, leases: dict[int, str], now: float, *, decided: int, total: int) -> list[tuple[int, str]]:
         """The deliveries that should get a second one now: `(mini-batch, token)`. Each mini-batch gets at most one."""
