@@ -26,7 +26,7 @@ from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq_queues import ask_for_leader
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, with_this_process
 from tests.twins import sabotage
 
 ROOT = Path(__file__).parents[1]
@@ -92,7 +92,6 @@ class Cluster:
             "PARALLELRUN_LEASE_SECONDS": str(lease_s),
             "PARALLELRUN_LEADER_SECONDS": str(leader_s),
             "PARALLELRUN_FAILPOINTS": failpoints,
-            "PARALLELRUN_EXIT_WITH_PARENT": "1",
         }
 
     def __enter__(self) -> Self:
@@ -141,7 +140,7 @@ class Cluster:
         environment = {**self._environment, **self.environments.get(name, {})}
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*self.prefixes.get(name, []), sys.executable, *self._launcher, module, *flags],
+                [*self.prefixes.get(name, []), *with_this_process(), sys.executable, *self._launcher, module, *flags],
                 cwd=ROOT,
                 env=environment,
                 stdout=log,

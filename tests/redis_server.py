@@ -45,7 +45,7 @@ class RedisServer:
         """Start the server; it answers when this returns."""
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*_wrapper(), shutil.which(self._binary) or self._binary, "--port", "0", "--save", "",
+                [*with_this_process(), shutil.which(self._binary) or self._binary, "--port", "0", "--save", "",
                  "--unixsocket", str(self.socket), "--dir", str(self.folder), *self._options],
                 stdout=log, stderr=log,
             )  # fmt: skip
@@ -73,8 +73,8 @@ class RedisServer:
         self.socket.unlink(missing_ok=True)
 
 
-def _wrapper() -> list[str]:
-    """A command that ends the server if this process is killed. None in a thread: the server would end with that."""
+def with_this_process() -> list[str]:
+    """A prefix that ends a command if this process is killed. None in a thread: the command would end with that."""
     if threading.current_thread() is not threading.main_thread():
         return []
     return [sys.executable, "-I", "-S", str(with_parent.__file__), str(os.getpid())]

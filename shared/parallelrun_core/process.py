@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import queue
 import signal
 from contextlib import suppress
@@ -36,10 +35,9 @@ class StopSignal:
                 self._told.get(timeout=timeout_s)
 
 
-def die_with_parent_if_told() -> None:
-    """With PARALLELRUN_EXIT_WITH_PARENT=1, end when the process that started this one ends.
+def die_with_parent() -> None:
+    """From now on, get SIGTERM when the thread that forked this process ends: fork from the main thread.
 
-    A cluster whose owner was killed must not leave services behind; only the kernel can see to that.
+    Only the kernel can do so whatever the parent dies of.
     """
-    if os.environ.get("PARALLELRUN_EXIT_WITH_PARENT") == "1":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -8,7 +8,6 @@ from parallelrun_agent.agent import Agent
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core import telemetry
 from parallelrun_core.health import serve_health
-from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 
@@ -16,7 +15,6 @@ from parallelrun_core.store.fitness import wait_for_fit_redis
 def main(argv: list[str] | None = None) -> None:
     """Run one agent until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
     settings = AgentSettings.from_command_line(argv)
-    die_with_parent_if_told()
     telemetry.configure("agent", log_format=settings.log_format)
     wait_for_fit_redis(settings)
     try:

@@ -17,7 +17,6 @@ from parallelrun_api.http.auth import load_token
 from parallelrun_api.redis_check import wait_for_redis
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import telemetry
-from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis
 
@@ -29,7 +28,6 @@ _GRACE_S = 10
 def main(argv: list[str] | None = None) -> None:
     """Serve until SIGTERM or SIGINT; exits with 1 when it can't listen and with 3 when Redis is not fit for use."""
     settings = ApiSettings.from_command_line(argv)
-    die_with_parent_if_told()
     telemetry.configure("api", log_format=settings.log_format)
     try:
         settings.root.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,6 @@ from parallelrun_core.errors import Fenced, ParallelRunError
 from parallelrun_core.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.manifest import last_closing
-from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation, renew_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
@@ -50,7 +49,6 @@ class _Stopped(BaseException):
 
 def concatenate(job_id: str) -> None:
     """Put the output of a job together, if it is finalizing. Safe to run twice, also at the same time."""
-    die_with_parent_if_told()
     settings = ConcatenatorSettings.model_validate_json(os.environ[SETTINGS])
     signal.signal(signal.SIGTERM, _stop)
     try:

@@ -9,7 +9,7 @@ from parallelrun_concatenator.concatenate import SETTINGS
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core import telemetry
 from parallelrun_core.health import serve_health
-from parallelrun_core.process import StopSignal, die_with_parent_if_told
+from parallelrun_core.process import StopSignal
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE
@@ -21,7 +21,6 @@ _LOOK_S = 1.0
 def main(argv: list[str] | None = None) -> None:
     """Run one concatenator until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
     settings = ConcatenatorSettings.from_command_line(argv)
-    die_with_parent_if_told()
     telemetry.configure("concatenator", log_format=settings.log_format)
     log = telemetry.logger()
     wait_for_fit_redis(settings)

@@ -6,7 +6,6 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from parallelrun_core.process import die_with_parent_if_told
 from parallelrun_core.store.connection import connect
 from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_master.leader import Leader
@@ -21,7 +20,6 @@ SETTINGS = "_PARALLELRUN_MASTER_SETTINGS"
 
 def lead(job_id: str) -> None:
     """Lead a job to its end, unless another process leads it already."""
-    die_with_parent_if_told()
     settings = MasterSettings.model_validate_json(os.environ[SETTINGS])
     try:
         leader = Leader(connect(settings.redis_url), job_id, settings, leave=lambda: os._exit(1))

@@ -15,7 +15,7 @@ from parallelrun_core import telemetry
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.health import serve_health
 from parallelrun_core.job_folder import JobFolder
-from parallelrun_core.process import StopSignal, die_with_parent_if_told
+from parallelrun_core.process import StopSignal
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.leader_queue import longest_ms
@@ -109,7 +109,6 @@ def _is_forgotten(folder: JobFolder, registry: Registry) -> bool:
 def main(argv: list[str] | None = None) -> None:
     """Run one master until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
     settings = MasterSettings.from_command_line(argv)
-    die_with_parent_if_told()
     telemetry.configure("master", log_format=settings.log_format)
     wait_for_fit_redis(settings)
     os.environ[SETTINGS] = settings.model_dump_json()

@@ -15,7 +15,7 @@ import psutil
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from parallelrun_core.process import die_with_parent_if_told
+from parallelrun_core.process import die_with_parent
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.rq_queues import queue
 from parallelrun_core.telemetry import logger
@@ -34,6 +34,11 @@ class _Worker(Worker):
     @property
     def connection_timeout(self) -> int:
         return self.dequeue_timeout + 2
+
+    def setup_work_horse_signals(self) -> None:
+        """Let the process that runs an entry end with this worker: whoever starts another one looks for both."""
+        super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
+        die_with_parent()
 
     def subscribe(self) -> None:
         """Don't listen for RQ's remote commands: nobody sends any, and ending the listening thread takes a second."""
@@ -69,7 +74,7 @@ class RqWorkers:
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            die_with_parent_if_told()
+            die_with_parent()
             redis = connect(self._redis_url)
             worker = _Worker(
                 [queue(redis, self._queue_name)],

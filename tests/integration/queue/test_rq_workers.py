@@ -1,0 +1,71 @@
+"""RQ's workers and what they run, with a supervisor of their own."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from parallelrun_core.store.rq_queues import queue
+from tests.redis_server import with_this_process
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+PATIENCE_S = 60.0
+SUPERVISOR = """
+import sys, time
+from parallelrun_core.store.rq_workers import RqWorkers
+RqWorkers(sys.argv[1], "entries", 1).keep_running()
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def supervisor(redis: Redis, redis_url: str) -> Iterator[psutil.Popen]:
+    """A supervisor with one worker, which runs an entry that takes long."""
+    queue(redis, "entries").enqueue("time.sleep", 600)
+    with psutil.Popen([*with_this_process(), sys.executable, "-c", SUPERVISOR, redis_url]) as process:
+        try:
+            yield process
+        finally:
+            for each in [*process.children(recursive=True), process] if process.is_running() else []:
+                each.kill()
+
+
+def forked(supervisor: psutil.Popen) -> tuple[psutil.Process, psutil.Process]:
+    """The worker, and the process that runs its entry."""
+    until = time.monotonic() + PATIENCE_S
+    while len(found := supervisor.children(recursive=True)) < 2:
+        assert time.monotonic() < until
+        assert supervisor.poll() is None
+        time.sleep(0.01)
+    worker, entry = sorted(found, key=lambda each: each.ppid() != supervisor.pid)
+    return worker, entry
+
+
+def wait_for_end(*processes: psutil.Process) -> None:
+    """Their parent has died, and perhaps nobody else collects what has ended."""
+    until = time.monotonic() + PATIENCE_S
+    while any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_worker_whose_supervisor_was_killed_ends_after_what_it_runs(supervisor: psutil.Popen) -> None:
+    worker, entry = forked(supervisor)
+    supervisor.kill()
+    supervisor.wait()
+    assert entry.is_running()
+    entry.terminate()
+    wait_for_end(worker, entry)
+
+
+def test_what_a_killed_worker_ran_ends_with_it(supervisor: psutil.Popen) -> None:
+    worker, entry = forked(supervisor)
+    worker.kill()
+    wait_for_end(entry)
