@@ -173,7 +173,7 @@ class Processing:
         self._term.log.info("mini_batch_failed", category=group.category, message=group.message)
         fields = {"category": group.category, "message": group.message, "traceback": group.traceback}
         event = msgspec.json.encode({**fields, "count": group.count})
-        self._term.queue.show({"errors": "1"}, event=("error", event))
+        self._term.queue.announce("error", event)
 
     def _look_around(self, now: float) -> None:
         """What is done a few times a second: check nodes, progress, stragglers and stalls."""

@@ -149,7 +149,7 @@ class Term:
         failure, pause_s = setback.failure(count, why), setbacks.pause_s(count)
         self.log.warning(setback.kind, count=count, reason=why, pause_s=pause_s)
         error = {"category": setback.code, "message": why, "traceback": "", "count": count}
-        self.queue.show({"errors": "1"}, event=("error", msgspec.json.encode(error)))
+        self.queue.announce("error", msgspec.json.encode(error))
         if failure is not None:
             with suppress(Conflict, Fenced, NotFound):
                 self.registry.move(self.job_id, JobState.FAILED, failure, term=self.queue.term)

@@ -8,18 +8,14 @@ document.py     from YAML or JSON to plain data, changes from a command line, er
 """
 
 from parallelrun_core.spec.document import load_document, load_json, set_field
-from parallelrun_core.spec.fields import Environment, Input, MiniBatchSize, Output, ValueInput, without_nul
+from parallelrun_core.spec.fields import Environment, Input
 from parallelrun_core.spec.job import JobSpec
 
 __all__ = [
     "Environment",
     "Input",
     "JobSpec",
-    "MiniBatchSize",
-    "Output",
-    "ValueInput",
     "load_document",
     "load_json",
     "set_field",
-    "without_nul",
 ]

@@ -300,14 +300,6 @@ class JobSpec(Strict):
         """
         return arguments.user_arguments(self, outputs or {})
 
-    def engine_arguments(self, output: str = "") -> list[str]:
-        """What comes before the user's arguments in `sys.argv` (reference §1.2); `output`: the output's folder."""
-        return arguments.engine_arguments(self, output)
-
-    def input_arguments(self) -> list[str]:
-        """What comes behind them."""
-        return arguments.input_arguments(self)
-
     def relative_to(self, folder: Path) -> Self:
         """The same job with relative paths taken from `folder`: that of the job file."""
         return self.model_copy(

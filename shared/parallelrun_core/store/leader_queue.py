@@ -14,6 +14,7 @@ from parallelrun_core.store.scripts import script
 
 if TYPE_CHECKING:
     from redis import Redis
+    from redis.client import Pipeline
 
 MAX_MESSAGES = 1000
 """Messages in one publishing call: Lua can't unpack much more in one command."""
@@ -29,13 +30,12 @@ def longest_ms(ttl_ms: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What stands on Redis after a publishing call."""
+    """What Redis has after a publishing call."""
 
     next_id: int
     """The checkpoint: id of the mini-batch to publish next."""
     outstanding: int
     """Published and not decided."""
-    ready: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ class LeaderQueue:
         if rest[0] == b"fenced":
             raise Fenced(f"term {self.term} may not publish")
         if rest[0] == b"ended":
-            return Published(first, 0, 0)
+            return Published(first, 0)
         if not done:
-            return Published(int(rest[0]), 0, 0)
-        return Published(first + len(messages), int(rest[0]), int(rest[1]))
+            return Published(int(rest[0]), 0)
+        return Published(first + len(messages), int(rest[0]))
 
     def read_entries(self, after: bytes, *, block_ms: int | None, count: int = MAX_ENTRIES) -> list[StreamEntry]:
         """Entries of the outcome stream after `after`; waits for the first when `block_ms` is given."""
@@ -196,11 +196,19 @@ class LeaderQueue:
         return is_concatenating(self._redis, self.job_id)
 
     def show(self, fields: dict[str, str | bytes | int], *, event: tuple[str, bytes] | None = None) -> None:
-        """Write what others may read of the job, and tell those who watch."""
+        """Write what others may read of the job, and announce an event (see `announce`) in the same round trip."""
         with self._redis.pipeline(transaction=False) as pipe:
             pipe.hset(self._keys.job, mapping=fields)  # type: ignore[arg-type]
             if event is not None:
-                name, data = event
-                pipe.hincrby(self._keys.job, "version", 1)
-                pipe.xadd(self._keys.events, {"event": name, "data": data}, maxlen=10_000, approximate=True)
+                self._add_event(pipe, *event)
             pipe.execute()
+
+    def announce(self, event: str, data: bytes) -> None:
+        """Notify those who watch the job; `data`: JSON."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            self._add_event(pipe, event, data)
+            pipe.execute()
+
+    def _add_event(self, pipe: Pipeline, event: str, data: bytes) -> None:
+        pipe.hincrby(self._keys.job, "version", 1)
+        pipe.xadd(self._keys.events, {"event": event, "data": data}, maxlen=10_000, approximate=True)

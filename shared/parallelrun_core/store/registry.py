@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
-_EVENTS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +35,6 @@ class JobStatus:
     version: int
     """Grows with every change that a watcher may want to see."""
     term: int
-    leader: str
     progress: Progress
     failure: JobFailure | None
     started: float | None
@@ -137,7 +135,6 @@ class Registry:
             state=JobState(found[b"state"].decode()),
             version=int(found.get(b"version", 0)),
             term=int(found.get(b"term", 0)),
-            leader=found.get(b"leader", b"").decode(),
             progress=msgspec.json.decode(found.get(b"progress", b"{}"), type=Progress),
             failure=msgspec.json.decode(found[b"failure"], type=JobFailure) if b"failure" in found else None,
             started=float(found[b"started"]) if b"started" in found else None,
@@ -192,15 +189,6 @@ class Registry:
         """Whether somebody leads the job; not, when leadership is to last for longer than it can."""
         lasts_ms: Any = self._redis.pttl(JobKeys(job_id).leader)
         return bool(0 <= lasts_ms <= longest_ms)
-
-    def events(self, job_id: str, after: str, *, block_ms: int | None) -> list[tuple[str, str, str]]:
-        """`(id, event, data)` of what happened after the event with this id; '0' is the beginning, '$' is now."""
-        answer: Any = self._redis.xread({JobKeys(job_id).events: after}, count=_EVENTS_AT_ONCE, block=block_ms)
-        return [
-            (entry_id.decode(), fields[b"event"].decode(), fields[b"data"].decode())
-            for _, entries in answer or ()
-            for entry_id, fields in entries
-        ]
 
     def now(self) -> float:
         """Redis' clock, in seconds since the epoch."""

@@ -149,7 +149,7 @@ class Master:
 
     def error(self, job_id: str, data: dict[str, Any]) -> None:
         """Tell of a first error."""
-        self._queue(job_id).show({"errors": 1}, event=("error", msgspec.json.encode(data)))
+        self._queue(job_id).announce("error", msgspec.json.encode(data))
 
     def announce_end(self, job_id: str) -> None:
         """Say that it is over, which is not yet the record of it."""

@@ -109,6 +109,11 @@ class JobOnRedis:
         entries = self.leader.read_entries(b"0-0", block_ms=None, count=100_000)
         return [each for entry in entries for each in entry.outcomes]
 
+    def events(self) -> list[tuple[str, str]]:
+        """`(event, data)` of all that those who watch have been notified of."""
+        entries: Any = self.redis.xrange(self.keys.events)
+        return [(fields[b"event"].decode(), fields[b"data"].decode()) for _, fields in entries]
+
     def everything(self) -> dict[bytes, Any]:
         """Each key of the job with its value, to compare before and after."""
         found: dict[bytes, Any] = {}

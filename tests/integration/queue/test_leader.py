@@ -589,7 +589,7 @@ def test_a_volume_that_comes_back_costs_no_more_than_time(
         job.leader().run()
     agent.join(PATIENCE_S)
     assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
-    told = [json.loads(data) for _, event, data in job.on_redis.registry.events(job.on_redis.job_id, "0", block_ms=None)
+    told = [json.loads(data) for event, data in job.on_redis.events()
             if event == "error"]  # fmt: skip
     assert [each["message"] for each in told] == [f"[Errno {number}] {os.strerror(number)}" for number in errors]
 

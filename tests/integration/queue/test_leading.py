@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from parallelrun_core.errors import Fenced
 from parallelrun_core.outcome import Failure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import Reports
-from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue
+from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue, Published
 from parallelrun_core.store.outcome_stream import (
     Concatenated,
     InitFailure,
@@ -128,10 +129,10 @@ def test_who_was_replaced_cannot_move_the_job_on(job: JobOnRedis, to: JobState) 
 def test_publishing_moves_the_checkpoint_with_the_messages(job: JobOnRedis) -> None:
     assert job.leader.checkpoint() == 0
     published = job.publish(3)
-    assert (published.next_id, published.outstanding, published.ready) == (3, 3, 3)
+    assert published == Published(next_id=3, outstanding=3)
     assert job.leader.checkpoint() == 3
     published = job.publish(2)
-    assert (published.next_id, published.outstanding, published.ready) == (5, 5, 5)
+    assert published == Published(next_id=5, outstanding=5)
     assert job.ready() == [0, 1, 2, 3, 4]
 
 
@@ -165,12 +166,13 @@ def test_publishing_nothing_looks_and_changes_nothing(job: JobOnRedis) -> None:
     job.agent().lease(1)
     before = job.everything()
     published = job.leader.publish(4, [])
-    assert (published.next_id, published.outstanding, published.ready) == (4, 4, 3)
+    assert published == Published(next_id=4, outstanding=4)
     assert job.everything() == before
 
 
 def test_a_full_call_fits(job: JobOnRedis) -> None:
-    assert job.publish(MAX_MESSAGES).ready == MAX_MESSAGES
+    job.publish(MAX_MESSAGES)
+    assert len(job.ready()) == MAX_MESSAGES
 
 
 def test_who_was_replaced_cannot_publish(job: JobOnRedis) -> None:
@@ -469,8 +471,15 @@ def test_what_is_shown_can_be_read_and_followed(job: JobOnRedis) -> None:
     assert status.progress.done == 7
     assert status.started == 5.5
     assert status.version == 1
-    ((_, event, data),) = job.registry.events(job.job_id, "0", block_ms=None)
+    ((event, data),) = job.events()
     assert (event, data) == ("progress", '{"done":7}')
+
+
+def test_an_announced_event_changes_nothing_but_the_version(job: JobOnRedis) -> None:
+    before = job.registry.status(job.job_id)
+    job.leader.announce("error", b'{"count":1}')
+    assert job.registry.status(job.job_id) == replace(before, version=before.version + 1)
+    assert job.events() == [("error", '{"count":1}')]
 
 
 def test_a_turn_of_an_agent_does_not_need_a_leader(job: JobOnRedis) -> None:

@@ -35,7 +35,7 @@ def test_every_move_is_allowed_or_refused_as_the_table_says(job: JobOnRedis, pre
         job.registry.move(job.job_id, to)
         assert job.registry.state(job.job_id) is to
         assert job.registry.status(job.job_id).version == 1
-        ((_, event, data),) = job.registry.events(job.job_id, "0", block_ms=None)
+        ((event, data),) = job.events()
         assert (event, data) == ("state", f'{{"state":"{to}"}}')
         assert len(job.leader.read_entries(b"0-0", block_ms=None)) == 1
     else:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec, load_document, set_field
+from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.fields import MiniBatchSize, size_meant
 
 GOOD: dict[str, Any] = {"entry_script": "score.py", "inputs": "/in"}
@@ -274,14 +275,14 @@ def test_literals_and_outputs_are_bound_in_the_arguments() -> None:
 
 def test_the_engines_own_arguments_are_those_of_the_reference() -> None:
     spec = JobSpec.parse({**GOOD, "partition_keys": ["b", "a"], "mini_batch_error_threshold": 3, "run_max_try": 2})
-    argv = spec.engine_arguments("/out")
+    argv = engine_arguments(spec, "/out")
     options = dict(zip(argv[::2], argv[1::2], strict=True))
     assert options["--scoring_module_name"] == "score.py"
     assert options["--partition_keys"] == '["b", "a"]'
     assert (options["--run_invocation_timeout"], options["--run_max_try"], options["--output"]) == ("60", "2", "/out")
     assert options["--allowed_failed_count"] == "3"
     assert "--allowed_failed_percent" not in options
-    assert spec.input_arguments() == ["--input_fds_0", "data"]
+    assert input_arguments(spec) == ["--input_fds_0", "data"]
 
 
 def test_rows_go_to_one_of_the_outputs(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from parallelrun_agent.workers.local_folder import throw_away
 from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_worker.frames import WorkerConfig
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
@@ -88,8 +89,8 @@ class PlanMaker:
     def _make_argv(self) -> list[str]:
         """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
         user = self._spec.argv(self._folder.output_paths(self._spec))
-        engine = self._spec.engine_arguments(str(self._output))
-        return [self._spec.entry_script, *engine, *user, *self._spec.input_arguments()]
+        engine = engine_arguments(self._spec, str(self._output))
+        return [self._spec.entry_script, *engine, *user, *input_arguments(self._spec)]
 
     def _make_environment(self) -> dict[str, str]:
         """The agent's own environment without our settings, which hold the password of Redis (reference §3.7)."""

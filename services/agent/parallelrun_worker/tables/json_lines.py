@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from parallelrun_worker.tables.conversion import as_objects
-from parallelrun_worker.tables.inference import STRING, Kind
+from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.schema import Schema
 
 ANY: Kind = {"kind": "any"}
@@ -97,6 +97,3 @@ def _column(values: Any, kind: Kind) -> Any:
             return values.where(values.map(lambda value: type(value) is str), None)
         case _:
             return as_objects(values)
-
-
-__all__ = ["ANY", "STRING", "frame_of", "infer_objects", "read_objects"]

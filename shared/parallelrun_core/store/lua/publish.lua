@@ -3,7 +3,7 @@
 --
 -- KEYS  1 job  2 ready  3 messages
 -- ARGV  1 term  2 generation  3 id of the first message  4… messages, of consecutive ids; an empty one is decided already: skip it
--- Answer {1, messages outstanding, ready}, {0, 'fenced'}, {0, 'ended'} when the job isn't processing any more, or
+-- Answer {1, messages outstanding}, {0, 'fenced'}, {0, 'ended'} when the job isn't processing any more, or
 -- {0, checkpoint} when the checkpoint isn't at that id.
 
 local job = redis.call('HMGET', KEYS[1], 'term', 'published', 'state')
@@ -26,4 +26,4 @@ if #ids > 0 then
   redis.call('RPUSH', KEYS[2], unpack(ids))
 end
 if #ARGV > 3 then redis.call('HSET', KEYS[1], 'published', first + #ARGV - 3, 'generation', ARGV[2]) end
-return {1, redis.call('HLEN', KEYS[3]), redis.call('LLEN', KEYS[2])}
+return {1, redis.call('HLEN', KEYS[3])}

@@ -1,4 +1,3 @@
--- retire
 -- A job whose end is recorded goes off the list of active ones, and what only running needs is freed. A leader whose term
 -- is over must not: the job may have been reopened since.
 --
