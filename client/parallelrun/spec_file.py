@@ -13,7 +13,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from parallelrun.spec_source import Source
 from parallelrun_core.entry_script_check import check_entry_script
-from parallelrun_core.errors import InvalidInput, Problem, Problems
+from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
 

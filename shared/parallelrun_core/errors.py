@@ -18,7 +18,7 @@ entry per wrong field, so that a user sees all of them at once and not one per a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,25 +66,6 @@ class InvalidInput(ParallelRunError):
     def at(cls, pointer: str, message: str, hint: str = "") -> InvalidInput:
         """The error for exactly one wrong field."""
         return cls(problems=(Problem(pointer=pointer, message=message, hint=hint),))
-
-
-@dataclass
-class Problems:
-    """What is wrong with a document, gathered while it is read."""
-
-    problems: list[Problem] = field(default_factory=list)
-
-    def wrong(self, pointer: str, message: str, hint: str = "") -> None:
-        self.problems.append(Problem(pointer=pointer, message=message, hint=hint))
-
-    def check(self) -> None:
-        """Go no further with a document that is wrong.
-
-        Raises:
-            InvalidInput: with everything that was found so far.
-        """
-        if self.problems:
-            raise InvalidInput(problems=tuple(self.problems))
 
 
 class UnsafePath(InvalidInput):

@@ -27,18 +27,18 @@ from tests.conformance.documents import (
 STEP = "/jobs/score"
 
 REFUSED_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
-    *(("jobs.score.mini_batch_size", value, f"{STEP}/mini_batch_size", "text") for value in (10, 1.5, None)),
+    *(("jobs.score.mini_batch_size", value, f"{STEP}/mini_batch_size", "string") for value in (10, 1.5, None)),
     *(
         ("jobs.score.mini_batch_size", value, f"{STEP}/mini_batch_size", "whole number")
         for value in ("1.5kb", "10 kb", "abc", "-1", "1tb", "1kbkb")
     ),
     ("jobs.score.partition_keys", "store", f"{STEP}/partition_keys", "list"),
-    ("jobs.score.partition_keys", [1, 2], f"{STEP}/partition_keys/0", "text"),
+    ("jobs.score.partition_keys", [1, 2], f"{STEP}/partition_keys/0", "string"),
     ("jobs.score.task.type", DELETE, f"{STEP}/task/type", "required"),
     ("jobs.score.task.type", "command", f"{STEP}/task/type", "run_function"),
     ("jobs.score.task.environment", DELETE, f"{STEP}/task/environment", "required"),
     ("jobs.score.task.code", "./nowhere", f"{STEP}/task/code", "no folder"),
-    ("jobs.score.task.program_arguments", ["--a", "1"], f"{STEP}/task/program_arguments", "one text"),
+    ("jobs.score.task.program_arguments", ["--a", "1"], f"{STEP}/task/program_arguments", "one string"),
     ("jobs.score.no_such_field", 1, f"{STEP}/no_such_field", "unknown field"),
     ("jobs.score.append_row_to", "${{outputs.scores}}", f"{STEP}/append_row_to", "below task"),
     ("jobs.score.resources", {"instance_counts": 1}, f"{STEP}/resources/instance_counts", "instance_count"),
@@ -47,7 +47,7 @@ REFUSED_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
         ("jobs.score.logging_level", value, f"{STEP}/logging_level", "in capitals")
         for value in ("info", "WARN", "ERROR")
     ),
-    ("jobs.score.environment_variables", {"A": 1}, f"{STEP}/environment_variables/A", "text"),
+    ("jobs.score.environment_variables", {"A": 1}, f"{STEP}/environment_variables/A", "string"),
     ("jobs.score.inputs.model.mode", "eval_mount", f"{STEP}/inputs/model/mode", "mltable"),
     ("jobs.score.inputs.model.mode", "rw_mount", f"{STEP}/inputs/model/mode", "ro_mount"),
     ("jobs.score.inputs.model.type", "folder", f"{STEP}/inputs/model/type", "uri_folder"),
@@ -117,7 +117,7 @@ NOT_HERE: list[tuple[str, Any, str, str]] = [
     ("jobs.score.type", "command", f"{STEP}/type", "'command'"),
     ("jobs.score.task.program_arguments", "--amlbi_async_mode true", f"{STEP}/task/program_arguments", "streaming"),
     ("jobs.score.task.program_arguments", "--nice 50", f"{STEP}/task/program_arguments", "from -20 to 19"),
-    ("jobs.score.task.program_arguments", "--error_threshold", f"{STEP}/task/program_arguments", "value is needed"),
+    ("jobs.score.task.program_arguments", "--error_threshold", f"{STEP}/task/program_arguments", "must have a value"),
     ("jobs.score.task.program_arguments", "--x ${{parent.inputs.raw}}", f"{STEP}/task/program_arguments", "neither"),
     ("jobs.score.task.environment", {"conda_file": {"dependencies": ["cudatoolkit"]}},
      f"{STEP}/task/environment/conda_file", "cudatoolkit"),

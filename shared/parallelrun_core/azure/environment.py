@@ -26,7 +26,7 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
         if value is None:
             return {}, {}
     if not isinstance(value, dict):
-        findings.wrong(location.pointer, "a name such as azureml:NAME@latest, or a mapping, is needed")
+        findings.wrong(location.pointer, "must be a name such as azureml:NAME@latest, or a mapping")
         return {}, {}
     for field in value:
         if field not in _FIELDS:

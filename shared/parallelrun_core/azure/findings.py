@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from parallelrun_core.errors import InvalidInput, Problem, Problems
-from parallelrun_core.spec.complaints import problem_of
+from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.problems import Problems
 from parallelrun_core.spec.fields import is_elsewhere
+from parallelrun_core.spec.problems import problem_of
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -107,7 +108,7 @@ def as_mapping(value: object, pointer: str, findings: Findings) -> dict[str, Any
         return {}
     if isinstance(value, dict):
         return value
-    findings.wrong(pointer, "a mapping is needed here")
+    findings.wrong(pointer, "must be a mapping")
     return {}
 
 

@@ -37,7 +37,7 @@ def _integer(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         value = int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else None
         if value is None or not least <= value <= most:
-            raise ValueError(f"a whole number from {least} to {most:,} is needed")
+            raise ValueError(f"must be a whole number from {least} to {most:,}")
         return value
 
     return read
@@ -49,13 +49,13 @@ def _percent(text: str) -> float:
     except ValueError:
         value = -1
     if not 0 <= value <= 100:
-        raise ValueError("a number from 0 to 100 is needed")
+        raise ValueError("must be a number from 0 to 100")
     return value
 
 
 def _truth(text: str) -> bool:
     if text.lower() not in {"true", "false"}:
-        raise ValueError("True or False is needed")
+        raise ValueError("must be True or False")
     return text.lower() == "true"
 
 
@@ -67,7 +67,7 @@ def _not_async(text: str) -> None:
 def _one_of(*names: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in names:
-            raise ValueError(f"{' or '.join(names)} is needed")
+            raise ValueError(f"must be {' or '.join(names)}")
         return text
 
     return read
@@ -130,7 +130,7 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
             continue
         if not equals:
             if index == len(words) or _is_option(words[index]):
-                _complain(name, full, "a value is needed", pointer, findings)
+                _complain(name, full, "must have a value", pointer, findings)
                 continue
             value = words[index]
             index += 1

@@ -24,8 +24,8 @@ from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.complaints import at
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, local_path
+from parallelrun_core.spec.problems import at
 
 CONFIG: Final = "parallel_run_config"
 RESERVED_ARGUMENTS: Final = (
@@ -89,7 +89,7 @@ class Config(Part):
         if self.partition_keys is not None and self.mini_batch_size is not None:
             raise at("partition_keys", "either these or mini_batch_size says what a mini-batch is")
         if self.partition_keys is not None and not self.partition_keys:
-            raise at("partition_keys", "at least one key is needed; leave the field out to cut by mini_batch_size")
+            raise at("partition_keys", "must have at least one key; leave the field out to cut by mini_batch_size")
         return self
 
 
@@ -267,7 +267,7 @@ def _arguments(given: list[Any], location: Location, findings: Findings) -> str:
     words = []
     for number, value in enumerate(given):
         if not isinstance(value, str | int | float):
-            findings.wrong(f"{pointer}/{number}", "an argument is a text or a number")
+            findings.wrong(f"{pointer}/{number}", "must be a string or a number")
             continue
         word = str(value)
         name = word.removeprefix("--").partition("=")[0]

@@ -32,11 +32,11 @@ INHERITED: Final = (
 """What a step has from its component when it says nothing, or something falsy, itself (reference §1.3)."""
 
 HINTS: Final = {
-    "mini_batch_size": 'it is a text: mini_batch_size: "10"',
-    "program_arguments": "it is one text: program_arguments: --a 1 --b 2",
+    "mini_batch_size": 'it is a string: mini_batch_size: "10"',
+    "program_arguments": "it is one string: program_arguments: --a 1 --b 2",
     "partition_keys": "it is a list of names: partition_keys: [store, brand]",
     "append_row_to": "it belongs below task",
-    "environment_variables": 'each value is a text: NAME: "1"',
+    "environment_variables": 'each value is a string: NAME: "1"',
     "logging_level": "DEBUG, INFO or WARNING, in capitals",
     "environment": "as in environment: {conda_file: conda.yml}; azureml:NAME@latest means the node's own Python",
     "entry_script": "the file below code with run(mini_batch)",
@@ -245,7 +245,7 @@ class _StepReader:
                     for name, value in found[group].items()
                 }
         if "mini_batch_size" in raw and raw["mini_batch_size"] is None:
-            self.findings.wrong(location.at("mini_batch_size"), "a text is needed", HINTS["mini_batch_size"])
+            self.findings.wrong(location.at("mini_batch_size"), "must be a string", HINTS["mini_batch_size"])
         self.findings.validate(model, found, location.pointer, HINTS)
         return found
 

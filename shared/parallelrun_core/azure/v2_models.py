@@ -98,7 +98,7 @@ class Parallel(Part):
     @classmethod
     def _at_least_one(cls, value: list[str] | None) -> list[str] | None:
         if value is not None and not value:
-            raise ValueError("at least one key is needed; leave the field out to cut by mini_batch_size")
+            raise ValueError("must have at least one key; leave the field out to cut by mini_batch_size")
         return value
 
 

@@ -1,4 +1,4 @@
-"""An MLTable file: what it reads and how (reference §4). Every key that isn't known is refused, with its place."""
+"""An MLTable file: what it reads and how (reference §4). Every unknown key is refused, with its place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.mltable.complaints import Complaints
 from parallelrun_core.mltable.steps import Step, parse_steps
+from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 
 FILE_NAME: Final = "MLTable"
@@ -27,7 +27,7 @@ class Source:
     kind: str
     """`file`, `folder` or `pattern`."""
     path: str
-    """Of the file, of the folder, or of the folder that the pattern starts from."""
+    """The path of the file or folder, or of the folder that the pattern starts from."""
     pattern: tuple[str, ...] = ()
     """The names on the way from there, with their wildcards."""
 
@@ -45,7 +45,7 @@ def load_mltable(path: Path) -> MLTable:
     """Read the MLTable file at, or in the folder, `path`.
 
     Raises:
-        InvalidInput: there is none, or it is not valid, with one problem for each wrong place.
+        InvalidInput: it doesn't exist, or is not valid; with one problem for each wrong place.
     """
     file = path / FILE_NAME if path.is_dir() else path
     try:
@@ -57,57 +57,55 @@ def load_mltable(path: Path) -> MLTable:
 
 
 def parse_mltable(document: object, file: Path) -> MLTable:
-    """Check what an MLTable file holds; paths are relative to its folder.
+    """Check the content of an MLTable file; paths are relative to its folder.
 
     Raises:
         InvalidInput: with one problem for each wrong place.
     """
-    complaints = Complaints()
+    at = At("", Problems())
     if not isinstance(document, dict):
-        raise InvalidInput.at("", f"{str(file)!r} is not an MLTable: a mapping with paths is needed")
-    complaints.known_keys("", document, _KEYS)
+        raise InvalidInput.at("", f"{str(file)!r} is not an MLTable: it must be a mapping with paths")
+    at.known_keys(document, _KEYS)
     if document.get("type", "mltable") != "mltable":
-        complaints.wrong("/type", f"mltable is needed, not {document['type']!r}")
+        at.below("type").wrong(f"must be mltable, not {document['type']!r}")
     if "query_source" in document:
-        complaints.wrong("/query_source", "databases can't be read here", "export the rows to files, and name paths")
-    sources = _sources(document.get("paths"), file.parent, complaints)
-    steps = parse_steps(document.get("transformations"), "/transformations", complaints)
-    complaints.check()
+        at.below("query_source").wrong("databases can't be read here", "export the rows to files, and name paths")
+    sources = _sources(document.get("paths"), file.parent, at.below("paths"))
+    steps = parse_steps(document.get("transformations"), at.below("transformations"))
+    at.problems.check()
     return MLTable(file, sources, steps)
 
 
-def _sources(given: object, folder: Path, complaints: Complaints) -> list[Source]:
+def _sources(given: object, folder: Path, at: At) -> list[Source]:
     if not isinstance(given, list) or not given:
-        complaints.wrong("/paths", "a list of {file: …}, {folder: …} or {pattern: …} is needed")
+        at.wrong("must be a list of {file: …}, {folder: …} or {pattern: …}")
         return []
-    found = [_source(entry, f"/paths/{number}", folder, complaints) for number, entry in enumerate(given)]
+    found = [_source(entry, folder, at.below(number)) for number, entry in enumerate(given)]
     return [source for source in found if source is not None]
 
 
-def _source(given: Any, pointer: str, folder: Path, complaints: Complaints) -> Source | None:  # noqa: PLR0911
+def _source(given: Any, folder: Path, at: At) -> Source | None:  # noqa: PLR0911
     if not isinstance(given, dict) or len(given) != 1:
-        complaints.wrong(pointer, "exactly one of file, folder, pattern is needed")
+        at.wrong("must have exactly one of file, folder, pattern")
         return None
     kind, text = next(iter(given.items()))
     if kind not in _KINDS:
-        complaints.known_keys(pointer, given, _KINDS)
+        at.known_keys(given, _KINDS)
         return None
     if not isinstance(text, str) or not text or "\0" in text:
-        complaints.wrong(f"{pointer}/{kind}", f"a path is needed, not {text!r}")
+        at.below(kind).wrong(f"must be a path, not {text!r}")
         return None
     text = text.removeprefix("file://")
     elsewhere = _ELSEWHERE.match(text)
     if elsewhere:
         hint = "download the data, and give the path of the folder or file"
-        complaints.wrong(f"{pointer}/{kind}", f"an address of {elsewhere.group(1)}: can't be read here", hint)
+        at.below(kind).wrong(f"a {elsewhere.group(1)}: URL can't be read here", hint)
         return None
     if kind == "pattern":
         return _pattern(folder, text)
     path = os.path.normpath(folder / text)
     if kind == "file" and _MAGIC.search(text) and not os.path.lexists(path):
-        complaints.wrong(
-            f"{pointer}/file", f"{text!r} is taken as it stands, and there is no such file", "use pattern:"
-        )
+        at.below(kind).wrong(f"{text!r} is taken literally, and there is no such file", "use pattern:")
         return None
     return Source(kind, path)
 

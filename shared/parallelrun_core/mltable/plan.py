@@ -16,12 +16,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from parallelrun_core.errors import InvalidInput, Problem, Problems
+from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.files import write_once
-from parallelrun_core.mltable.complaints import Complaints
 from parallelrun_core.mltable.document import Source, load_mltable
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
 from parallelrun_core.mltable.steps import READ_STEPS, Step, parse_steps
+from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
 
@@ -128,9 +128,9 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
             str(table.file),
             table.steps,
         )
-    complaints = Complaints()
-    steps += parse_steps(given.transformations, f"{pointer}/transformations", complaints)
-    complaints.check()
+    problems = Problems()
+    steps += parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
+    problems.check()
     _sort_steps(plan, steps, pointer)
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table
     if unit != "plain" and not plan.is_table:

@@ -19,7 +19,7 @@ _ELSEWHERE: Final = re.compile(r"(azureml|git\+\w+|https?|wasbs?|abfss?|adl|s3|g
 _SIZE: Final = re.compile(r"(?P<rows>rows:)?(?P<number>[0-9]+)(?P<suffix>kb|mb|gb)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _MAX_SIZE: Final = 1 << 40
-_SIZE_FORMS: Final = "a whole number is needed, or a text such as '1mb' or 'rows:500'"
+_SIZE_FORMS: Final = "must be a whole number, or a string such as '1mb' or 'rows:500'"
 _LOOSE_SIZE: Final = re.compile(
     r"\s*(\d+)(\.\d+)?\s*(rows?|files?|bytes?|b|[kmg](?:i?b|(?:ilo|ega|iga)bytes?)?)\s*", re.I
 )
@@ -51,7 +51,7 @@ def checked_file_name(value: str) -> str:
     if len(value.encode(errors="surrogatepass")) > _MAX_NAME_BYTES:
         raise ValueError(f"a file name has at most {_MAX_NAME_BYTES} bytes")
     if FORBIDDEN_IN_FILE_NAME.intersection(value) or value in {".", ".."} or any(ord(char) < 32 for char in value):
-        raise ValueError(f"a plain file name is needed, without any of {' '.join(sorted(FORBIDDEN_IN_FILE_NAME))}")
+        raise ValueError(f"must be a plain file name, without any of {' '.join(sorted(FORBIDDEN_IN_FILE_NAME))}")
     return value
 
 
@@ -205,20 +205,20 @@ class MiniBatchSize:
             return cls()
         found = _SIZE.fullmatch(str(value)) if not isinstance(value, bool | float) else None
         if found is None and isinstance(value, int) and not isinstance(value, bool):
-            raise ValueError("should be greater than or equal to 1")
+            raise ValueError("must be greater than or equal to 1")
         if found is None or (found["rows"] and found["suffix"]):
             raise ValueError(_SIZE_FORMS)
         digits = found["number"]
         number = int(digits) * _FACTORS[(found["suffix"] or "").lower()] if len(digits) < 20 else _MAX_SIZE + 1
         if number < 1:
-            raise ValueError("should be greater than or equal to 1; leave it out for the default")
+            raise ValueError("must be greater than or equal to 1; leave it out for the default")
         if number > _MAX_SIZE:
-            raise ValueError(f"should be less than or equal to {_MAX_SIZE}")
+            raise ValueError(f"must be less than or equal to {_MAX_SIZE}")
         return cls(number, "rows" if found["rows"] else "bytes" if found["suffix"] else "plain")
 
 
 def size_meant(text: str) -> str:
-    """A mini-batch size that somebody may have meant by a text that is none, such as `10 kilobytes`; or nothing."""
+    """The mini-batch size that was probably meant by a string such as `10 kilobytes`; empty when there is none."""
     found = _LOOSE_SIZE.fullmatch(text)
     if found is None:
         return ""

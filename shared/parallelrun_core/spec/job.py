@@ -15,7 +15,6 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import arguments
 from parallelrun_core.spec.arguments import same_name
-from parallelrun_core.spec.complaints import at, problem_of
 from parallelrun_core.spec.fields import (
     NAME,
     AnyInput,
@@ -29,6 +28,7 @@ from parallelrun_core.spec.fields import (
     local_path,
     without_nul,
 )
+from parallelrun_core.spec.problems import at, problem_of
 
 _MAX_SECONDS: Final = 259_200
 

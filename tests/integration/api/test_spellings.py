@@ -62,7 +62,7 @@ def test_its_code_may_be_sent_along(api: httpx.Client, site: Site) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        ("jobs.score.mini_batch_size", 5, "/jobs/score/mini_batch_size", "a text"),
+        ("jobs.score.mini_batch_size", 5, "/jobs/score/mini_batch_size", "a string"),
         ("jobs.score.task.code", "/nowhere", "/jobs/score/task/code", "no folder"),
         ("jobs.score.task.code", "./src", "/jobs/score/task/code", "relative path"),
         ("jobs.score.task.entry_script", "no.py", "/jobs/score/task/entry_script", "no file"),

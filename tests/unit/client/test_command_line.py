@@ -71,7 +71,7 @@ def test_a_wrong_job_file_is_reported_whole_before_anything_starts(
 
     assert capsys.readouterr().err.splitlines() == [
         "error: invalid input:",
-        f"  {tmp_path}/job.yml:4: /run_max_try: should be greater than or equal to 1, not 0",
+        f"  {tmp_path}/job.yml:4: /run_max_try: must be greater than or equal to 1, not 0",
         f"  {tmp_path}/job.yml:3: /mini_batch_sise: unknown field",
         "    hint: did you mean 'mini_batch_size'?",
     ]

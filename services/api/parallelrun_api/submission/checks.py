@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.errors import Problem, Problems
+from parallelrun_core.errors import Problem
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.paths import within
+from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 
 _PATTERN: Final = re.compile(r"[*?[]")

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a document, as problems in words that need no knowledge of Python."""
+"""From pydantic's errors to problems, in words that need no knowledge of Python."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from parallelrun_core.errors import Problem
 from parallelrun_core.spec.fields import Environment, Input, Output, ValueInput, size_meant
 
 _TAGGED: Final = "inputs"
-"""The field whose entries are one of two models: pydantic names the one that it chose in the place of an error."""
-_NEEDED: Final = {
+"""The field whose entries are one of two models: pydantic puts the name of the chosen one into an error's location."""
+_EXPECTED: Final = {
     "bool": "true or false",
     "dict": "a mapping",
     "float": "a number",
     "int": "a whole number",
     "list": "a list",
     "model": "a mapping",
-    "string": "a text",
+    "string": "a string",
     "tuple": "a list",
 }
-"""By what pydantic's name of an error begins with; the end says whether it is the type, or what is in it."""
+"""By the beginning of pydantic's name for an error; its end says whether the type is wrong, or the content."""
 _WRONG_TYPE: Final = ("type", "parsing", "from_float", "attributes_type", "parsing_size")
 
 
 def at(field: str, message: str) -> PydanticCustomError:
-    """What a check of the whole job has against one of its fields."""
+    """The error of a check of the whole job that concerns one of its fields."""
     return PydanticCustomError("job", "{message}", {"message": message, "field": field})
 
 
 def problem_of(model: type[BaseModel], details: Any) -> Problem:
-    """One of pydantic's errors as users see it."""
+    """One of pydantic's errors, as users see it."""
     field = details.get("ctx", {}).get("field", "")
     location = [str(part) for part in details["loc"] or (field.split("/") if field else ())]
     where = location[:2] + location[3:] if location[:1] == [_TAGGED] else location
@@ -54,16 +54,18 @@ def problem_of(model: type[BaseModel], details: Any) -> Problem:
 
 def _message(details: Any) -> str:
     name, _, what = str(details["type"]).partition("_")
-    if name in _NEEDED and what in _WRONG_TYPE:
-        return f"{_NEEDED[name]} is needed"
+    if name in _EXPECTED and what in _WRONG_TYPE:
+        return f"must be {_EXPECTED[name]}"
     if details["type"] == "string_pattern_mismatch":  # the job's name has the one pattern that there is
         return "a name has 1 to 128 letters, digits, spaces and . _ -, and begins with a letter or digit"
     message = str(details["msg"]).removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
+    if message.startswith("should "):
+        message = message.replace("should", "must", 1)
     return message[0].lower() + message[1:]
 
 
 def _known(model: type[BaseModel], location: list[str]) -> Iterable[str]:
-    """The fields that there are where an unknown one was found."""
+    """The known fields at the location of an unknown one."""
     match location:
         case ["inputs", _, "value", *_]:
             return list(ValueInput.model_fields)
