@@ -15,21 +15,18 @@ from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.arguments import same_name
+from parallelrun_core.spec.expressions import is_expression, only_expression, reference, same_name
 from parallelrun_core.spec.fields import NAME, local_path
 
 Fields = dict[str, Any]
 """One input or output as the job spec has it."""
 
-_EXPRESSION: Final = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
-_OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
-_OWN_INPUT: Final = re.compile(r"\$\{\{\s*inputs\.(\w+)\s*\}\}", re.IGNORECASE)
 _DATASTORE: Final = re.compile(r"azureml:.*?/paths/(?P<path>.*)", re.IGNORECASE)
 _TABLE_ONLY: Final = ("eval_mount", "eval_download")
 
 
 @dataclass
-class Pipe:
+class PipelineScope:
     """What a step is read in: its pipeline's inputs and outputs, and the findings."""
 
     findings: Findings
@@ -41,28 +38,18 @@ class Pipe:
     """From the pointer of an input of the step to that of the pipeline's input that it is bound to."""
 
 
-def is_expression(value: object) -> bool:
-    return isinstance(value, str) and _EXPRESSION.search(value) is not None
-
-
-def whole_expression(value: object) -> str | None:
-    """What is between the braces, when the text is one expression and nothing else."""
-    found = _EXPRESSION.fullmatch(value.strip()) if isinstance(value, str) else None
-    return found[1] if found else None
-
-
-def parent_value(text: object, kind: str, parents: Mapping[str, Any], pointer: str, findings: Findings) -> Any:
-    """What `${{parent.<kind>.NAME}}` stands for; None, with a problem, when it stands for nothing."""
-    expression = whole_expression(text) or str(text)
-    head, _, name = expression.partition(f"parent.{kind}.")
-    if head or not name:
+def parent_key(text: object, kind: str, parents: Mapping[str, Any], pointer: str, findings: Findings) -> str | None:
+    """Which of the parent's inputs or outputs `${{parent.<kind>.NAME}}` is; None, with a problem, when it is none."""
+    expression = only_expression(text) or str(text)
+    found = reference(expression)
+    if found is None or not found.of_parent or found.kind != kind:
         _explain(expression, kind, pointer, findings)
         return None
-    key = same_name(name, parents)
+    key = same_name(found.name, parents)
     if key is None:
-        findings.wrong(pointer, f"{text!r}: the pipeline has no {kind[:-1]} {name!r}", f"it has: {quoted(parents)}")
-        return None
-    return parents[key]
+        message = f"{text!r}: the pipeline has no {kind[:-1]} {found.name!r}"
+        findings.wrong(pointer, message, f"it has: {quoted(parents)}")
+    return key
 
 
 def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> None:
@@ -73,7 +60,7 @@ def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> No
     elif expression.startswith("inputs."):
         findings.wrong(pointer, f"{expression!r} names the step's own input here", f"did you mean parent.{expression}?")
     else:
-        findings.wrong(pointer, f"{expression!r} stands for nothing here", hint)
+        findings.wrong(pointer, f"{expression!r} cannot be resolved here", hint)
 
 
 # Inputs
@@ -82,23 +69,23 @@ def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> No
 def pipeline_inputs(raw: Mapping[str, Any], location: Location, findings: Findings) -> dict[str, Fields | None]:
     """The inputs of a pipeline; None for one that is optional and not given."""
     names = _unique(raw, location, findings)
-    return {name: _input(value, None, Pipe(findings), location.below(name)) for name, value in names.items()}
+    return {name: _input(value, None, PipelineScope(findings), location.below(name)) for name, value in names.items()}
 
 
 def step_inputs(
-    raw: Mapping[str, Any], declared: Mapping[str, GivenInput] | None, pipe: Pipe, location: Location
+    raw: Mapping[str, Any], declared: Mapping[str, GivenInput] | None, scope: PipelineScope, location: Location
 ) -> dict[str, Fields]:
     """The inputs of a step as the job spec has them; those that are optional and not given are left out.
 
     Args:
         declared: what its component declares; None when it has no component.
     """
-    given = _declared(raw, declared, pipe, location, "input")
+    given = _declared(raw, declared, scope, location, "input")
     found = {}
     for name in given if declared is None else declared:
         key = same_name(name, given)
         value = given[key] if key else None
-        fields = _input(value, (declared or {}).get(name), pipe, location.below(key or name))
+        fields = _input(value, (declared or {}).get(name), scope, location.below(key or name))
         if fields is not None:
             found[name] = fields
     return found
@@ -116,20 +103,20 @@ def declarations(raw: Mapping[str, Any], location: Location, findings: Findings)
 
 
 def _declared(
-    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, pipe: Pipe, location: Location, what: str
+    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, scope: PipelineScope, location: Location, what: str
 ) -> Mapping[str, Any]:
-    given = _unique(raw, location, pipe.findings)
+    given = _unique(raw, location, scope.findings)
     for name in given if declared is not None else ():
         if same_name(name, declared or {}) is None:
             message = f"the component has no such {what}"
-            pipe.findings.wrong(location.at(name), message, f"it has: {quoted(declared or {})}")
+            scope.findings.wrong(location.at(name), message, f"it has: {quoted(declared or {})}")
     return given
 
 
-def _input(value: Any, declared: GivenInput | None, pipe: Pipe, location: Location) -> Fields | None:
+def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, location: Location) -> Fields | None:
     given = GivenInput()
     if isinstance(value, dict):
-        checked = pipe.findings.validate(GivenInput, value, location.pointer)
+        checked = scope.findings.validate(GivenInput, value, location.pointer)
         if checked is None:
             return None
         given, value = checked, checked.path
@@ -141,28 +128,31 @@ def _input(value: Any, declared: GivenInput | None, pipe: Pipe, location: Locati
     if value is None:
         if not (given.optional or (declared is not None and declared.optional)):
             what = "value" if kind in LITERAL_TYPES else "path"
-            pipe.findings.wrong(location.pointer, f"a {what} is required", f"as in --set {_dotted(location)}.{what}=…")
+            hint = f"as in --set {_dotted(location)}.{what}=…"
+            scope.findings.wrong(location.pointer, f"a {what} is required", hint)
         return None
-    base = _bound_or_local(value, kind, is_path=given.path is not None, pipe=pipe, location=location)
+    base = _bound_or_local(value, kind, is_path=given.path is not None, scope=scope, location=location)
     if base is None:
         return None
     if "value" in base:
-        return read_literal(base["value"], kind, declared, location, pipe.findings)
-    return _overlay(base, given, declared, location, pipe.findings)
+        return read_literal(base["value"], kind, declared, location, scope.findings)
+    return _overlay(base, given, declared, location, scope.findings)
 
 
-def _bound_or_local(value: Any, kind: str | None, *, is_path: bool, pipe: Pipe, location: Location) -> Fields | None:
+def _bound_or_local(
+    value: Any, kind: str | None, *, is_path: bool, scope: PipelineScope, location: Location
+) -> Fields | None:
     """What a value stands for: another input, a literal, or a path."""
     if is_expression(value):
         where = location.at("path") if is_path else location.pointer
-        bound: Fields | None = parent_value(value, "inputs", pipe.inputs, where, pipe.findings)
+        key = parent_key(value, "inputs", scope.inputs, where, scope.findings)
+        bound = scope.inputs[key] if key else None
         if bound is not None:
-            name = str(whole_expression(value)).removeprefix("parent.inputs.")
-            pipe.origins[location.pointer] = f"/inputs/{same_name(name, pipe.inputs)}"
+            scope.origins[location.pointer] = f"/inputs/{key}"
         return bound
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}
-    path = _local(value, location, pipe.findings)
+    path = _local(value, location, scope.findings)
     return {"path": path} if path is not None else None
 
 
@@ -185,44 +175,45 @@ def _overlay(
 # Outputs
 
 
-def pipeline_outputs(raw: Mapping[str, Any], pipe: Pipe, location: Location) -> dict[str, Fields]:
+def pipeline_outputs(raw: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Fields]:
     """The outputs of a pipeline."""
-    names = _unique(raw, location, pipe.findings)
-    return {name: _output(name, value, None, pipe, location.below(name)) for name, value in names.items()}
+    names = _unique(raw, location, scope.findings)
+    return {name: _output(name, value, None, scope, location.below(name)) for name, value in names.items()}
 
 
 def step_outputs(
-    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, pipe: Pipe, location: Location
+    raw: Mapping[str, Any], declared: Mapping[str, Any] | None, scope: PipelineScope, location: Location
 ) -> dict[str, Fields]:
     """The outputs of a step as the job spec has them."""
-    given = _declared(raw, declared, pipe, location, "output")
+    given = _declared(raw, declared, scope, location, "output")
     found = {}
     for name in given if declared is None else declared:
         key = same_name(name, given)
         value = given[key] if key else None
-        found[name] = _output(name, value, (declared or {}).get(name), pipe, location.below(key or name))
+        found[name] = _output(name, value, (declared or {}).get(name), scope, location.below(key or name))
     return found
 
 
-def _output(name: str, value: Any, declared: Any, pipe: Pipe, location: Location) -> Fields:
+def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location: Location) -> Fields:
     document = {"path": value} if is_expression(value) else {} if value is None else value
-    given = pipe.findings.validate(GivenOutput, document, location.pointer)
-    below = pipe.findings.validate(GivenOutput, declared or {}, location.pointer)
+    given = scope.findings.validate(GivenOutput, document, location.pointer)
+    below = scope.findings.validate(GivenOutput, declared or {}, location.pointer)
     if given is None or below is None:
         return {}
     for label in ("name", "version"):
         if (getattr(given, label), getattr(below, label)) != (None, None):
-            pipe.findings.note(location.at(label), "outputs are not registered anywhere")
+            scope.findings.note(location.at(label), "outputs are not registered anywhere")
     path = given.path or below.path
     base: Fields = {}
-    if path and "parent." in path:
-        base = parent_value(path, "outputs", pipe.outputs, location.pointer, pipe.findings) or {}
+    if is_expression(path) and "parent." in path:
+        key = parent_key(path, "outputs", scope.outputs, location.pointer, scope.findings)
+        base = scope.outputs[key] if key else {}
         path = None
     kind = given.type or below.type or base.get("type") or "uri_folder"
     fields: Fields = {**base, "type": "uri_file" if kind == "uri_file" else "uri_folder"}
     if path:
-        path = path.replace("${{output_name}}", name).replace("${{name}}", pipe.job_name)
-        fields |= _output_path(path, fields["type"], location, pipe.findings)
+        path = path.replace("${{output_name}}", name).replace("${{name}}", scope.job_name)
+        fields |= _output_path(path, fields["type"], location, scope.findings)
     return fields
 
 
@@ -237,7 +228,7 @@ def _output_path(path: str, kind: str, location: Location, findings: Findings) -
         return {"file_name": last} if kind == "uri_file" and last and not is_expression(last) else {}
     if is_expression(path):
         findings.wrong(
-            location.at("path"), f"{path!r} stands for nothing here", "give a folder or file, or leave it out"
+            location.at("path"), f"{path!r} cannot be resolved here", "give a folder or file, or leave it out"
         )
         return {}
     local = _local(path, location, findings)
@@ -247,28 +238,18 @@ def _output_path(path: str, kind: str, location: Location, findings: Findings) -
 # What the step says in its own context
 
 
-def without_absent_options(text: str, given: Mapping[str, Any]) -> str:
-    """Program arguments without each `$[[…]]` part that has an input which is not given."""
-
-    def part(found: re.Match[str]) -> str:
-        names = [name[1] for name in _OWN_INPUT.finditer(found[1])]
-        return found[1] if all(same_name(name, given) is not None for name in names) else ""
-
-    return _OPTIONAL.sub(part, text)
-
-
-def filled(value: Any, own: Mapping[str, Fields], pipe: Pipe, pointer: str) -> Any:
-    """A setting with the value of the pipeline's or the step's input that it is bound to."""
-    expression = whole_expression(value)
+def setting(value: Any, own: Mapping[str, Fields], scope: PipelineScope, pointer: str) -> Any:
+    """A setting with the value of the step's or the pipeline's input that it is bound to."""
+    expression = only_expression(value)
     if expression is None:
         return value
-    named: Mapping[str, Fields | None]
-    named, name = (own, expression[7:]) if expression.startswith("inputs.") else (pipe.inputs, expression[14:])
-    key = same_name(name, named) if expression.startswith(("inputs.", "parent.inputs.")) else None
+    found = reference(expression)
+    named: Mapping[str, Fields | None] = own if found and not found.of_parent else scope.inputs
+    key = same_name(found.name, named) if found and found.kind == "inputs" else None
     bound = named[key] if key else None
     if bound is None or "value" not in bound:
         has = quoted(key for key, fields in named.items() if fields and "value" in fields)
-        pipe.findings.wrong(pointer, f"{value!r} is not bound to a value", f"inputs with a value: {has}")
+        scope.findings.wrong(pointer, f"{value!r} is not bound to a value", f"inputs with a value: {has}")
         return None
     return bound["value"]
 

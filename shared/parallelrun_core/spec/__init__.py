@@ -3,6 +3,7 @@
 job.py          `JobSpec`: all fields, and what they must be together
 fields.py       what some of the fields are made of: inputs, outputs, environment, sizes
 arguments.py    `program_arguments` and what the engine adds to them: the entry script's `sys.argv`
+expressions.py  `${{…}}`, which refers to inputs and outputs by name
 conda.py        what of a conda environment can be installed with packages of PyPI
 document.py     from YAML or JSON to plain data, changes from a command line, errors as problems
 """

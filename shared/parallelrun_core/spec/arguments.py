@@ -12,37 +12,27 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_core.spec.expressions import compact, filled, same_name
 from parallelrun_core.spec.fields import ValueInput
 
 if TYPE_CHECKING:
     from parallelrun_core.spec.job import JobSpec
 
-_EXPRESSION: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _QUOTED_OR_ESCAPED: Final = re.compile(
     r"""'[^']*' | "(?:[^"\\]|\\.)*" | (?P<blank>\\[ \t](?=\s*--)) | \\\r?\n | \\.""", re.DOTALL | re.VERBOSE
 )
-_BOUND: Final = re.compile(r"(inputs|outputs)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
 
 
 def split_arguments(text: str, value_of: Callable[[str, str], str]) -> list[str]:
     """`program_arguments`, split as a shell would, with the value of every `${{inputs.X}}` and `${{outputs.Y}}`.
 
     Args:
-        value_of: from `inputs` or `outputs` and a name to the text in its place. Raises ValueError if there is none.
+        value_of: from `inputs` or `outputs` and a name to the value. Raises ValueError if there is none.
 
     Raises:
-        ValueError: a quote is left open, an option begins with an escaped blank, or an expression stands for nothing.
+        ValueError: a quote is left open, an option begins with an escaped blank, or an expression can't be resolved.
     """
-    # Expressions may hold spaces inside their braces, so they are closed up before the splitting.
-    text = _EXPRESSION.sub(lambda found: "${{" + "".join(found[1].split()) + "}}", text)
-
-    def fill(found: re.Match[str]) -> str:
-        bound = _BOUND.fullmatch(found[1])
-        if bound is None:
-            raise ValueError(f"{found[0]} is neither ${{{{inputs.NAME}}}} nor ${{{{outputs.NAME}}}}")
-        return value_of(bound[1].lower(), bound[2])
-
-    return [_EXPRESSION.sub(fill, word) for word in shlex.split(_QUOTED_OR_ESCAPED.sub(_continued, text))]
+    return [filled(word, value_of) for word in shlex.split(_QUOTED_OR_ESCAPED.sub(_continued, compact(text)))]
 
 
 def _continued(found: re.Match[str]) -> str:
@@ -56,13 +46,13 @@ def _continued(found: re.Match[str]) -> str:
 
 
 def user_arguments(spec: JobSpec, outputs: Mapping[str, str]) -> list[str]:
-    """What the user gave as `program_arguments`.
+    """The `program_arguments` of the user, split, with the values of all expressions.
 
     Args:
         outputs: the path of each named output, which depends on the job's folder.
 
     Raises:
-        ValueError: an expression stands for nothing.
+        ValueError: an expression can't be resolved.
     """
 
     def value_of(kind: str, name: str) -> str:
@@ -79,7 +69,7 @@ def user_arguments(spec: JobSpec, outputs: Mapping[str, str]) -> list[str]:
 
 
 def engine_arguments(spec: JobSpec, output: str = "") -> list[str]:
-    """What the engine puts before the user's arguments.
+    """The options that the engine puts before the user's arguments.
 
     Args:
         output: the folder of the job's output; the option is left out when this is empty.
@@ -111,7 +101,7 @@ def engine_arguments(spec: JobSpec, output: str = "") -> list[str]:
 
 
 def input_arguments(spec: JobSpec) -> list[str]:
-    """The names of the inputs that are cut into mini-batches, behind the user's arguments."""
+    """The names of the inputs that are cut into mini-batches, after the user's arguments."""
     argv: list[str] = []
     counts = {"input_ds": 0, "input_fds": 0}
     for name, given in spec.data_inputs():
@@ -119,18 +109,6 @@ def input_arguments(spec: JobSpec) -> list[str]:
         argv += [f"--{option}_{counts[option]}", name]
         counts[option] += 1
     return argv
-
-
-def bound_name(text: str, kind: str) -> str:
-    """NAME, when the text is `${{<kind>.NAME}}`; otherwise the text."""
-    expression = _EXPRESSION.fullmatch(text.strip())
-    bound = _BOUND.fullmatch("".join(expression[1].split())) if expression else None
-    return bound[2] if bound and bound[1].lower() == kind else text
-
-
-def same_name(name: str, named: Mapping[str, object]) -> str | None:
-    """The key that is this name but for letter case (reference §2.2), or None."""
-    return name if name in named else next((key for key in named if str(key).lower() == name.lower()), None)
 
 
 def _number(value: float) -> int | float:

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import arguments
-from parallelrun_core.spec.arguments import same_name
+from parallelrun_core.spec.expressions import bound_name, same_name
 from parallelrun_core.spec.fields import (
     NAME,
     AnyInput,
@@ -175,12 +175,12 @@ class JobSpec(Strict):
             value = [value]
         if not isinstance(value, list | tuple):
             return value
-        return tuple(arguments.bound_name(name, "inputs") if isinstance(name, str) else name for name in value)
+        return tuple(bound_name(name, "inputs") if isinstance(name, str) else name for name in value)
 
     @field_validator("append_row_to", mode="before")
     @classmethod
     def _plain_output(cls, value: object) -> object:
-        return arguments.bound_name(value, "outputs") if isinstance(value, str) else value
+        return bound_name(value, "outputs") if isinstance(value, str) else value
 
     @field_validator("environment_variables", "tags", mode="after")
     @classmethod

@@ -1,0 +1,94 @@
+"""The expressions of documents, which refer to inputs and outputs by name (reference §2.2).
+
+    ${{inputs.NAME}}, ${{outputs.NAME}}                 the step's own
+    ${{parent.inputs.NAME}}, ${{parent.outputs.NAME}}   those of its pipeline
+    $[[ … ${{inputs.NAME}} … ]]                         a part that is left out when that input is not given
+
+Spaces inside the braces don't count, nor does letter case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeGuard
+
+_EXPRESSION: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_REFERENCE: Final = re.compile(r"(parent\.)?(inputs|outputs)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
+_OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
+
+
+class Reference(NamedTuple):
+    """What an expression refers to."""
+
+    of_parent: bool
+    kind: str
+    """`inputs` or `outputs`."""
+    name: str
+
+
+def is_expression(value: object) -> TypeGuard[str]:
+    """Whether a text has an expression in it."""
+    return isinstance(value, str) and _EXPRESSION.search(value) is not None
+
+
+def only_expression(value: object) -> str | None:
+    """What is between the braces, without spaces, when a text is one expression and nothing else."""
+    found = _EXPRESSION.fullmatch(value.strip()) if isinstance(value, str) else None
+    return _without_spaces(found[1]) if found else None
+
+
+def reference(expression: str) -> Reference | None:
+    """What an expression refers to, given what is between its braces; None when that is something else."""
+    found = _REFERENCE.fullmatch(_without_spaces(expression))
+    return Reference(found[1] is not None, found[2].lower(), found[3]) if found else None
+
+
+def bound_name(text: str, kind: str) -> str:
+    """NAME, when the text is `${{<kind>.NAME}}`; otherwise the text."""
+    found = reference(only_expression(text) or "")
+    return found.name if found and not found.of_parent and found.kind == kind else text
+
+
+def compact(text: str) -> str:
+    """The same text without spaces inside its expressions, so that a shell's rules don't split them."""
+    return _EXPRESSION.sub(lambda found: "${{" + _without_spaces(found[1]) + "}}", text)
+
+
+def filled(text: str, value_of: Callable[[str, str], str]) -> str:
+    """The text with the value of every expression in its place.
+
+    Args:
+        value_of: from `inputs` or `outputs` and a name to the value. Raises ValueError if there is none.
+
+    Raises:
+        ValueError: an expression can't be resolved.
+    """
+
+    def fill(found: re.Match[str]) -> str:
+        meant = reference(found[1])
+        if meant is None or meant.of_parent:
+            raise ValueError(f"{found[0]} is neither ${{{{inputs.NAME}}}} nor ${{{{outputs.NAME}}}}")
+        return value_of(meant.kind, meant.name)
+
+    return _EXPRESSION.sub(fill, text)
+
+
+def without_absent_parts(text: str, given: Mapping[str, object]) -> str:
+    """The text without each `$[[…]]` part that refers to an input which is not given."""
+
+    def part(found: re.Match[str]) -> str:
+        meant = map(reference, _EXPRESSION.findall(found[1]))
+        names = [each.name for each in meant if each and not each.of_parent and each.kind == "inputs"]
+        return found[1] if all(same_name(name, given) is not None for name in names) else ""
+
+    return _OPTIONAL.sub(part, text)
+
+
+def same_name(name: str, named: Mapping[str, object]) -> str | None:
+    """The key that is this name but for letter case, or None."""
+    return name if name in named else next((key for key in named if str(key).lower() == name.lower()), None)
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
