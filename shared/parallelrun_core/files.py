@@ -1,4 +1,4 @@
-"""Files and names that survive a power cut, and files that have two names where the file system lets them."""
+"""Durable writes, and hard links with a copy fallback."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import errno
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -30,28 +32,42 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def write_once(path: Path, data: bytes) -> None:
+def write_once(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Create a file with all its content at once, durably; the first writer wins.
 
     Raises:
         FileExistsError: another was first; its file is durable, too.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+    with _written_beside(path, data, mode, durably=True) as beside:
         try:
             os.link(beside, path)
         finally:
             sync_folder(path.parent)  # also when another was first: it may have been killed before it did so
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Write a whole file, so that readers see either the old or the new one. A power cut may lose the new one."""
+    with _written_beside(path, data, mode, durably=False) as beside:
+        beside.replace(path)
+
+
+@contextmanager
+def _written_beside(path: Path, data: bytes, mode: int, *, durably: bool) -> Iterator[Path]:
+    """A file with this content beside a path, under a name of its own; gone afterwards."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.write(data)
+            if durably:
+                file.flush()
+                os.fsync(file.fileno())
+        yield beside
     finally:
         beside.unlink(missing_ok=True)
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Let a file have another name, or a durable copy where the file system has no links."""
+    """Give a file another name, or a durable copy where the file system has no links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:

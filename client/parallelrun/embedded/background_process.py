@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-from contextlib import closing
 from datetime import UTC, datetime
 
 import msgspec
@@ -18,6 +17,7 @@ from parallelrun.embedded.background import BackgroundCluster, lock_file, state_
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.errors import ParallelRunError
+from parallelrun_core.files import replace_file
 from parallelrun_core.process import StopSignal
 
 
@@ -54,11 +54,7 @@ def _write_state(cluster: Cluster) -> None:
         home=str(cluster.layout.home),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    temporary = state_file().with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    with closing(os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")) as file:
-        file.write(msgspec.json.encode(state))
-    temporary.replace(state_file())
+    replace_file(state_file(), msgspec.json.encode(state), mode=0o600)
 
 
 def _note(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from parallelrun.progress.display import Display
 from parallelrun.progress.watch import watch
 from parallelrun_core.files import sync_folder
 from parallelrun_core.job_folder import JobFolder, job_folder
+from parallelrun_core.patterns import has_wildcard, split_pattern
 from parallelrun_core.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -249,11 +249,10 @@ def _check_apart(folder: Path, spec: JobSpec) -> None:
 
 def _includes(path: str, folder: Path) -> bool:
     """Whether files in a folder belong to an input: a folder, a file, or a pattern as masters understand it."""
-    if os.path.lexists(path) or not glob.has_magic(path):
+    if os.path.lexists(path) or not has_wildcard(path):
         return folder.is_relative_to(Path(path).resolve())
-    parts = Path(path).parts
-    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    start, pattern = Path(*parts[:first]).resolve(), parts[first:]
+    root, pattern = split_pattern(path)
+    start = Path(root).resolve()
     if not folder.is_relative_to(start):
         return False
     names = folder.relative_to(start).parts

@@ -20,7 +20,7 @@ from typing import Final
 
 from parallelrun.embedded.lock import FolderLock
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.files import has_no_links, link_or_copy, sync_folder
+from parallelrun_core.files import has_no_links, link_or_copy, replace_file, sync_folder
 
 LOGS: Final = "logs"
 WORKING_DATA: Final = ".parallelrun"
@@ -126,9 +126,7 @@ class RunFolder:
     def correct_log(self, name: str, old: Path, new: Path) -> None:
         """Replace a path in a log by the one where the output is now. A kept copy of the log stays as it is."""
         log = self.logs / name
-        temporary = log.with_name(f".{name}.new")
-        temporary.write_bytes(log.read_bytes().replace(os.fsencode(old), os.fsencode(new)))
-        temporary.replace(log)
+        replace_file(log, log.read_bytes().replace(os.fsencode(old), os.fsencode(new)))
 
     def close(self, *, keep: bool) -> None:
         """Release the folder, and remove the working data unless it is to be kept."""

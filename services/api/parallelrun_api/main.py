@@ -14,11 +14,10 @@ from anyio.to_thread import run_sync
 from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.auth import load_token
-from parallelrun_api.redis_check import wait_for_redis
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import telemetry
 from parallelrun_core.store.connection import without_password
-from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis
+from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis, pauses_until_fit
 
 log = telemetry.logger()
 
@@ -94,7 +93,9 @@ class _Server(uvicorn.Server):
 async def _in_background(context: Context, server: _Server) -> None:
     """What need not be done before the first request is answered. The server doesn't outlive it."""
     try:
-        await wait_for_redis(context.redis, may_forget=context.settings.allow_volatile_redis)
+        pauses = pauses_until_fit(context.redis, may_forget=context.settings.allow_volatile_redis)
+        while (pause_s := await run_sync(next, pauses, None)) is not None:  # noqa: ASYNC110
+            await asyncio.sleep(pause_s)  # there is no event for a server that comes up
         await run_sync(_import_what_submissions_need)
         await context.registrar.run()
     except UnfitRedis as error:

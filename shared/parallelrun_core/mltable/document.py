@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.steps import Step, parse_steps
+from parallelrun_core.patterns import has_wildcard, split_pattern
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 
 FILE_NAME: Final = "MLTable"
 _KEYS: Final = ("$schema", "type", "paths", "transformations", "traits", "metadata", "query_source")
 _ELSEWHERE: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
-_MAGIC: Final = re.compile(r"[*?\[]")
 _KINDS: Final = ("file", "folder", "pattern")
 
 
@@ -104,15 +104,14 @@ def _source(given: Any, folder: Path, at: At) -> Source | None:  # noqa: PLR0911
     if kind == "pattern":
         return _pattern(folder, text)
     path = os.path.normpath(folder / text)
-    if kind == "file" and _MAGIC.search(text) and not os.path.lexists(path):
+    if kind == "file" and has_wildcard(text) and not os.path.lexists(path):
         at.below(kind).wrong(f"{text!r} is taken literally, and there is no such file", "use pattern:")
         return None
     return Source(kind, path)
 
 
 def _pattern(folder: Path, text: str) -> Source:
-    """A pattern from the last folder whose name is certain; the MLTable's own folder is, whatever it is called."""
-    names = (folder / text).parts if text.startswith("/") else PurePosixPath(text).parts
-    first = next((number for number, name in enumerate(names) if _MAGIC.search(name)), len(names))
-    start = os.path.normpath(folder.joinpath(*names[:first]))
-    return Source("pattern", start, tuple(names[first:])) if first < len(names) else Source("file", start)
+    """A pattern from its fixed folder on; the MLTable's own folder is fixed, whatever its name."""
+    start, names = split_pattern(text)
+    start = os.path.normpath(folder / start)
+    return Source("pattern", start, tuple(names)) if names else Source("file", start)

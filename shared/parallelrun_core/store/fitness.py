@@ -1,10 +1,11 @@
-"""Is this Redis one that jobs can be trusted to? Every service looks at it once, when it starts, and so does the client
-before it starts services on a server that somebody else runs.
+"""Is this Redis fit to keep jobs? Every service checks once, when it starts, and so does the client before it starts
+services on a server that somebody else runs.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import redis
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 log = logger()
 
 EXIT_UNFIT: Final = 3
-"""Exit code of a service that was pointed at a Redis which isn't fit."""
+"""Exit code of a service whose Redis isn't fit."""
 _LONGEST_PAUSE_S: Final = 1.0
 
 
@@ -30,31 +31,44 @@ class UnfitRedis(Exception):
 
 
 def wait_for_fit_redis(settings: ServiceSettings) -> None:
-    """Return once Redis is there and fit for use; end this process when it is there and isn't fit."""
-    pause_s = 0.05
+    """Return once Redis is up and fit for use; end this process when it is up and isn't fit."""
     with connect(settings.redis_url) as client:
-        while True:
-            try:
-                check(client, may_forget=settings.allow_volatile_redis)
-                return
-            except CONNECTION_ERRORS as error:
-                log.warning("redis_awaited", error=str(error))
-            except UnfitRedis as error:
-                log.error("redis_unfit", error=str(error))
-                raise SystemExit(EXIT_UNFIT) from None
-            time.sleep(pause_s)  # there is no event for a server that comes up
+        try:
+            for pause_s in pauses_until_fit(client, may_forget=settings.allow_volatile_redis):
+                time.sleep(pause_s)
+        except UnfitRedis as error:
+            log.error("redis_unfit", error=str(error))
+            raise SystemExit(EXIT_UNFIT) from None
+
+
+def pauses_until_fit(client: Redis, *, may_forget: bool) -> Iterator[float]:
+    """Check a server again and again until it is up; yields how long to pause in between, s.
+
+    Raises:
+        UnfitRedis: it is up, and not fit (see `check`).
+    """
+    pause_s = 0.05
+    while True:
+        try:
+            version = check(client, may_forget=may_forget)
+        except CONNECTION_ERRORS as error:
+            log.warning("redis_awaited", error=str(error))
+            yield pause_s
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        else:
+            log.info("redis_ready", version=version)
+            return
 
 
 def check(client: Redis, *, may_forget: bool) -> str:
-    """See to it that a server is fit, going by its own description (INFO); returns its version.
+    """Make sure that a server is fit, by its own description (INFO); returns its version.
 
     Args:
-        may_forget: it may be one that loses everything when it restarts.
+        may_forget: it may lose everything when it restarts.
 
     Raises:
         UnfitRedis: it isn't.
-        RedisError: it is away, if this is one of `CONNECTION_ERRORS`.
+        RedisError: one of `CONNECTION_ERRORS` when it is away.
     """
     try:
         info: Any = client.info()
@@ -67,14 +81,16 @@ def check(client: Redis, *, may_forget: bool) -> str:
 
 
 def unfit(info: dict[str, Any], *, may_forget: bool) -> list[str]:
-    """What speaks against a server."""
+    """The reasons why a server isn't fit."""
     problems = []
     version = str(info.get("redis_version", ""))
     if _numbers(version) < OLDEST_REDIS:
-        problems.append(f"Redis {version or 'of an unknown version'} is too old: 6.2 is needed, or any Valkey")
+        problems.append(
+            f"Redis {version or 'of an unknown version'} is too old: it must be 6.2 or later, or any Valkey"
+        )
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
-        problems.append(f"maxmemory-policy is {policy}, under which mini-batches vanish: noeviction is needed")
+        problems.append(f"maxmemory-policy is {policy}, under which mini-batches vanish: it must be noeviction")
     if not may_forget and not int(info.get("aof_enabled", 0)):
         problems.append(
             "the append-only file is off, so a restart would forget jobs: set 'appendonly yes' (or start every"

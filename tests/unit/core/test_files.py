@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.files import link_or_copy, write_once
+from parallelrun_core.files import link_or_copy, replace_file, write_once
 from tests.unit.core.factories import names_in, noted_syncs
 
 
@@ -60,6 +60,17 @@ def test_any_other_error_is_told(source: Path, tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="No space left"):
         link_or_copy(source, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_a_file_is_replaced_whole_with_its_mode_and_nothing_is_left_beside(tmp_path: Path) -> None:
+    replace_file(tmp_path / "file", b"first")
+    replace_file(tmp_path / "file", b"second", mode=0o600)
+    assert (tmp_path / "file").read_bytes() == b"second"
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        replace_file(tmp_path / "folder", b"third")
+    assert names_in(tmp_path) == ["file", "folder"]
 
 
 def test_the_first_to_write_wins_and_nothing_is_left_beside(tmp_path: Path) -> None:

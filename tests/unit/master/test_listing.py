@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_master.planning import listing
-from parallelrun_master.planning.listing import Listing, split_pattern
+from parallelrun_master.planning.listing import Listing
 
 part = st.sampled_from(["a", "b", "ab", "a.txt", "b.txt", "a b", "a-", ".hid", "A", "é", "\udcff", "a\n", "x.csv"])
 files = st.sets(st.lists(part, min_size=1, max_size=4).map(tuple), max_size=8)
@@ -91,20 +91,6 @@ def test_patterns_match_as_a_naive_oracle_says(tree: set[tuple[str, ...]], patte
             assume(not (root / pattern[0]).is_file())
             (root / pattern[0]).mkdir(exist_ok=True)  # so that the folder in front of the first wildcard is there
         assert paths("/".join([name, *pattern])) == oracle(root, pattern, made)
-
-
-@pytest.mark.parametrize(
-    "path, root, pattern",
-    [
-        ("/a/b*/c", "/a", ["b*", "c"]),
-        ("/*", "/", ["*"]),
-        ("*.txt", ".", ["*.txt"]),
-        ("a/**/x", "a", ["**", "x"]),
-        ("/a//b/./[c]", "/a/b", ["[c]"]),
-    ],
-)
-def test_a_pattern_begins_at_the_first_wildcard(path: str, root: str, pattern: list[str]) -> None:
-    assert split_pattern(path) == (root, pattern)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.http.errors import Forbidden, Misdirected
 from parallelrun_api.http.problems import problem_response
 from parallelrun_core.errors import ParallelRunError, Unauthorized
+from parallelrun_core.files import write_once
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -51,21 +52,9 @@ def _read_token(path: Path) -> str:
 
 def _make_token(path: Path) -> None:
     """Write a random token, whole or not at all; an existing one is left alone."""
-    if path.exists():
-        return
-    beside = path.with_name(f".token-{secrets.token_hex(8)}")
-    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(fd, "w") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            path.hardlink_to(beside)
-        except FileExistsError:
-            return  # another API on the same folder was faster; both use that one
-    finally:
-        beside.unlink()
+    if not path.exists():
+        with suppress(FileExistsError):  # another API on the same folder was faster; both use that one
+            write_once(path, f"{secrets.token_urlsafe(32)}\n".encode(), mode=0o600)
 
 
 class Guard:

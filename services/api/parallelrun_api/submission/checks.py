@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +13,10 @@ from typing import Final
 from parallelrun_core.errors import Problem
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.paths import within
+from parallelrun_core.patterns import has_wildcard, split_pattern
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 
-_PATTERN: Final = re.compile(r"[*?[]")
 _MAX_LOOKED_AT: Final = 100_000
 """Entries to look at in search of a first file; a larger heap of empty folders is left to the master to find out."""
 
@@ -121,11 +120,7 @@ class PathChecks:
 
 def _fixed_part(path: str) -> str:
     """The path, or of a glob pattern the folder that it starts from."""
-    if not _PATTERN.search(path) or os.path.lexists(path):
-        return path
-    parts = path.split("/")
-    first = next(index for index, part in enumerate(parts) if _PATTERN.search(part))
-    return "/".join(parts[:first]) or "/"
+    return path if os.path.lexists(path) else split_pattern(path)[0]
 
 
 def _content(pointer: str, given: Input) -> Problem | None:
@@ -151,7 +146,7 @@ def _folder_content(pointer: str, given: Input) -> Problem | None:
 
 def _pattern_content(pointer: str, pattern: str) -> Problem | None:
     fixed = _fixed_part(pattern)
-    if fixed == pattern or not _is_folder(Path(fixed)):
+    if os.path.lexists(pattern) or not has_wildcard(pattern) or not _is_folder(Path(fixed)):
         return Problem(pointer=pointer, message=f"there is no file or folder {fixed!r}")
     # Such a pattern may walk through millions of folders before it finds nothing.
     any_match = _holds_a_file(Path(fixed)) if "**" in pattern else _matches(pattern)

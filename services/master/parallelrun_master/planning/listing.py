@@ -14,13 +14,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from itertools import islice
-from pathlib import Path
 
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.patterns import has_wildcard, split_pattern
 
 SORTED_UP_TO = 50_000
 _CHUNK = 1000
-_MAGIC = re.compile(r"[*?\[]")
 
 Chunk = tuple[bytes, list[bytes]]
 """A folder and some names of files in it."""
@@ -49,7 +48,7 @@ class Listing:
         if self._below:
             start = os.fsencode(os.path.normpath(self.path))
             yield from self._walk(start, _Pattern(self._below), frozenset({0}), frozenset())
-        elif _MAGIC.search(self.path) and not os.path.lexists(self.path):
+        elif has_wildcard(self.path) and not os.path.lexists(self.path):
             root, pattern = split_pattern(self.path)
             yield from self._walk(os.fsencode(root), _Pattern(pattern), frozenset({0}), frozenset())
         elif os.path.isdir(self.path):
@@ -188,10 +187,3 @@ class _Pattern:
                 if segment is None or segment.match(os.fsdecode(name)):
                     return True
         return False
-
-
-def split_pattern(path: str) -> tuple[str, list[str]]:
-    """The folder above the first segment with a wildcard, and the segments from there on."""
-    parts = Path(path).parts
-    first = next(index for index, part in enumerate(parts) if _MAGIC.search(part))
-    return str(Path(*parts[:first])) if first else ".", list(parts[first:])

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 from contextlib import suppress
 from pathlib import Path
+
+from parallelrun_core.files import replace_file
 
 
 def replace_text(path: Path, text: str) -> None:
     """Write the whole file, so that readers see either the old or the new one."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, errors="backslashreplace")
-        beside.replace(path)
-    with suppress(OSError):
-        beside.unlink(missing_ok=True)
+        replace_file(path, text.encode(errors="backslashreplace"))
 
 
 def append_text(path: Path, text: str) -> None:
