@@ -1,1 +1,1 @@
-"""What all services speak: job spec, mini-batch message, outcome, queue, job folder, errors."""
+"""What all services share: job spec, mini-batch message, outcome, queue, job folder, errors."""

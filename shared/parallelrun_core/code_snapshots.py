@@ -1,7 +1,7 @@
 """Snapshots of the users' code: taken from a folder or a zip, kept by the hash of their content.
 
 A zip comes from outside, so it is unpacked member by member into a private folder with limits on everything,
-and only moved into place when all of it was good.
+and moved into the store only if all of it is good.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAME_CLASH: Final = frozenset({errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, 
 def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None) -> str:
     """Copy a code folder into the store; returns the snapshot's name. Links are followed only within the folder.
 
-    A folder below it may be left out: the one that the services share, which holds this very store.
+    A folder below it may be left out: the one that the services share, which holds this store.
 
     Raises:
         InvalidInput: the folder is missing or over a limit.

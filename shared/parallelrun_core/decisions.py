@@ -24,19 +24,19 @@ class _Failed(NamedTuple):
 
 
 class Decided:
-    """Which mini-batches have a decision, at a byte each, and what the decisions add up to."""
+    """Which mini-batches have a decision, at a byte each, and the totals of the decisions."""
 
     _OPEN, _FAILED, _DONE = 0, 1, 2
 
     def __init__(self) -> None:
         self._states = bytearray()
-        self._failures: dict[int, _Failed] = {}  # the last failure of each, also when it was reopened since
+        self._failures: dict[int, _Failed] = {}  # the last failure of each, even if it was reopened since
         self.count = 0
         """Mini-batches that have a decision."""
         self.done = 0
         self.failed = 0
         self.empty = 0
-        """Of those done, the ones without items."""
+        """Those of `done` that have no items."""
         self.items_done = 0
         self.items_failed = 0
         self.rows = 0
@@ -47,7 +47,7 @@ class Decided:
         return mini_batch < len(self._states) and self._states[mini_batch] != self._OPEN
 
     def accept(self, outcome: Outcome) -> bool:
-        """Whether this outcome is the decision of its mini-batch; takes note of it if so."""
+        """Whether this outcome is the decision of its mini-batch; if so, it is counted."""
         mini_batch = outcome.mini_batch
         if mini_batch >= len(self._states):
             self._states.extend(bytes(mini_batch + 1 - len(self._states)))
@@ -75,11 +75,11 @@ class Decided:
         return True
 
     def _is_late(self, outcome: Outcome, state: int, earlier: _Failed | None) -> bool:
-        """Whether what was decided before stays."""
+        """Whether the earlier decision stands."""
         return state == self._DONE or (earlier is not None and outcome.generation <= earlier.generation)
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
-        """Let those that failed in an earlier generation (all of them, or these) be decided anew."""
+        """Let those that failed in an earlier generation (all of them, or these) be decided again."""
         chosen = None if mini_batches is None else set(mini_batches)
         for mini_batch, failure in self._failures.items():
             is_chosen = chosen is None or mini_batch in chosen
@@ -99,7 +99,7 @@ class DecisionWriter:
     Args:
         folder: the job's.
         term: the leader's; its file is created.
-        seen: told of every decision of earlier terms, in order.
+        seen: called with every decision of earlier terms, in order.
 
     Raises:
         FileExistsError: this term has a decision log already.
@@ -107,14 +107,14 @@ class DecisionWriter:
 
     def __init__(self, folder: Path, term: int, seen: Callable[[Outcome], object] = lambda _: None) -> None:
         self.decided = Decided()
-        # First our own file: its header ends those of earlier leaders, who may still be writing.
+        # Our own file first: its header ends those of earlier leaders, which may still be writing.
         self._log: RecordWriter = open_term(folder, NAME, term)
         for outcome in read_outcomes(folder):
             if self.decided.accept(outcome):
                 seen(outcome)
 
     def add(self, outcomes: list[Outcome]) -> list[Outcome]:
-        """Record those that are the first of their mini-batch; returns them. Not durable before `sync()`."""
+        """Record those that are decisions; returns them. Not durable before `sync()`."""
         accepted = [outcome for outcome in outcomes if self.decided.accept(outcome)]
         if accepted:
             self._log.append(encode_all(accepted))
@@ -134,9 +134,9 @@ def read_outcomes(folder: Path) -> Iterator[Outcome]:
 
 
 def read_decisions(folder: Path) -> Iterator[Outcome]:
-    """The decisions: what `read_outcomes` yields, without what the first-wins rule drops.
+    """The decisions: the recorded outcomes without those that the first-wins rule drops.
 
-    A mini-batch that failed and was retried by the user comes twice, the later generation later.
+    A mini-batch that failed and was retried by the user comes twice, in the order of its generations.
     """
     decided = Decided()
     return (outcome for outcome in read_outcomes(folder) if decided.accept(outcome))

@@ -13,12 +13,12 @@ _MAY_PASS: Final = _FULL | {
 
 
 def is_full(error: OSError) -> bool:
-    """Whether there is no room, or a quota is used up: it is as well to wait until somebody makes room."""
+    """Whether there is no room, or a quota is used up: waiting until somebody makes room is better than failing."""
     return error.errno in _FULL
 
 
 def is_disk_trouble(error: OSError) -> bool:
-    """Whether the disk is full or the device doesn't answer: nobody's fault who writes there."""
+    """Whether the disk is full or the device fails: the process that writes there is not at fault."""
     return is_full(error) or error.errno == errno.EIO
 
 
@@ -28,5 +28,5 @@ def may_pass(error: OSError) -> bool:
 
 
 def is_shortage_here(error: OSError) -> bool:
-    """Whether this process, or this machine, has run out of something: no file is to blame."""
+    """Whether this process, or this machine, has run out of memory or file descriptors: no file is at fault."""
     return error.errno in (errno.ENOMEM, errno.EMFILE, errno.ENFILE)

@@ -1,6 +1,6 @@
 """The engine's own logs of a job, below logs/sys/: lines `time|LEVEL|process id|thread|message` (reference §5).
 
-They are for the job's user; operators of the services have `telemetry`. And never for what happens a million times:
+They are for the job's user; operators of the services have `telemetry`. Don't log here what happens a million times:
 each line is in its file when the call returns.
 """
 
@@ -15,9 +15,9 @@ _MAX_BYTES = 64 << 20
 
 
 class EngineLog:
-    """One log, `logs/sys/<name>.txt`; what goes wrong is copied to `logs/sys/warning/` and `logs/sys/error/`.
+    """One log, `logs/sys/<name>.txt`; warnings and errors are copied to `logs/sys/warning/` and `logs/sys/error/`.
 
-    What can't be written is lost: a full disk that takes no log must fail nothing.
+    Lines that can't be written are lost: a disk too full for a log must not fail anything.
 
     Args:
         level: with WARNING, lines of level INFO are left out.

@@ -1,4 +1,4 @@
-"""Whether an entry script can be run at all, as far as its text tells: nothing of it is executed."""
+"""Whether an entry script can be run at all, judged by its text: none of it is executed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MAY_BIND_ANYTHING: Final = frozenset({"exec", "globals", "locals", "modules", "
 
 
 def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> None:
-    """See to it that the entry script is there, can be parsed, and defines `run`, which can be called as it is.
+    """Make sure that the entry script exists, can be parsed, and defines a `run` that can be called without await.
 
     Args:
-        python: the version that the job asks for. What may be right in a newer one than ours is left to the workers.
+        python: the version that the job asks for; syntax that only a newer version than ours has is left to the workers.
 
     Raises:
         InvalidInput: with the line of a syntax error, or of a function that would have to be awaited.
@@ -48,17 +48,17 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> N
         raise InvalidInput.at(where, f"{entry_script} is nested too deeply to be parsed") from error
     names = Counter(_names_bound_in(tree))
     if not names.keys() & {"run", "*"}:
-        raise InvalidInput.at(where, f"{entry_script} defines no run()", "it needs `def run(mini_batch):`")
+        raise InvalidInput.at(where, f"{entry_script} does not define run()", "it must have `def run(mini_batch):`")
     for function in _only_to_be_awaited(tree, names):
         raise InvalidInput.at(
             where,
-            f"{entry_script}, line {function.lineno}: {function.name}() is called, and nobody awaits it",
-            f"write `def {function.name}`, and in it asyncio.run(…) where something is to be awaited",
+            f"{entry_script}, line {function.lineno}: {function.name}() is called without await",
+            f"write `def {function.name}`, and use asyncio.run(…) in it",
         )
 
 
 def _entry_file(snapshot: Path, entry_script: str) -> Path:
-    """The file that is named, or that of the module whose dotted path is given (reference §3.1)."""
+    """The named file, or the file of the module with this dotted path (reference §3.1)."""
     path = snapshot.joinpath(*relative_parts(entry_script))
     module = entry_script.split(".")
     if path.exists() or not all(part.isidentifier() for part in module):
@@ -85,7 +85,7 @@ def _may_bind_anything(node: ast.AST) -> bool:
 
 
 def _names_bound_in(tree: ast.Module) -> Iterator[str]:
-    """Every name that some statement of the module binds, in whatever branch; '*' for a star import."""
+    """Every name that a statement of the module binds, in any branch; '*' for a star import."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

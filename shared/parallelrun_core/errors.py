@@ -1,4 +1,4 @@
-"""Every error that a user or another service can meet.
+"""Every error that a user or another service can get.
 
     ParallelRunError
     ├── InvalidInput            the request or the job spec is wrong                        422
@@ -9,10 +9,10 @@
     ├── Unavailable             Redis or the shared folder can't be reached right now       503
     ├── NewerSchema             a newer release has written this                            409
     ├── CorruptLog              a record log or message can't be read                       500
-    └── Fenced                  this process is no longer the one that may do this          409
+    └── Fenced                  another process has taken over                              409
 
 Each class has a stable `code` for programs; the message is for people. `problems` carries one
-entry per wrong field, so that a user sees all of them at once and not one per attempt.
+entry per wrong field, so that a user sees all of them at once, not one per attempt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Problem:
     message: str
     hint: str = ""
     place: str = ""
-    """The file and line that the field stands in, where that is known."""
+    """The file and line of the field, if known."""
 
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
@@ -49,7 +49,7 @@ class ParallelRunError(Exception):
         super().__init__(self.message)
 
     def retell(self, told: Callable[[Problem], Problem]) -> None:
-        """Have each problem told as `told` makes it, such as with another pointer."""
+        """Replace each problem by what `told` makes of it, such as one with another pointer."""
         if self.problems:
             self.problems = tuple(map(told, self.problems))
             self.message = "; ".join(map(str, self.problems))
@@ -82,21 +82,21 @@ class Unauthorized(ParallelRunError):
 
 
 class NotFound(ParallelRunError):
-    """There is no such thing."""
+    """There is no such job, file or node."""
 
     code = "not_found"
     http_status = 404
 
 
 class Conflict(ParallelRunError):
-    """The present state doesn't allow this."""
+    """The current state doesn't allow this."""
 
     code = "conflict"
     http_status = 409
 
 
 class Unavailable(ParallelRunError):
-    """A part that this needs can't be reached right now."""
+    """Redis or the shared folder can't be reached right now."""
 
     code = "unavailable"
     http_status = 503

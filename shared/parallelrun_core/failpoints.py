@@ -1,15 +1,15 @@
-"""Named points at which a test may make a process fail; one dict look-up each when none is armed.
+"""Named points at which a test can make a process fail; one look-up each when none is armed.
 
-A point can end the process or fail a call, which may happen to any process at any time. Nothing here, nor anything
-else that can be set, leaves out a step of the protocol: tests that want to see what a step is good for replace it.
+A point can end the process or fail a call, which may happen to any process at any time. No setting, here or elsewhere,
+skips a step of the protocol: tests that show what a step is for replace it.
 
 `PARALLELRUN_FAILPOINTS="name=action,…"`, read once at import, arms them. Actions:
 
     kill       SIGKILL this process
-    raise      raise OSError, as a disk that is full would
+    raise      raise OSError, as if the disk were full
 
-`kill:PATH` and `raise:PATH` act once in the life of a cluster: whoever creates PATH does it.
-Nothing outside tests sets the variable.
+`kill:PATH` and `raise:PATH` act once in the life of a cluster: in the process that creates PATH.
+Only tests set the variable.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ POINTS: Final = {
     "finish.after_result": "master",
     "finish.after_state": "master",
 }
-"""Every step of the protocol at which a process may die, in order, and whose step it is."""
+"""Every step of the protocol at which a process may die, in order, with the service that takes it."""
 
 
 def _parse(text: str) -> dict[str, str]:
@@ -61,7 +61,7 @@ _armed = _parse(os.environ.get("PARALLELRUN_FAILPOINTS", ""))
 
 
 def reach(name: str) -> None:
-    """Do what is armed at this point: nothing, die, or raise."""
+    """Do what is armed at this point: die, raise, or nothing."""
     if not _armed or name not in _armed:
         return
     action, _, once = _armed[name].partition(":")

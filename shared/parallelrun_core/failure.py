@@ -1,4 +1,4 @@
-"""Why a job failed, as the result of the job records it and everybody is told."""
+"""Why a job failed, as its result records it and users see it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
     count: int
     sample_mini_batches: list[int] = []
     log: str = ""
-    """Where the first of them is told in full, below logs/."""
+    """The log below logs/ that has the first of them in full."""
 
 
 class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
-    """Why a job failed: first cause, and where to look."""
+    """Why a job failed: the first cause, and where to look."""
 
     code: str
     summary: str
@@ -29,4 +29,4 @@ class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
     log: str = ""
     hint: str = ""
     errors: list[ErrorCount] = []
-    """The five commonest."""
+    """The five most frequent ones."""

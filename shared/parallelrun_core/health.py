@@ -1,4 +1,4 @@
-"""A small HTTP server for a service that has none: is it alive, is it of use, what does it count."""
+"""A small HTTP server for services without one: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def serve_health(port: int, ready: Callable[[], bool]) -> ThreadingHTTPServer | 
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Health checks come every few seconds; they are not worth a line."""
+            """Log nothing: health checks come every few seconds."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()

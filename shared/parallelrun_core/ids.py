@@ -18,7 +18,7 @@ def _base32(number: int, digits: int) -> str:
 
 
 def new_job_id() -> str:
-    """A fresh job id; later ones sort behind earlier ones."""
+    """A new job id; later ones sort after earlier ones."""
     return f"job_{_base32(time.time_ns() // 1_000_000, 10)}{_base32(secrets.randbits(50), 10)}"
 
 
@@ -34,10 +34,10 @@ def checked_job_id(text: str) -> str:
 
 
 def checked_node(text: str) -> str:
-    """The node's name, if it may stand in a file name and a key.
+    """The node's name, if it is safe in a file name and a key.
 
     Raises:
-        InvalidInput: it may not.
+        InvalidInput: it isn't.
     """
     if not _NODE.fullmatch(text):
         raise InvalidInput.at("node", f"{text[:80]!r} is not a node name", "letters, digits, '.', '_', '-', at most 63")

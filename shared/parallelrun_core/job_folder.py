@@ -1,16 +1,16 @@
-"""The job folder: all the truth about one job, on the volume that every node shares.
+"""The job folder: the whole truth about one job, on the volume that every node shares.
 
 jobs/<job id>/
     job.json                 what was submitted; written once
     manifest.<term>          the items of every mini-batch                (manifest.py)
     decisions.<term>         the one outcome of every mini-batch          (decisions.py)
-    retries.<term>           tries that failed and were followed by another; only counts rest on it
+    retries.<term>           tries that failed and were followed by another; for counts only
     journals/<session>       an agent's candidates, before the fence      (record_log.py)
     parts/<session>.<process>    rows, as the worker wrote them
-    outputs/<file>           the result, whole or not there at all
-    logs/…                   for people; the names are the reference's
+    outputs/<file>           the result, whole or absent
+    logs/…                   for people; named as in the reference
     result.json              how it ended; written once
-    reopened.<generation>.json   that a user let it go on, and what for; result.<generation>.json: how that ended
+    reopened.<generation>.json   a resume or retry by the user; result.<generation>.json: how that ended
 code/<sha256>/               snapshots of the users' code, shared between jobs
 """
 
@@ -42,13 +42,13 @@ _BESIDE: Final = ".adopting-"
 
 
 class Resumed(msgspec.Struct, kw_only=True, frozen=True):
-    """What a job has taken over from one before it."""
+    """What a job has taken over from an earlier one."""
 
     job_id: str
     mini_batches: int
     rows: int
     bytes: int
-    """Of rows, as they stand in the part files."""
+    """Of rows, as they are in the part files."""
 
 
 class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
@@ -61,14 +61,14 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     """Name of the snapshot below `code/`: its sha256."""
     spec: dict[str, Any]
     notes: list[str] = []
-    """What of the document that was submitted is not done, or not as in Azure."""
+    """What ParallelRun does not do of the submitted document, or not as Azure ML does."""
     resumed: Resumed | None = None
 
     def job_spec(self) -> JobSpec:
         """The job spec, without the fields that a later release has added.
 
         Raises:
-            CorruptLog: a field is not what it should be.
+            CorruptLog: a field is not valid.
         """
         try:
             return JobSpec.model_validate(self.spec, extra="ignore")
@@ -93,27 +93,27 @@ class JobResult(msgspec.Struct, kw_only=True, frozen=True):
     order: str = ""
     """`sorted`, or `listing` when a folder was too large to be sorted."""
     warnings: list[str] = []
-    """What a user should know of an output, though the job has completed."""
+    """What a user should know about the output, though the job has completed."""
     failure: JobFailure | None = None
 
 
 class Reopening(msgspec.Struct, kw_only=True, frozen=True):
-    """`reopened.<generation>.json`: a job that had ended goes on, with the plan that it had."""
+    """`reopened.<generation>.json`: a job that had ended goes on, with its old plan."""
 
     schema: int = SCHEMA
     generation: int
     at: float
     retry_failed: bool
-    """Whether mini-batches that failed are tried anew; otherwise only what was never decided is done."""
+    """Whether mini-batches that failed are tried again; otherwise only those without a decision are run."""
     mini_batches: list[int] | None = None
-    """Of those that failed, only these."""
+    """Only these of the failed ones; all of them when None."""
     accept_changed_inputs: bool = False
     """Continue even if files were changed or removed since they were scheduled."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobFolder:
-    """Where everything of one job lies."""
+    """The paths of one job, and its records."""
 
     root: Path
     job_id: str
@@ -139,7 +139,7 @@ class JobFolder:
         return self.path / "outputs"
 
     def output_file(self, spec: JobSpec) -> Path:
-        """Where the rows of an append_row job are published."""
+        """The file in which the rows of an append_row job are published."""
         if not spec.append_row_to:
             return self.outputs_of(spec) / spec.append_row_file_name
         path = Path(self.output_paths(spec)[spec.append_row_to])
@@ -154,21 +154,21 @@ class JobFolder:
         return target.parent.resolve() / target.name
 
     def outputs_of(self, spec: JobSpec) -> Path:
-        """The folder that the job's outputs are in, but for those with a path of their own."""
+        """The folder of the job's outputs, except those with a path of their own."""
         return Path(spec.output) if spec.output else self.outputs
 
     def output_paths(self, spec: JobSpec) -> dict[str, str]:
-        """Where each of the job's named outputs is."""
+        """The path of each of the job's named outputs."""
         return {
             name: given.path or str(self.outputs_of(spec) / (given.file_name or name))
             for name, given in spec.outputs.items()
         }
 
     def make_outputs(self, spec: JobSpec) -> None:
-        """Make the folders that the job's outputs are in; those that are there already are left alone.
+        """Create the folders of the job's outputs; those that exist are left alone.
 
         Raises:
-            OSError: one can't be made.
+            OSError: one can't be created.
         """
         for name, path in self.output_paths(spec).items():
             folder = Path(path) if spec.outputs[name].type == "uri_folder" else Path(path).parent
@@ -178,10 +178,10 @@ class JobFolder:
         return code_store(self.root) / record.code
 
     def create(self, record: JobRecord) -> None:
-        """Make the folder and its `job.json`, durably.
+        """Create the folder and its `job.json`, durably.
 
         Raises:
-            FileExistsError: the job is there already.
+            FileExistsError: the job exists already.
         """
         try:
             _fill(self.path, record)
@@ -189,15 +189,15 @@ class JobFolder:
             sync_folder(self.path.parent)  # also when it is there: who made it may have been killed before it did so
 
     def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed]) -> JobRecord:
-        """The same for a job that takes over work of another one; returns what it has taken over, too.
+        """The same for a job that takes over work of another one; returns the record with what it has taken over.
 
-        All of it appears at once. A process that dies before leaves a folder beside, which `abandoned` finds.
+        All of it appears at once. A process that dies before leaves a folder beside it, which `abandoned` finds.
 
         Args:
             take_over: puts that work into a folder.
 
         Raises:
-            FileExistsError: the job is there already.
+            FileExistsError: the job exists already.
         """
         beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
         try:
@@ -221,7 +221,7 @@ class JobFolder:
 
         Raises:
             NotFound: there is no such job.
-            NewerSchema: a newer release has made it.
+            NewerSchema: a newer release has written it.
             CorruptLog: its `job.json` is damaged.
         """
         try:
@@ -235,7 +235,7 @@ class JobFolder:
         return max((int(text) for text in found if text.isdecimal()), default=0)
 
     def reopenings(self) -> list[Reopening]:
-        """What each generation is for, the present one last; the first, which is for everything, is not among them."""
+        """The reopenings in order, the one of the current generation last."""
         paths = [self.path / f"reopened.{generation}.json" for generation in range(1, self.generation() + 1)]
         return [decode(path.read_bytes(), Reopening, path) for path in paths]
 
@@ -243,7 +243,7 @@ class JobFolder:
         """Begin a new generation, durably.
 
         Raises:
-            Conflict: somebody else has just begun it.
+            Conflict: another request has just begun it.
         """
         try:
             write_once(self.path / f"reopened.{reopening.generation}.json", _pretty(reopening))
@@ -255,7 +255,7 @@ class JobFolder:
         return self.path / (f"result.{generation}.json" if generation else "result.json")
 
     def result(self) -> JobResult | None:
-        """How the job ended, or None while it hasn't, or goes on again."""
+        """How the job ended, or None while it hasn't, or has been reopened."""
         try:
             return decode((path := self._result_file()).read_bytes(), JobResult, path)
         except FileNotFoundError:
@@ -268,14 +268,14 @@ class JobFolder:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is recorded how the job ended, and it hasn't been reopened since."""
+        """Whether a result is recorded, and the job hasn't been reopened since."""
         return self._result_file().exists()
 
     def conclude(self, result: JobResult, *, generation: int | None = None) -> JobResult:
         """Record how the job ended, durably; returns the first result if it was recorded before.
 
         Args:
-            generation: that ended, by default the present one. Who may be late by one has to say.
+            generation: the one that ended, by default the current one. A caller that may be late must name it.
         """
         try:
             write_once(self._result_file(generation), _pretty(result))
@@ -285,7 +285,7 @@ class JobFolder:
 
 
 def abandoned(root: Path) -> Iterator[Path]:
-    """Folders of jobs that were about to take over another one's work, some of which may still do so."""
+    """Folders of jobs that began to take over another one's work; some may still be doing so."""
     return (root / "jobs").glob(f"{_BESIDE}*")
 
 
@@ -299,7 +299,7 @@ def job_folder(root: Path, job_id: str) -> JobFolder:
 
 
 def code_store(root: Path) -> Path:
-    """Where the snapshots of the users' code are."""
+    """The folder of the snapshots of the users' code."""
     return root / "code"
 
 

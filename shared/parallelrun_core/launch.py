@@ -1,9 +1,9 @@
-"""`python -m parallelrun_core.launch MODULE ARGUMENT…`: a service's `main()`, begun and ended quickly.
+"""`python -m parallelrun_core.launch MODULE ARGUMENT…`: runs a service's `main()` with a quick start and end.
 
-A short job's time is mostly that of starting the services and ending them. While modules are imported, the garbage
-collector looks again and again and finds nothing; once they are, nothing of theirs becomes garbage as long as the
-process lives. And an interpreter that ends in order frees every object, just before the kernel takes back all of
-them. Together that is a third of the processor time of a service that has nothing to do.
+Most of a short job's time goes into starting and ending the services. While modules are imported, the garbage
+collector runs again and again and finds nothing; afterwards, none of their objects become garbage while the process
+lives. And an interpreter that ends in order frees every object, just before the kernel takes back all memory.
+Together that is a third of the CPU time of an idle service.
 """
 
 from __future__ import annotations

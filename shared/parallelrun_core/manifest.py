@@ -1,4 +1,4 @@
-"""The manifest: which items each mini-batch holds, written once by the leader, never changed.
+"""The manifest: the items of each mini-batch, written once by the leader, never changed.
 
 A term log (see `term_log`) of full messages; a mini-batch's id is its index. The last record closes it
 with a count and a hash, after which the job's total is known and no id can be added.
@@ -24,7 +24,7 @@ _ENDLESS = 1 << 62
 
 
 class Closing(msgspec.Struct, frozen=True, kw_only=True):
-    """The last record: what the whole manifest holds."""
+    """The last record: the totals of the whole manifest."""
 
     mini_batches: int
     items: int
@@ -34,7 +34,7 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(NamedTuple):
-    """One mini-batch in the manifest and where it stands."""
+    """One mini-batch, and its record in the manifest."""
 
     mini_batch: int
     term: int
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
 
 class ManifestWriter:
-    """Adds mini-batches behind those that earlier terms wrote.
+    """Adds mini-batches after those of earlier terms.
 
     Raises:
         FileExistsError: this term has a manifest already.
@@ -54,7 +54,7 @@ class ManifestWriter:
         self.items = 0
         self._hash = hashlib.sha256()
         self.term = term
-        # First our own file: its header ends those of earlier leaders, who may still be writing.
+        # Our own file first: its header ends those of earlier leaders, which may still be writing.
         self._log = open_term(folder, NAME, term)
         for entry in read_manifest(folder):
             self._count(entry.raw, message.decode(entry.raw).items)
@@ -74,7 +74,7 @@ class ManifestWriter:
         self._log.sync()
 
     def close(self, *, order: str) -> Closing:
-        """Say that nothing follows; durable when this returns."""
+        """Write the closing record; durable when this returns."""
         closing = Closing(mini_batches=self.mini_batches, items=self.items, sha256=self._hash.hexdigest(), order=order)
         self._log.append(_CLOSING_MARK + msgspec.json.encode(closing))
         self._log.sync()
@@ -82,7 +82,7 @@ class ManifestWriter:
         return closing
 
     def stop(self) -> None:
-        """Write no more: another term does the rest, if there is one."""
+        """Stop before the end: another term may write the rest."""
         self._log.close()
 
 
@@ -94,7 +94,7 @@ def read_manifest(folder: Path) -> Iterator[Entry]:
 
 
 def read_closing(folder: Path) -> Closing | None:
-    """The closing record, or None while the manifest still grows. Reads all of it."""
+    """The closing record, or None while the manifest still grows. Reads the whole manifest."""
     last = b""
     for _, _, raw in read_term_log(folder, NAME):
         last = raw
@@ -102,7 +102,7 @@ def read_closing(folder: Path) -> Closing | None:
 
 
 def last_closing(folder: Path) -> Closing | None:
-    """What `read_closing` gives, by a look at the last bytes only; for whoever needn't see that all before is whole.
+    """The closing record, read from the last bytes only; for callers that need not know that all before it is whole.
 
     After a power cut the end of a file may be there without its middle. So a leader that takes over must read it all.
     """
@@ -125,7 +125,7 @@ def _closing_of(raw: bytes) -> Closing | None:
 
 
 def resolve(folder: Path, found: message.Message) -> message.Message:
-    """The full message: what was given, or what its reference points to in the manifest."""
+    """The full message: the given one, or the one in the manifest that it refers to."""
     if found.kind != message.REFERENCE:
         return found
     reference = message.reference_of(found)
@@ -134,7 +134,7 @@ def resolve(folder: Path, found: message.Message) -> message.Message:
 
 
 class ManifestCursor:
-    """Reads on in a growing manifest, from one mini-batch to the next, without holding more than a few."""
+    """Reads a growing manifest from one mini-batch to the next, without holding more than a few."""
 
     def __init__(self, folder: Path, *, first: int = 0) -> None:
         self._folder = folder

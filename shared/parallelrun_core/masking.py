@@ -1,4 +1,4 @@
-"""Keeps the values of a job's environment variables, which may be secrets, out of what is told about it."""
+"""Keeps the values of a job's environment variables, which may be secrets, out of what is reported about it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 MASK: Final = "***"
-# A shorter one, such as `1` or `INFO`, occurs everywhere, and masking it would garble the text and hide nothing.
+# Shorter ones, such as `1` or `INFO`, occur everywhere: masking them would garble the text and hide nothing.
 _SHORTEST_SECRET: Final = 6
 
 
@@ -17,7 +17,7 @@ def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Mask:
-    """Blots out the values of one job's environment variables wherever its own code repeats them."""
+    """Masks the values of one job's environment variables in texts that may repeat them."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         given = spec.get("environment_variables")

@@ -1,4 +1,4 @@
-"""The mini-batch message: what lies on Redis, in the manifest, and is handed to an agent.
+"""The mini-batch message: stored on Redis and in the manifest, and handed to an agent.
 
 A message is a MessagePack array `[kind, items, payload]`:
 
@@ -8,16 +8,16 @@ A message is a MessagePack array `[kind, items, payload]`:
     kind 3, DESCRIBED    payload = MessagePack array [input, keys, pieces, groups]: see `Described`
     kind 4, DESCRIBED_ZSTD   the same, compressed with Zstandard
 
-A plain list of files has kind 0 or 1. Whatever is more is described: rows of a table, files with the values of their
-partition keys, files that are copied first, or nothing but a rank. `items` of a table is 0 unless the master counted
-its rows: only the worker that reads a range knows how many there are.
+A plain list of files has kind 0 or 1. Anything else is described: rows of a table, files with the values of their
+partition keys, files that are copied first, or a rank alone. `items` of a table is 0 unless the master counted its
+rows: only the worker that reads a range knows how many there are.
 
-A group is a folder's path, NUL, then the names in it, NUL between them; groups are parted by two NULs.
-So a folder's path is there once, no name is ever quoted, and a whole group turns into paths by one
+A group is a folder's path, NUL, then the names in it, NUL between them; groups are separated by two NULs.
+So a folder's path appears once, no name is ever quoted, and a whole group turns into paths by one
 `bytes.replace`. Names are bytes: whatever the operating system allows comes back unchanged.
 
-A message on Redis has at most `MAX_MESSAGE_BYTES`; one that is longer is carried by REFERENCE. In the
-manifest every message is in full.
+A message on Redis has at most `MAX_MESSAGE_BYTES`; a REFERENCE stands for a longer one. In the manifest every message
+is full.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ DESCRIBED: Final = 3
 DESCRIBED_ZSTD: Final = 4
 _DESCRIBED_KINDS: Final = (DESCRIBED, DESCRIBED_ZSTD)
 
-# Below this, the time that Zstandard takes to begin costs more than the bytes that it saves.
+# Below this, starting Zstandard costs more time than the saved bytes are worth.
 _COMPRESS_FROM_BYTES: Final = 1024
-# A mini-batch may hold any number of paths, but a decoder must not be talked into filling the memory.
+# A mini-batch may hold any number of paths, but no message may make a decoder fill the memory.
 _MAX_DECODED_BYTES: Final = 1 << 31
 
-# Level 1 packs names tighter, too: higher levels take chance matches in random ones, which cost more than they save.
+# Level 1 also packs names tighter: higher levels take chance matches in random ones, which cost more than they save.
 _compressor = zstandard.ZstdCompressor(level=1)
 _decompressor = zstandard.ZstdDecompressor()
 
@@ -72,7 +72,7 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
     end: int = -1
     """-1: to the end of the file."""
     is_aligned: bool = False
-    """Both ends are where a record begins. Otherwise the range owns the records that begin in it."""
+    """Records begin at both ends. Otherwise the range owns the records that begin in it."""
     first_row: int = -1
     """Index of its first row in the whole input; -1: nobody has counted."""
 
@@ -81,13 +81,13 @@ class Described(msgspec.Struct, array_like=True, frozen=True):
     """A mini-batch that is more than a list of files."""
 
     input: int
-    """Which of the inputs that are cut (`input_data`) it is of; -1: of none, it has a rank only."""
+    """Index of its input in `input_data`; -1: none, it has only a rank."""
     keys: list[str | None] = []
     """Values of the job's `partition_keys`, in their order."""
     pieces: list[Piece] = []
-    """What is to be read of a table, in this order."""
+    """The ranges of a table to read, in this order."""
     groups: bytes = b""
-    """Or groups of files."""
+    """Instead of pieces: groups of files."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -105,7 +105,7 @@ def encode_files(groups: Iterable[tuple[bytes, list[bytes]]], items: int) -> byt
 
 
 def join_groups(groups: Iterable[tuple[bytes, list[bytes]]]) -> bytes:
-    """`(folder, names)` groups as they stand in a message."""
+    """`(folder, names)` groups as they are in a message."""
     return b"\0\0".join([folder + b"\0" + b"\0".join(names) for folder, names in groups])
 
 
@@ -118,7 +118,7 @@ def encode_described(described: Described, items: int) -> bytes:
 
 
 def encode_reference(items: int, term: int, offset: int) -> bytes:
-    """The message that stands on Redis for one that is too long for it."""
+    """The message that replaces one that is too long for Redis."""
     return _encoder.encode(Message(REFERENCE, items, _encoder.encode(Reference(term, offset))))
 
 
@@ -145,13 +145,13 @@ def is_described(message: Message) -> bool:
 
 
 def described_of(message: Message) -> Described:
-    """What a DESCRIBED message says.
+    """The content of a DESCRIBED message.
 
     Raises:
         CorruptLog: it is of another kind, or its payload can't be read.
     """
     if not is_described(message):
-        raise CorruptLog(f"a message of kind {message.kind} describes nothing")
+        raise CorruptLog(f"a message of kind {message.kind} is not a described one")
     payload = message.payload if message.kind == DESCRIBED else _unpacked(message.payload)
     try:
         return _described_decoder.decode(payload)
@@ -160,7 +160,7 @@ def described_of(message: Message) -> Described:
 
 
 def files_of(message: Message) -> list[bytes]:
-    """The paths of all files that a message names, of whatever kind it is; a file of a table may be there twice.
+    """The paths of all files that a message of any kind names; a file of a table may come twice.
 
     Raises:
         CorruptLog: its payload can't be read.
@@ -172,7 +172,7 @@ def files_of(message: Message) -> list[bytes]:
 
 
 def split_groups(payload: bytes) -> list[bytes]:
-    """The groups of a message, each as it stands in it."""
+    """The groups of a message, still encoded."""
     return payload.split(b"\0\0") if payload else []
 
 
@@ -192,7 +192,7 @@ def paths_of(message: Message) -> bytes:
 
 
 def groups_of(message: Message) -> list[tuple[bytes, list[bytes]]]:
-    """The `(folder, names)` groups of a FILES message: `encode_files`, backwards.
+    """The `(folder, names)` groups of a FILES message: the inverse of `encode_files`.
 
     Raises:
         CorruptLog: the message holds no files, or its payload can't be read.

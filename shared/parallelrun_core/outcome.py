@@ -1,4 +1,4 @@
-"""How one try of a mini-batch ended: the record that goes, unchanged, from agent to decision log.
+"""How one try of a mini-batch ended: the record that goes unchanged from the agent to the decision log.
 
 The agent encodes it once; the same bytes are journaled as a *candidate*, committed on Redis, and
 copied by the leader into the decision log as the *decision*. It is a JSON array, in field order.
@@ -38,7 +38,7 @@ class Failure(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Outcome(msgspec.Struct, array_like=True, frozen=True):
-    """The end of one try: `done` and `failed` are decisions; `retry` says that another try follows."""
+    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows."""
 
     mini_batch: int
     generation: int
@@ -65,17 +65,17 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True):
     load_s: float = 0.0
     """How long reading or copying the data took, before run()."""
     line_breaks: int = 0
-    """Inside rows of text: each of them makes one row look like two."""
+    """Line breaks inside rows of text: each makes one row look like two."""
     detail: str = ""
-    """Of a try that failed: JSON with the first of the mini-batch's files."""
+    """Of a failed try: JSON with the first of the mini-batch's files."""
     shortened: int = 0
     """Rows of text with an array whose text leaves out values."""
 
     @property
     def failed_items(self) -> int:
-        """A failed mini-batch fails all its items; a short return fails what is missing (reference §3.5).
+        """A failed mini-batch fails all its items; a short return fails the missing ones (reference §3.5).
 
-        One that couldn't even be read, so that nobody knows its rows, counts as one item: thresholds must see it.
+        One that couldn't be read, so that its rows are unknown, counts as one item: thresholds must see it.
         """
         return max(1, self.items) if self.status == "failed" else max(0, self.items - self.rows)
 
@@ -99,7 +99,7 @@ def encode_list(encoded: list[bytes]) -> bytes:
 
 
 def encode_lines(encoded: list[bytes]) -> bytes:
-    """The same, with each outcome on a line of its own: whoever knows nothing of JSON can take some of them out."""
+    """The same, with each outcome on a line of its own: a script can pick some of them without parsing JSON."""
     return b"[" + b"\n,".join(encoded) + b"]"
 
 

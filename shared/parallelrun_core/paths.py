@@ -1,4 +1,4 @@
-"""The one way to turn a path that somebody else chose into a file of ours.
+"""The one way to open a file by a path that a client or a job chose.
 
 User code writes into the job folder, so a name in it may be a link to anywhere. `open_beneath` therefore walks
 the path folder by folder without following a link; every route that serves a file uses it.
@@ -37,7 +37,7 @@ def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY) -> int:
 
     Raises:
         UnsafePath: the path leaves its root.
-        NotFound: there is no such file, or a link stands in the way.
+        NotFound: there is no such file, or there is a link on the way.
     """
     *folders, name = relative_parts(relative)
     try:

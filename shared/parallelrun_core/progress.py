@@ -1,4 +1,4 @@
-"""The numbers that say how far a job is: kept by its leader, shown by everybody else."""
+"""How far a job is, in numbers: kept by its leader, shown by all others."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Progress(msgspec.Struct, kw_only=True):
     """True when `scheduled` is the job's total."""
     published: int = 0
     running: int = 0
-    """With a worker: one for each at most, though agents hold more."""
+    """With a worker: at most one each, though agents hold more."""
     preparing: int = 0
-    """Nodes that are making the Python environment of the workers."""
+    """Nodes that are building the Python environment of the workers."""
     done: int = 0
     failed: int = 0
     empty: int = 0
-    """Of those done, the ones without any item: ranges of a table in which no record begins."""
+    """Those of `done` without any item: ranges of a table in which no record begins."""
     resumed: int = 0
-    """Of those done, the ones whose rows were taken over from an earlier job."""
+    """Those of `done` whose rows were taken over from an earlier job."""
     retried: int = 0
     """Tries that failed and were followed by another."""
     lost: int = 0
@@ -31,7 +31,7 @@ class Progress(msgspec.Struct, kw_only=True):
     """Progress of grouping a table's rows by keys before it is cut; of `bytes_to_shuffle`."""
     bytes_to_shuffle: int = 0
     items_scheduled: int = 0
-    """Found so far; of a table, the rows that were read."""
+    """Found so far; for a table, the rows that were read."""
     items_done: int = 0
     items_failed: int = 0
     rows: int = 0

@@ -1,8 +1,8 @@
 """An append-only file of records that a crash can only shorten, never garble.
 
 A file is a run of frames: 4 bytes length of the payload, 4 bytes crc32 of that length and the payload (both
-little-endian), the payload. Whoever reads stops at the first frame that is short or whose crc is wrong: that is where
-a writer died, and nothing behind it was ever acknowledged. Manifest, decision log and journals are all such files; one
+little-endian), the payload. A reader stops at the first frame that is short or whose crc is wrong: that is where a
+writer died, and nothing after it was ever acknowledged. Manifest, decision log and journals are all such files; one
 file has one writer for its whole life.
 """
 
@@ -24,7 +24,7 @@ class RecordWriter:
     """Appends frames to a file that it creates and owns. Nothing is durable before `sync()`.
 
     Raises:
-        FileExistsError: the file is there already: another leader's term.
+        FileExistsError: the file exists: another leader has this term.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,11 +42,11 @@ class RecordWriter:
         return at
 
     def flush(self) -> None:
-        """Hand all that was appended to the operating system, so that other readers see it."""
+        """Hand all appended records to the operating system, so that readers see them."""
         self._file.flush()
 
     def sync(self) -> None:
-        """Return once all that was appended would survive a power cut."""
+        """Return once all appended records would survive a power cut."""
         self._file.flush()
         os.fdatasync(self._file.fileno())
 
@@ -55,9 +55,9 @@ class RecordWriter:
 
 
 class RecordReader:
-    """Reads the frames of a file that may still grow, each once, never more than a little ahead.
+    """Reads the frames of a file that may still grow, each once, with little read ahead.
 
-    A file that is missing has no records. `at` is the offset of the frame that `read()` looks for next.
+    A missing file has no records. `at` is the offset of the frame that `read()` looks for next.
     """
 
     def __init__(self, path: Path, *, start: int = 0, end: int | None = None) -> None:
@@ -71,7 +71,7 @@ class RecordReader:
             self._fd = -1
 
     def read(self) -> bytes | None:
-        """The next record, or None when there is no further whole one (yet)."""
+        """The next record, or None when no further whole one is there (yet)."""
         if self._end is not None and self.at >= self._end:
             return None
         begin = self.at - self._buffer_at + FRAME.size
@@ -85,13 +85,13 @@ class RecordReader:
             begin = FRAME.size
         payload = self._buffer[begin : begin + length]
         if _crc(payload) != crc:
-            self._buffer = b""  # it may have been seen half-written: look at the file again next time
+            self._buffer = b""  # it may have been half-written: read the file again next time
             return None
         self.at += FRAME.size + length
         return payload
 
     def _fill(self, wanted: int) -> bool:
-        """Make the buffer begin at `at`; whether it then holds as many bytes as are wanted."""
+        """Make the buffer begin at `at`; whether it then holds the wanted number of bytes."""
         if self._fd < 0 or (wanted > _READ_AHEAD and self.at + wanted > os.fstat(self._fd).st_size):
             return False  # a length that was never written must not be believed
         self._buffer = os.pread(self._fd, max(wanted, _READ_AHEAD), self.at)
@@ -105,7 +105,7 @@ class RecordReader:
 
 
 def _crc(payload: bytes) -> int:
-    # With the length in it, a run of zeros, as some file systems leave it after a crash, is no record.
+    # The length is included, so that a run of zeros, as some file systems leave it after a crash, is not a record.
     return zlib.crc32(payload, zlib.crc32(len(payload).to_bytes(4, "little")))
 
 

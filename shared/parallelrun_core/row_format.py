@@ -1,4 +1,4 @@
-"""How rows stand in part files and in the output: the file's ending decides, and the job's settings for text."""
+"""The format of rows in part files and in the output: by the file's extension and, for text, the job's settings."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal
 
 RowFormat = Literal["text", "headed", "jsonl", "parquet"]
 """
-text      lines, as the reference has them (§7)
-headed    the same with the names of the columns at the top; each segment keeps its header apart
-jsonl     a JSON value a line
+text      lines, as in the reference (§7)
+headed    the same with the names of the columns at the top; each segment has its header apart
+jsonl     one JSON value on each line
 parquet   each segment is a stream of Arrow's IPC format
 """
 

@@ -1,6 +1,6 @@
-"""The version of what we write to job folders. Every release reads what earlier ones wrote, and refuses what is newer.
+"""The version of the files in job folders. Every release reads those of earlier ones, and refuses newer ones.
 
-A field that is added with a default value needs no new version: older releases pass over what they don't know.
+A new field with a default value needs no new version: older releases ignore fields that they don't know.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class _Versioned(msgspec.Struct):
 
 
 def decode(raw: bytes, kind: type[T], path: Path) -> T:
-    """Read JSON that carries its version; `path`: where it was found, for the message.
+    """Read JSON that carries its version; `path`: its file, for the message.
 
     Raises:
         NewerSchema: a later release has written it.
-        CorruptLog: it is not what it should be.
+        CorruptLog: it can't be read.
     """
     try:
         found = msgspec.json.decode(raw, type=_Versioned).schema

@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class ServiceSettings(BaseSettings):
-    """What every service needs to know."""
+    """The settings of every service."""
 
     model_config = SettingsConfigDict(
         env_prefix="PARALLELRUN_",
@@ -55,7 +55,7 @@ class ServiceSettings(BaseSettings):
 
     @classmethod
     def from_command_line(cls, argv: list[str] | None = None) -> Self:
-        """Read flags and environment; prints what is wrong and exits with 2 when something is."""
+        """Read flags and environment; on an invalid value, exit and print what is wrong."""
         try:
             return cls(_cli_parse_args=argv if argv is not None else True)  # type: ignore[call-arg]
         except ValidationError as error:

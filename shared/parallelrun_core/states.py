@@ -5,9 +5,9 @@
       ├────────────┼──────────────┴────────► failed
       └────────────┴───────────────────────► canceled
 
-Each move is one compare-and-set (`lua/transition.lua`), so of two that race one wins and the other is told.
-A cancel wins before `finalizing` and is refused after it. Nothing leaves a terminal state but by the user's wish to
-resume or retry, which begins a new generation (`lua/reopen.lua`).
+Each move is one compare-and-set (`lua/transition.lua`), so of two racing callers one wins and the other gets an error.
+A job can be canceled before `finalizing`, not from then on. A job leaves a terminal state only when the user resumes
+or retries it, which begins a new generation (`lua/reopen.lua`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class JobState(StrEnum):
     PROCESSING = "processing"
     """A master leads it: listing, publishing and running overlap."""
     FINALIZING = "finalizing"
-    """Everything is decided; workers shut down and the output is put together."""
+    """All is decided; workers shut down and the output is put together."""
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELED = "canceled"
@@ -43,7 +43,7 @@ ALLOWED_FROM: dict[JobState, frozenset[JobState]] = {
     JobState.FAILED: frozenset({JobState.QUEUED, JobState.PROCESSING, JobState.FINALIZING}),
     JobState.CANCELED: frozenset({JobState.QUEUED, JobState.PROCESSING}),
 }
-"""Target state → the states it may be entered from."""
+"""Target state → the states from which it may be entered."""
 
 
 class NodeState(StrEnum):
@@ -53,10 +53,10 @@ class NodeState(StrEnum):
     DISK_FULL = "disk_full"
     """It leases nothing until there is room on its disk again."""
     DRAINING = "draining"
-    """It was told to stop, and finishes what runs."""
+    """It was asked to stop, and finishes what it runs."""
     LOST = "lost"
     """Its lease has run out. No node says this of itself."""
 
     @classmethod
     def _missing_(cls, value: object) -> NodeState:
-        return cls.READY  # what only a later release knows; it lives, and says so
+        return cls.READY  # a state that only a later release knows; the node is alive

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, each with a stable `action` that tests and tools may rely on."""
+"""Structured logs: one JSON object per line, each with a stable `action` that tests and tools may rely on."""
 
 from __future__ import annotations
 

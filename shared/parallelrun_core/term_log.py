@@ -1,9 +1,9 @@
-"""A record log that is fenced by term: `<name>.1`, `<name>.2`, … one file for each term of a leader.
+"""A record log that is fenced by term: `<name>.1`, `<name>.2`, …, one file for each term of a leader.
 
 Two processes may believe for a moment that they lead a job: one was paused, and another took over.
 So a leader never appends to a file that it did not create. It creates `<name>.<term>` exclusively and
-writes into that file's header how much of each predecessor it accepts. A reader follows the newest
-file's header, so whatever a paused leader writes after that moment is not there for anybody.
+writes into that file's header how much of each earlier file it accepts. Readers follow the newest
+header, so whatever a paused leader writes after that moment is ignored.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from parallelrun_core.schema import SCHEMA, decode
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """First record of each file of a term log."""
+    """The first record of each file of a term log."""
 
     schema: int = SCHEMA
     term: int
     accepted: dict[str, int]
-    """How many bytes of each earlier term's file count: term (as text) → length."""
+    """How many bytes of each earlier term's file count: term, as a string → length."""
 
 
 class Span(msgspec.Struct, frozen=True):
-    """The part of one term's file that counts; `end` is None for the file that still grows."""
+    """The part of one term's file that counts; `end` is None in the file that still grows."""
 
     term: int
     start: int
@@ -47,9 +47,9 @@ def terms(folder: Path, name: str) -> list[int]:
 
 
 def accept(folder: Path, name: str) -> dict[str, int]:
-    """How many bytes of each term's file can be read now, durable on return: term (as text) → length.
+    """How many bytes of each term's file can be read now, by term as a string; durable on return.
 
-    Nothing of those without a record: leaders that come to nothing may be many, and each header would name them all.
+    Terms without a record are omitted: there may be many such leaders, and each header would name all the others.
     """
     accepted = {}
     for span in spans(folder, name):
@@ -67,7 +67,7 @@ def open_term(folder: Path, name: str, term: int, *, accepted: dict[str, int] | 
     """Begin this leader's file.
 
     Args:
-        accepted: how much of each predecessor counts; by default what `accept` says now.
+        accepted: how much of each earlier file counts; by default what `accept` returns now.
 
     Raises:
         FileExistsError: this term is taken.
@@ -80,7 +80,7 @@ def open_term(folder: Path, name: str, term: int, *, accepted: dict[str, int] | 
 
 
 def spans(folder: Path, name: str) -> list[Span]:
-    """What counts of each file, oldest term first.
+    """The part of each file that counts, oldest term first.
 
     Raises:
         CorruptLog: the header of a file can't be read.

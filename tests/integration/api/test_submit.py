@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
     "no entry script": (changed(entry_script="other.py"), "/entry_script", "there is no file 'other.py'"),
     "an entry script outside": (changed(entry_script="../main.py"), "/entry_script", "there is no file"),
     "a syntax error": (broken_script("def run(:\n"), "/entry_script", "invalid syntax"),
-    "an entry script without run": (broken_script("def main(): pass\n"), "/entry_script", "defines no run()"),
+    "an entry script without run": (broken_script("def main(): pass\n"), "/entry_script", "does not define run()"),
     "an entry script too deep to parse": (broken_script("-" * 100_000 + "1"), "/entry_script", "too deeply"),
     "an output that is a file": (output_is_a_file, "/output", "is not a folder"),
     "an unwritable output": (changed(output="/proc/parallelrun"), "/output", "can't be written"),

@@ -127,7 +127,7 @@ def test_a_spec_that_the_server_refuses_is_reported_field_by_field(
 ) -> None:
     problems = [
         {"pointer": "/inputs/data/path", "message": "there is no such folder", "hint": None},
-        {"pointer": "/entry_script", "message": "count.py defines no run()", "hint": "it needs one"},
+        {"pointer": "/entry_script", "message": "count.py does not define run()", "hint": "it needs one"},
     ]
     api.on("POST", "/v1/jobs", Answer.of({"title": "The request is not valid.", "errors": problems}, 422))
 
@@ -136,7 +136,7 @@ def test_a_spec_that_the_server_refuses_is_reported_field_by_field(
     assert capsys.readouterr().err.splitlines() == [
         "error: invalid input:",
         f"  {job_file}:3: /inputs: there is no such folder",
-        f"  {job_file}:2: /entry_script: count.py defines no run()",
+        f"  {job_file}:2: /entry_script: count.py does not define run()",
         "    hint: it needs one",
     ]
 

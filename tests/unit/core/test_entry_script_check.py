@@ -44,7 +44,7 @@ RUN = "def run(mini_batch): ...\n"
 )
 def test_a_function_that_would_have_to_be_awaited_is_refused(tmp_path: Path, source: str, name: str, line: int) -> None:
     (tmp_path / "a.py").write_text(source)
-    with pytest.raises(InvalidInput, match=rf"a\.py, line {line}: {name}\(\) is called, and nobody awaits it"):
+    with pytest.raises(InvalidInput, match=rf"a\.py, line {line}: {name}\(\) is called without await"):
         check_entry_script(tmp_path, "a.py")
 
 

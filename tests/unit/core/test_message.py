@@ -135,5 +135,5 @@ def test_a_plain_list_of_files_describes_nothing() -> None:
     found = message.decode(message.encode_files([(b"/data", [b"x"])], 1))
     assert not message.is_described(found)
     assert message.files_of(found) == [b"/data/x"]
-    with pytest.raises(CorruptLog, match="describes nothing"):
+    with pytest.raises(CorruptLog, match="is not a described one"):
         message.described_of(found)
