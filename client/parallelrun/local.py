@@ -54,7 +54,7 @@ def run(
         ClusterFailed: the cluster can't start, or has stopped working.
     """
     reading = read_spec(spec)
-    with reading.told_of_the_document():
+    with reading.locating_problems():
         check_paths(reading.spec)
         local = LocalRun(
             reading.spec,
@@ -66,7 +66,7 @@ def run(
             resume_from=Path(resume_from) if resume_from else None,
             display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
         )
-    with reading.told_of_the_document():  # the API checks more than `check_paths`
+    with reading.locating_problems():  # the API checks more than `check_paths`
         result = local.run()
     error = _error_of(result, local.interrupt)
     if error is not None:

@@ -76,7 +76,7 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
     try:
         document = load_document(text)
     except InvalidInput as error:
-        error.retell(lambda problem: replace(problem, place=str(file)))
+        error.replace_problems(lambda problem: replace(problem, place=str(file)))
         raise
     assigned = []
     for assignment in assignments:
@@ -86,7 +86,7 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
     try:
         reading = read_job(document, folder=file.absolute().parent)
     except InvalidInput as error:
-        error.retell(source.located)
+        error.replace_problems(source.located)
         raise
     return replace(reading, located=source.located)
 

@@ -21,7 +21,7 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> N
     """Make sure that the entry script exists, can be parsed, and defines a `run` that can be called without await.
 
     Args:
-        python: the version that the job asks for; syntax that only a newer version than ours has is left to the workers.
+        python: the version that the job asks for; what only a newer one than ours can parse is left to the workers.
 
     Raises:
         InvalidInput: with the line of a syntax error, or of a function that would have to be awaited.

@@ -48,10 +48,10 @@ class ParallelRunError(Exception):
         self.message = message or "; ".join(map(str, problems)) or (type(self).__doc__ or "").strip()
         super().__init__(self.message)
 
-    def retell(self, told: Callable[[Problem], Problem]) -> None:
-        """Replace each problem by what `told` makes of it, such as one with another pointer."""
+    def replace_problems(self, change: Callable[[Problem], Problem]) -> None:
+        """Replace each problem by a changed one, such as one with another pointer."""
         if self.problems:
-            self.problems = tuple(map(told, self.problems))
+            self.problems = tuple(map(change, self.problems))
             self.message = "; ".join(map(str, self.problems))
             self.args = (self.message,)
 

@@ -1,6 +1,6 @@
-"""From any document that describes a job to the one job spec, with what its submitter should know.
+"""From any document that describes a job to the job spec, with notes for its submitter.
 
-There are three spellings: our own (`JobSpec`, docs/job-spec.md), v2 documents of Azure ML, and v1's
+There are three forms: our own (`JobSpec`, docs/job-spec.md), v2 documents of Azure ML, and v1's
 `parallel_run_config`; docs/compatibility.md says what becomes of each of their fields.
 """
 
@@ -25,27 +25,27 @@ __all__ = ["Note", "Reading", "read_job"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read."""
+    """The job spec that was read, and where it came from."""
 
     spec: JobSpec
     notes: tuple[Note, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     """From a field of the spec to where in the document its value came from."""
     default: str = ""
-    """Where all others came from."""
+    """The origin of all other fields."""
     located: Callable[[Problem], Problem] = lambda problem: problem
-    """Adds to a problem of the document where in its file that is."""
+    """Adds file and line to a problem of the document."""
 
     @contextmanager
-    def told_of_the_document(self) -> Iterator[None]:
-        """What is found wrong with the spec in this block is told of the fields of the document."""
+    def locating_problems(self) -> Iterator[None]:
+        """Locate problems of the spec that are raised in this block in the document."""
         try:
             yield
         except ParallelRunError as error:
-            error.retell(self._told)
+            error.replace_problems(self._located)
             raise
 
-    def _told(self, problem: Problem) -> Problem:
+    def _located(self, problem: Problem) -> Problem:
         if problem.pointer.startswith("-"):  # an option of a command line
             return problem
         return self.located(relocated(problem, self.origins, self.default))
@@ -55,7 +55,7 @@ def read_job(document: object, *, folder: Path | None = None) -> Reading:
     """The job that a document describes.
 
     Args:
-        folder: where its relative paths start from, and the files that it names are. None: it came over the network.
+        folder: of its relative paths, and of the files that it names. None: it came over the network.
 
     Raises:
         InvalidInput: with one problem for each wrong field.
@@ -77,7 +77,7 @@ def read_job(document: object, *, folder: Path | None = None) -> Reading:
 
 
 def _read_own(document: dict[Any, Any], location: Location, findings: Findings) -> Draft:
-    """A job spec as it is, but for the file that its environment names."""
+    """A job spec, with the content of the file that its environment names."""
     draft = Draft(dict(document))
     environment = document.get("environment")
     if isinstance(environment, dict):

@@ -42,7 +42,9 @@ MISTAKES = {
     "syntax error": Wrong(
         pointer="/entry_script", says="line 2", script="def run(mini_batch):\n    retrun mini_batch\n"
     ),
-    "no run()": Wrong(pointer="/entry_script", says=r"does not define run\(\).*def run\(mini_batch\)", script="x = 1\n"),
+    "no run()": Wrong(
+        pointer="/entry_script", says=r"does not define run\(\).*def run\(mini_batch\)", script="x = 1\n"
+    ),
     "unknown field": Wrong(
         pointer="/mini_batch_sise", says="did you mean 'mini_batch_size'", changes={"mini_batch_sise": 5}
     ),

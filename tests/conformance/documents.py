@@ -101,7 +101,7 @@ DELETE = object()
 def read(document: object, folder: Path) -> Reading:
     """Read a document as the command line does."""
     reading = read_job(copy.deepcopy(document), folder=folder)
-    with reading.told_of_the_document():
+    with reading.locating_problems():
         check_paths(reading.spec)
     return reading
 

@@ -47,7 +47,7 @@ def create(
     say_notes(reading.notes)
     spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     with connect(url, token) as client:
-        with reading.told_of_the_document():
+        with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
         print(created.id, flush=True)
         if spec.resume_from:

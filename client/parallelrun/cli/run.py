@@ -49,10 +49,10 @@ def run_command(
 
     reading = read_job_file(job_file, assignments or ())
     spec = reading.spec
-    with reading.told_of_the_document():
+    with reading.locating_problems():
         check_paths(spec)
     say_notes(reading.notes)
-    with reading.told_of_the_document():
+    with reading.locating_problems():
         run = LocalRun(
             spec,
             folder=output,
@@ -65,7 +65,7 @@ def run_command(
             on_end=lambda result: _say_how_it_ended(result, code=spec.code),
         )
     try:
-        with reading.told_of_the_document():  # the API checks more than `check_paths`
+        with reading.locating_problems():  # the API checks more than `check_paths`
             result = run.run()
     finally:
         if run.resumable:

@@ -1,11 +1,13 @@
-"""The reference system's own documents, read into our job spec: one model inside, whatever the spelling.
+"""The documents of the reference system, read into our job spec.
 
-findings.py       what is wrong, and what has to be said, gathered while a document is read
+findings.py       problems and notes, gathered while a document is read
+draft.py          the job spec in the making
 v2_models.py      the fields of a v2 parallel step, component and pipeline
 v2.py             a pipeline of one parallel step, or a parallel component, becomes a job
-v2_step.py        the step of that
+v2_step.py        its step
 bindings.py       inputs and outputs of a pipeline and its step, and what they are bound to
-environment.py    what a document says about the Python of its workers
+literals.py       inputs that are numbers, strings or truth values
+environment.py    the Python of the workers that a document asks for
 v1.py             `parallel_run_config` with the arguments of a `ParallelRunStep`
-options.py        options of the engine among the user's program arguments
+options.py        the engine's options among the user's program arguments
 """

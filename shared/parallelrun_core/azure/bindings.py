@@ -19,7 +19,7 @@ from parallelrun_core.spec.expressions import is_expression, only_expression, re
 from parallelrun_core.spec.fields import NAME, local_path
 
 Fields = dict[str, Any]
-"""One input or output as the job spec has it."""
+"""One input or output, as the job spec has it."""
 
 _DATASTORE: Final = re.compile(r"azureml:.*?/paths/(?P<path>.*)", re.IGNORECASE)
 _TABLE_ONLY: Final = ("eval_mount", "eval_download")
@@ -27,19 +27,19 @@ _TABLE_ONLY: Final = ("eval_mount", "eval_download")
 
 @dataclass
 class PipelineScope:
-    """What a step is read in: its pipeline's inputs and outputs, and the findings."""
+    """The context in which a step is read: its pipeline's inputs and outputs, and the findings."""
 
     findings: Findings
     job_name: str = "job"
     inputs: Mapping[str, Fields | None] = field(default_factory=dict)
-    """None stands for one that is optional and not given."""
+    """None for one that is optional and not given."""
     outputs: Mapping[str, Fields] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     """From the pointer of an input of the step to that of the pipeline's input that it is bound to."""
 
 
 def parent_key(text: object, kind: str, parents: Mapping[str, Any], pointer: str, findings: Findings) -> str | None:
-    """Which of the parent's inputs or outputs `${{parent.<kind>.NAME}}` is; None, with a problem, when it is none."""
+    """The key of the input or output that `${{parent.<kind>.NAME}}` refers to; None, with a problem, if none."""
     expression = only_expression(text) or str(text)
     found = reference(expression)
     if found is None or not found.of_parent or found.kind != kind:
@@ -56,7 +56,7 @@ def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> No
     hint = f"${{{{parent.{kind}.NAME}}}} is one of the pipeline's"
     if "jobs." in expression:
         message = f"{expression!r} is the output of another step, and there is no other step"
-        findings.wrong(pointer, message, "run that step first, and give the path of what it made")
+        findings.wrong(pointer, message, "run that step first, and give the path of its output")
     elif expression.startswith("inputs."):
         findings.wrong(pointer, f"{expression!r} names the step's own input here", f"did you mean parent.{expression}?")
     else:
@@ -142,7 +142,7 @@ def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, locati
 def _bound_or_local(
     value: Any, kind: str | None, *, is_path: bool, scope: PipelineScope, location: Location
 ) -> Fields | None:
-    """What a value stands for: another input, a literal, or a path."""
+    """The input that a value is bound to, or a literal, or a path."""
     if is_expression(value):
         where = location.at("path") if is_path else location.pointer
         key = parent_key(value, "inputs", scope.inputs, where, scope.findings)
@@ -220,9 +220,9 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
 def _output_path(path: str, kind: str, location: Location, findings: Findings) -> Fields:
     datastore = _DATASTORE.match(path)
     if datastore:
-        # The datastore is in the cloud. Its file's name is what scripts and people look for.
+        # The datastore is in the cloud. Scripts and people look for the file by its name.
         findings.note(
-            location.at("path"), "Azure ML's datastores can't be written here: it goes to the job's own outputs"
+            location.at("path"), "Azure ML's datastores can't be written to from here: it goes to the job's own outputs"
         )
         last = datastore["path"].rstrip("/").rpartition("/")[2]
         return {"file_name": last} if kind == "uri_file" and last and not is_expression(last) else {}
@@ -235,7 +235,7 @@ def _output_path(path: str, kind: str, location: Location, findings: Findings) -
     return {"path": local} if local else {}
 
 
-# What the step says in its own context
+# Settings of the step
 
 
 def setting(value: Any, own: Mapping[str, Fields], scope: PipelineScope, pointer: str) -> Any:
@@ -255,15 +255,15 @@ def setting(value: Any, own: Mapping[str, Fields], scope: PipelineScope, pointer
 
 
 def _unique(raw: Mapping[Any, Any], location: Location, findings: Findings) -> dict[str, Any]:
-    """What has a name that can be bound."""
+    """The entries whose name can be bound, each name once."""
     found: dict[str, Any] = {}
     for name, value in raw.items():
         if not isinstance(name, str) or not NAME.fullmatch(name):
             findings.wrong(
-                location.at(name), "a name has letters, digits and '_' only; groups of inputs are not supported"
+                location.at(name), "a name must have only letters, digits and '_'; groups of inputs are not supported"
             )
         elif (first := same_name(name, found)) is not None:
-            findings.wrong(location.at(name), f"it is {first!r} again: names are compared without letter case")
+            findings.wrong(location.at(name), f"it is the same as {first!r}: names are compared without letter case")
         else:
             found[name] = value
     return found

@@ -1,4 +1,4 @@
-"""A job spec in the making, which remembers from where in the user's document each of its fields came."""
+"""A job spec in the making, with the origin of each of its fields in the user's document."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Draft:
             self.fields[name] = value
 
     def finish(self, findings: Findings) -> JobSpec:
-        """The job that was meant, with the engine's options among its arguments taken out.
+        """The job spec, with the settings from the engine's options among its arguments.
 
         Raises:
-            InvalidInput: with every problem that was found on the way.
+            InvalidInput: with all problems that were found.
         """
         findings.check()
         arguments = self.origins.get("program_arguments", f"{self.default}/program_arguments")

@@ -1,4 +1,4 @@
-"""What a document says about the Python of its workers (reference §2.4): what can be made here, and what can't."""
+"""The Python of the workers that a document asks for (reference §2.4), as far as it can be built here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OWN_PYTHON: Final = "the workers run in the Python of their node"
 
 
 def read_environment(value: Any, location: Location, findings: Findings) -> tuple[dict[str, Any], dict[str, str]]:
-    """The environment as the job spec has it, and the variables that come with it."""
+    """The environment, as the job spec has it, and the variables that come with it."""
     if isinstance(value, str):
         value, location = _named(value, location, findings)
         if value is None:
@@ -47,12 +47,12 @@ def read_environment(value: Any, location: Location, findings: Findings) -> tupl
 
 
 def note_image(pointer: str, findings: Findings) -> None:
-    """Say that containers are not made for a job."""
-    findings.note(pointer, f"no container is made for a job: {_OWN_PYTHON}, or one made as conda_file says")
+    """Note that no container is created for a job."""
+    findings.note(pointer, f"no container is created for a job: {_OWN_PYTHON}, or one built from conda_file")
 
 
 def read_conda_file(value: Any, location: Location, findings: Findings) -> dict[str, Any]:
-    """A conda environment: the mapping itself, or what is in the file of that name."""
+    """A conda environment: the mapping itself, or the content of the named file."""
     if isinstance(value, str):
         value = read_file(value, location, findings)
         if value is None:
@@ -60,10 +60,10 @@ def read_conda_file(value: Any, location: Location, findings: Findings) -> dict[
     if not isinstance(value, dict) or not isinstance(value.get("dependencies", []), list):
         findings.wrong(location.pointer, "a conda environment is a mapping with a list of dependencies")
         return {}
-    with suppress(ValueError):  # told when the job spec is made
+    with suppress(ValueError):  # reported when the job spec is checked
         version = python_of(value)
         if is_too_old(version):
-            message = f"the workers need Python 3.{OLDEST_PYTHON} or newer, not {version}: they get that of their node"
+            message = f"the workers need Python 3.{OLDEST_PYTHON} or newer, not {version}: they use that of their node"
             findings.note(location.pointer, message)
         elif version and not version.startswith(f"3.{sys.version_info.minor}"):
             message = f"Python {version} where a node has it or can fetch it; otherwise that of the node"
@@ -74,27 +74,31 @@ def read_conda_file(value: Any, location: Location, findings: Findings) -> dict[
 def read_file(path: str, location: Location, findings: Findings) -> Any:
     """A YAML file that a document names; None, with a problem, when it can't be read."""
     if location.folder is None:
-        message = f"the file {path!r} is not here: this came over the network"
+        message = f"the file {path!r} is not available: this document came over the network"
         findings.wrong(
-            location.pointer, message, "put what is in the file in its location, or submit with the command line"
+            location.pointer, message, "replace the name by the content of the file, or submit with the command line"
         )
         return None
     try:
         return load_document(Path(location.absolute(path)).read_bytes())
     except OSError as error:
         findings.wrong(location.pointer, f"{path}: {error.strerror or error}")
-    except (InvalidInput, ValueError) as error:  # a path that holds a zero byte names no file
+    except (InvalidInput, ValueError) as error:  # a path with a NUL is not that of any file
         findings.wrong(location.pointer, f"{path}: {error}")
     return None
 
 
 def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Location]:
     if name.startswith("azureml:"):
-        findings.note(location.pointer, f"an environment of Azure ML is not made here: {_OWN_PYTHON}")
+        findings.note(location.pointer, f"an environment of Azure ML is not built here: {_OWN_PYTHON}")
         return None, location
     is_file = name.startswith("file:") or name.endswith((".yml", ".yaml"))
     if not is_file:
-        findings.wrong(location.pointer, f"{name!r} names nothing", f"as in azureml:{name}@latest, or a mapping")
+        findings.wrong(
+            location.pointer,
+            f"{name!r} is neither an environment nor a file",
+            f"as in azureml:{name}@latest, or a mapping",
+        )
         return None, location
     found = read_file(name, location, findings)
     beside = Path(location.absolute(name)).parent if location.folder is not None else None

@@ -1,4 +1,4 @@
-"""What is wrong with a document, and what its submitter should know, gathered while it is read."""
+"""The problems of a document, and notes for its submitter, gathered while it is read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that is accepted, and is not done here or not as in Azure."""
+    """Something that is accepted, but not done here or not as in Azure ML."""
 
     pointer: str
-    """Where in the document; empty when it is about the whole."""
+    """Where in the document; empty when the note is about the whole."""
     message: str
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class Note:
 
 @dataclass
 class Findings(Problems):
-    """Problems and notes, in the order in which they were met."""
+    """Problems and notes, in the order in which they were found."""
 
     notes: list[Note] = field(default_factory=list)
 
@@ -44,7 +44,7 @@ class Findings(Problems):
         """A part of a document as its model, or None when something in it is wrong.
 
         Args:
-            hints: what to do, by the field that is wrong, or that isn't known here.
+            hints: what to do, by the name of the wrong or unknown field.
         """
         try:
             return model.model_validate(document)
@@ -58,17 +58,17 @@ class Findings(Problems):
             return None
 
     def take(self, error: InvalidInput, origins: Mapping[str, str], default: str = "") -> None:
-        """Keep the problems of a job spec, told of the fields of the document that it was made from.
+        """Add the problems of a job spec, located in the document that it was read from.
 
         Args:
             origins: from a field of the job spec to where its value came from.
-            default: where all others came from.
+            default: the origin of all other fields.
         """
         self.problems += (relocated(problem, origins, default) for problem in error.problems)
 
 
 def relocated(problem: Problem, origins: Mapping[str, str], default: str = "") -> Problem:
-    """A problem of a job spec, told of the field of the document that it came from (see `Findings.take`)."""
+    """A problem of a job spec, located in the document that it was read from (see `Findings.take`)."""
     field, _, rest = problem.pointer.removeprefix("/").partition("/")
     name, _, part = rest.partition("/")
     origin = origins.get(f"{field}/{name}") if name else None
@@ -79,11 +79,11 @@ def relocated(problem: Problem, origins: Mapping[str, str], default: str = "") -
 
 @dataclass(frozen=True)
 class Location:
-    """Where a part of a document is from: where in it, and which folder its relative paths start from."""
+    """Where a part of a document is, and the folder that its relative paths start from."""
 
     pointer: str
     folder: Path | None
-    """None: it came over the network, and there are no files beside it."""
+    """None: the document came over the network, without files beside it."""
 
     def at(self, *names: str | int) -> str:
         return "/".join([self.pointer, *map(str, names)])
@@ -92,7 +92,7 @@ class Location:
         return Location(self.at(*names), self.folder)
 
     def absolute(self, path: str) -> str:
-        """A path of the document as it is used from now on."""
+        """A path of the document, made absolute where it can be."""
         path = path.removeprefix("file:") if path.startswith("file:") else path
         if self.folder is None or not path or is_elsewhere(path):
             return path
@@ -103,7 +103,7 @@ class Location:
 
 
 def as_mapping(value: object, pointer: str, findings: Findings) -> dict[str, Any]:
-    """A part of a document that has to be a mapping; empty when it isn't there, or isn't one."""
+    """A part of a document that must be a mapping; empty when it is missing, or isn't one."""
     if value is None:
         return {}
     if isinstance(value, dict):
@@ -113,5 +113,5 @@ def as_mapping(value: object, pointer: str, findings: Findings) -> dict[str, Any
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Names for a message: `a, b`, or a word for none."""
+    """Names for a message: `a, b`, or `none`."""
     return ", ".join(names) or "none"

@@ -1,4 +1,4 @@
-"""Inputs that are numbers, texts or truth values: what they are declared to be, and whether they may be it."""
+"""Inputs that are numbers, strings or truth values: converted to their declared type, and checked."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 def read_literal(
     value: Any, kind: str | None, declared: GivenInput | None, location: Location, findings: Findings
 ) -> dict[str, Any] | None:
-    """The input as the job spec has it; None, with a problem, when it isn't what it is declared to be."""
+    """The input, as the job spec has it; None, with a problem, when it doesn't have its declared type."""
     if not isinstance(value, bool | int | float | str):
-        findings.wrong(location.pointer, "a number, a text, a truth value or an input with a path is needed")
+        findings.wrong(location.pointer, "must be a number, a string, a truth value or an input with a path")
         return None
     if kind is not None and kind not in LITERAL_TYPES:
         findings.wrong(location.pointer, f"{value!r} is a value; an input of type {kind} has a path")
@@ -40,7 +40,7 @@ def read_literal(
 
 
 def _of_type(kind: str | None, value: bool | int | float | str) -> bool | int | float | str:
-    """A literal as what it is declared to be: `1e-4`, for one, is a text in YAML 1.1. Raises ValueError."""
+    """A literal in its declared type: `1e-4`, for example, is a string in YAML 1.1. Raises ValueError."""
     match kind, value:
         case ("string", _):
             return str(value)
@@ -64,7 +64,7 @@ def _choices(kind: str | None, declared: list[Any]) -> Iterator[bool | int | flo
 
 
 def _outside(declared: GivenInput) -> str:
-    """What is wrong with a number below or above what is declared."""
+    """What is wrong with a number outside of the declared range."""
     least, most = (int(end) if end is not None and end.is_integer() else end for end in (declared.min, declared.max))
     if most is None:
         return f"less than {least}"

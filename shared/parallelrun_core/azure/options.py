@@ -19,7 +19,7 @@ from parallelrun_core.spec.expressions import same_name
 _MAX_SECONDS: Final = 259_200
 _INT_MAX: Final = 2**31 - 1
 _SHORTEST: Final = 4
-"""Letters of an abbreviation that is spoken of: `--n` is hardly meant as `--nice`."""
+"""Letters from which on an abbreviation gets a note: `--n` hardly means `--nice`."""
 _IN_FULL_ONLY: Final = ("resume_from", "rank_mini_batch_count")
 """A job with one of these does something else than the same job without it."""
 
@@ -29,9 +29,9 @@ class Option:
     """One option of the engine."""
 
     field: str
-    """Of the job spec; empty when the option sets none."""
+    """The field of the job spec; empty when the option sets none."""
     read: Callable[[str], Any]
-    """From its text to its value; raises ValueError."""
+    """Converts the text to the value; raises ValueError."""
 
 
 def _integer(least: int, most: int) -> Callable[[str], int]:
@@ -96,13 +96,13 @@ OPTIONS: Final[dict[str, Option]] = {
 
 
 def take_options(text: object, inputs: object, pointer: str, findings: Findings) -> dict[str, Any]:
-    """The fields of a job spec that program arguments set, by way of the engine's options.
+    """The fields of a job spec that are set by the engine's options among the program arguments.
 
     An abbreviation is taken for an option from half of its name on, if the engine can read its value. One that is
     shorter, or has another value, is left to the script, with a note.
 
     Args:
-        inputs: the inputs of the job, whose values options may be bound to.
+        inputs: the inputs of the job; options may be bound to their values.
     """
     named = inputs if isinstance(inputs, dict) else {}
 
@@ -114,7 +114,7 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
     try:
         words = split_arguments(text, value_of) if isinstance(text, str) else []
     except ValueError:
-        return {}  # told of the arguments as a whole
+        return {}  # reported for the arguments as a whole
     found: dict[str, Any] = {}
     index = 0
     while index < len(words):
@@ -152,11 +152,11 @@ def _complain(name: str, full: str, message: str, pointer: str, findings: Findin
     if name == full:
         findings.wrong(pointer, f"--{full}: {message}")
     else:
-        findings.note(pointer, f"--{name} is left to the script: as the engine's --{full}, {message}")
+        findings.note(pointer, f"--{name} is left to the script: as the engine's --{full}, it {message}")
 
 
 def _full_name(name: str) -> str:
-    """The one option that this is the name of, or the beginning of the name."""
+    """The one option with this name or prefix; empty when there is none."""
     if name in OPTIONS:
         return name
     meant = [full for full in OPTIONS if full.startswith(name)] if len(name) >= _SHORTEST else []
@@ -164,5 +164,5 @@ def _full_name(name: str) -> str:
 
 
 def _is_option(word: str) -> bool:
-    """As argparse sees it: a number below zero is a value."""
+    """As argparse does: a negative number is a value."""
     return word.startswith("-") and not re.fullmatch(r"-\d+|-\d*\.\d+|-", word)

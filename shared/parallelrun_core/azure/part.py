@@ -8,6 +8,6 @@ from parallelrun_core.spec.fields import Strict
 
 
 class Part(Strict):
-    """Part of a document. Every service imports these models and few ever see such a document: they are built then."""
+    """Part of a document. Most services import these models and never use them, so they are built on first use."""
 
     model_config = ConfigDict(protected_namespaces=(), defer_build=True, use_attribute_docstrings=False)

@@ -1,10 +1,10 @@
 """A v1 document becomes a job: `parallel_run_config`, and the arguments of a `ParallelRunStep` (reference §1.1, §1.2).
 
-What `ParallelRunConfig.save_to_yaml` writes has only the first part; the second, which is code in v1, is spelt our way:
+`ParallelRunConfig.save_to_yaml` writes only the first part; the second, which is code in v1, has our own form:
 
     parallel_run_config: {entry_script: score.py, …}
     inputs: [./data]                  # or by name; paths, or mappings with path, type and mode
-    side_inputs: {model: ./model}     # reach the script by way of arguments
+    side_inputs: {model: ./model}     # passed to the script by its arguments
     arguments: [--model, "${{inputs.model}}"]
     output: ./out
 """
@@ -85,9 +85,9 @@ class Config(Part):
         if self.environment is None and self.environment_name is None and self.environment_dir_path is None:
             raise at("environment", "this field is required")
         if self.compute_target is None and self.compute_target_name is None:
-            raise at("compute_target_name", "this field is required; any name does, it places nothing here")
+            raise at("compute_target_name", "this field is required; any name will do, it has no effect here")
         if self.partition_keys is not None and self.mini_batch_size is not None:
-            raise at("partition_keys", "either these or mini_batch_size says what a mini-batch is")
+            raise at("partition_keys", "set either partition_keys or mini_batch_size, not both")
         if self.partition_keys is not None and not self.partition_keys:
             raise at("partition_keys", "must have at least one key; leave the field out to cut by mini_batch_size")
         return self
@@ -153,7 +153,7 @@ def _put_config(config: Config, location: Location, draft: Draft, findings: Find
         location.at("environment_variables"),
     )
     name = "compute_target" if config.compute_target is not None else "compute_target_name"
-    findings.note(location.at(name), "places work in Azure ML; it has no effect here")
+    findings.note(location.at(name), "it places work in Azure ML, and has no effect here")
     script, code = config.entry_script, config.source_directory
     if code is None:
         code, script = str(Path(script).parent), Path(script).name
@@ -178,7 +178,7 @@ def environment_of(config: Config, location: Location, findings: Findings) -> tu
 
 
 def _as_v2(environment: object) -> object:
-    """A v1 environment, which says the same in other words."""
+    """A v1 environment in the form of v2."""
     if not isinstance(environment, dict) or not {"python", "docker", "environmentVariables"} & set(environment):
         return environment
     python = environment.get("python") or {}
@@ -200,20 +200,20 @@ def _as_v2(environment: object) -> object:
 
 def _put_step(step: StepDocument, location: Location, draft: Draft, findings: Findings) -> None:
     if step.name is not None and not _STEP_NAME.fullmatch(step.name):
-        form = "3 to 32 small letters, digits and '-', a letter first and no '-' last"
-        message = f"{step.name!r} is no name of a step: {form}"
+        form = "3 to 32 lowercase letters, digits and '-', starting with a letter and not ending with '-'"
+        message = f"{step.name!r} is not a valid step name: {form}"
         findings.wrong(location.at("name"), message)
     draft.put("name", step.name, location.at("name"))
     data = _inputs(step.inputs, "input", location.below("inputs"), draft, findings)
     side = _inputs(step.side_inputs, "side_input", location.below("side_inputs"), draft, findings)
     if len({given["type"] == "mltable" for given in data.values()}) > 1:
-        findings.wrong(location.at("inputs"), "all inputs are files, or all are tables")
+        findings.wrong(location.at("inputs"), "inputs must be all files or all tables")
     for name, given in data.items():
         if given["type"] == "mltable" and given["mode"] != "direct":
-            findings.wrong(location.at("inputs", name, "mode"), "a table is read directly: mode: direct")
+            findings.wrong(location.at("inputs", name, "mode"), "a table must have mode: direct")
     for name, given in side.items():
         if given["type"] == "mltable":
-            findings.wrong(location.at("side_inputs", name, "type"), "a side input is a folder or a file")
+            findings.wrong(location.at("side_inputs", name, "type"), "a side input must be a folder or a file")
         if name in data:
             findings.wrong(location.at("side_inputs", name), f"there is an input {name!r} already")
     draft.put("inputs", {**data, **side}, location.at("inputs"))
@@ -222,11 +222,11 @@ def _put_step(step: StepDocument, location: Location, draft: Draft, findings: Fi
         draft.put("output", location.absolute(step.output), location.at("output"))
     draft.put("program_arguments", _arguments(step.arguments or [], location, findings), location.at("arguments"))
     if step.allow_reuse:
-        findings.note(location.at("allow_reuse"), "the result of an earlier job is never taken in place of this one")
+        findings.note(location.at("allow_reuse"), "the result of an earlier job is never reused")
 
 
 def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings: Findings) -> dict[str, dict[str, Any]]:
-    """Inputs by name; those without one get a number. The draft gets their origins."""
+    """Inputs by name; unnamed ones get a numbered name. Puts their origins into the draft."""
     if isinstance(value, str):
         value = [value]
     pairs: list[tuple[str, str | int, Any]]
@@ -262,7 +262,7 @@ def _name_of(given: object) -> str | None:
 
 
 def _arguments(given: list[Any], location: Location, findings: Findings) -> str:
-    """The arguments as one text, quoted as for a shell."""
+    """The arguments as one string, quoted as for a shell."""
     pointer = location.at("arguments")
     words = []
     for number, value in enumerate(given):

@@ -14,7 +14,7 @@ from parallelrun_core.azure.v2_step import StepReader, check_identity, note_plac
 
 
 def is_v2(document: Mapping[Any, Any]) -> bool:
-    """Whether this is meant as a v2 document: it says so, or has steps."""
+    """Whether this is a v2 document: it has a type, or steps."""
     return isinstance(document.get("type"), str) or "jobs" in document
 
 
@@ -58,7 +58,7 @@ def _read_pipeline(document: Mapping[str, Any], location: Location, findings: Fi
 
 
 def _fields_of_a_step(document: Mapping[str, Any]) -> dict[str, str]:
-    """What to do about a field that a pipeline doesn't have, and its step has."""
+    """Hints for fields that belong to the step, not to the pipeline."""
     jobs = document.get("jobs")
     step = next((str(name) for name, step in jobs.items() if step), "NAME") if isinstance(jobs, dict) else "NAME"
     parts: dict[str, type[Part]] = {
@@ -72,11 +72,11 @@ def _fields_of_a_step(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _only_step(document: Mapping[str, Any], location: Location, findings: Findings) -> tuple[str, Mapping[str, Any]]:
-    """The name of the one step that there is, and the step."""
+    """The name of the only step, and the step."""
     jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
     steps = {name: step for name, step in jobs.items() if step is not None}
     unmeant = [name for name, step in steps.items() if isinstance(step, dict) and not {"type", "component"} & set(step)]
-    if unmeant and len(steps) == len(unmeant) + 1:  # what --set makes of a name that isn't there
+    if unmeant and len(steps) == len(unmeant) + 1:  # --set with a wrong name creates such a step
         (only,) = set(steps) - set(unmeant)
         for name in unmeant:
             hint = f"the step is called {only!r}"
@@ -84,7 +84,7 @@ def _only_step(document: Mapping[str, Any], location: Location, findings: Findin
         findings.check()
     if len(steps) != 1:
         what = f"{len(steps)} steps ({', '.join(map(str, steps))})" if steps else "no step"
-        hint = "leave the others out, as in --set jobs.NAME=null, and give the inputs the paths of what those make"
+        hint = "leave the others out, as in --set jobs.NAME=null, and give the inputs the paths of their outputs"
         findings.wrong(location.at("jobs"), f"a pipeline of one parallel step can be run; this one has {what}", hint)
         findings.check()
     name, raw = next(iter(steps.items()))
@@ -92,14 +92,14 @@ def _only_step(document: Mapping[str, Any], location: Location, findings: Findin
     kind = str(step.get("type", "parallel" if "component" in step else ""))
     if kind.lower() != "parallel":
         message = f"a step of type {kind!r} can't be run; one of type parallel can"
-        hint = "run it yourself, and give the parallel step the paths of what it makes"
+        hint = "run it yourself, and give the parallel step the paths of its outputs"
         findings.wrong(location.at("jobs", name, "type"), message, hint)
         findings.check()
     return str(name), step
 
 
 def _read_component(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
-    """A parallel document that stands alone: its declared inputs hold their own paths and values."""
+    """A parallel document by itself: its declared inputs have their own paths and values."""
     reader = StepReader(findings, default=location.pointer)
     label = document.get("display_name") or document.get("name")
     reader.put_labels(label, document.get("description"), document.get("tags"), location)

@@ -20,14 +20,14 @@ MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
 
 
 class RetrySettings(Part):
-    """How often and how long."""
+    """Tries and their timeout."""
 
     max_retries: Annotated[StrictInt, Field(ge=0, le=_INT_MAX)] | None = None
     timeout: Annotated[StrictInt, Field(gt=0, le=259_200)] | None = None
 
 
 class Resources(Part):
-    """How many machines; what kind is Azure's matter."""
+    """The number of machines; their kind concerns Azure ML alone."""
 
     instance_count: Count | None = None
     instance_type: Any = None
@@ -39,7 +39,7 @@ class Resources(Part):
 
 
 class Task(Part):
-    """What is run."""
+    """The script and its environment."""
 
     type: StrictStr
     code: StrictStr | None = None
@@ -50,7 +50,7 @@ class Task(Part):
 
 
 class Identity(Part):
-    """Whom the job runs as in Azure."""
+    """The identity under which the job runs in Azure ML."""
 
     type: Literal["managed", "managed_identity", "user_identity", "aml_token"]
     client_id: Any = None
@@ -60,7 +60,7 @@ class Identity(Part):
 
 
 class Parallel(Part):
-    """What a step and a component have in common."""
+    """The fields that a step and a component share."""
 
     schema_: Any = Field(default=None, alias="$schema")
     type: Any = None
@@ -147,7 +147,7 @@ class Pipeline(Part):
 
 
 class GivenInput(Part):
-    """An input, with its path or as it is declared."""
+    """An input, given with its path or declared by a component."""
 
     type: (
         Literal[
@@ -159,7 +159,7 @@ class GivenInput(Part):
     path: StrictStr | None = None
     mode: Literal["ro_mount", "download", "direct", "eval_mount", "eval_download"] | None = None
     transformations: list[Any] | None = None
-    """Not Azure's: the steps of an MLTable, in line."""
+    """An addition to Azure ML's fields: the steps of an MLTable, inline."""
     optional: bool = False
     default: Any = None
     value: Any = None
@@ -174,7 +174,7 @@ class GivenInput(Part):
 
 
 class GivenOutput(Part):
-    """An output, with its path or as it is declared."""
+    """An output, given with its path or declared by a component."""
 
     type: Literal["uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"] | None = None
     path: StrictStr | None = None

@@ -26,7 +26,7 @@ INHERITED: Final = (
     "resources", "retry_settings", "input_data", "max_concurrency_per_instance", "mini_batch_error_threshold",
     "mini_batch_size", "partition_keys", "task", "error_threshold", "logging_level", "environment_variables",
 )  # fmt: skip
-"""What a step has from its component when it says nothing, or something falsy, itself (reference §1.3)."""
+"""Settings that a step takes from its component where its own are missing or falsy (reference §1.3)."""
 
 HINTS: Final = {
     "mini_batch_size": 'it is a string: mini_batch_size: "10"',
@@ -39,7 +39,7 @@ HINTS: Final = {
     "entry_script": "the file below code with run(mini_batch)",
 }
 _BOUND: Final = ("mini_batch_size", "max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold")
-_PLACES_WORK: Final = "places work in Azure ML; it has no effect here"
+_PLACES_WORK: Final = "it places work in Azure ML, and has no effect here"
 
 
 class StepReader:
@@ -63,7 +63,7 @@ class StepReader:
         """Read a step.
 
         Args:
-            own: where its component is from, when the component is the whole document.
+            own: the location of its component, when that is the whole document.
         """
         component: dict[str, Any] = {}
         where = location
@@ -95,18 +95,18 @@ class StepReader:
         for document, origin in ((component, where), (raw, location)):
             check_identity(document, origin, self.findings)
         if step.get("is_deterministic") or component.get("is_deterministic"):
-            message = "the result of an earlier job is never taken in place of this one"
+            message = "the result of an earlier job is never reused"
             self.findings.note(location.at("is_deterministic"), message)
 
     def _component_of(
         self, component: Any, location: Location, own: Location | None
     ) -> tuple[dict[str, Any], Location]:
-        """The component that a step refers to, and where it is from."""
+        """The component that a step refers to, and its location."""
         where = own or location.below("component")
         if isinstance(component, str):
             if component.startswith("azureml:"):
-                message = f"the component {component!r} is kept by Azure ML, and can't be fetched"
-                self.findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that")
+                message = f"the component {component!r} is in Azure ML, and can't be fetched"
+                self.findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that file")
                 self.findings.check()
             beside = Path(location.absolute(component)).parent if location.folder is not None else None
             component = read_file(component, where, self.findings)
@@ -118,12 +118,12 @@ class StepReader:
             self.findings.wrong(where.pointer, f"a component of type {kind!r} can't be run", "type: parallel")
         if component.get("resources") and component.get("instance_count") is not None:
             hint = "resources: {instance_count: 2}"
-            self.findings.wrong(where.at("instance_count"), "either this or resources", hint)
+            self.findings.wrong(where.at("instance_count"), "set either instance_count or resources, not both", hint)
         self.findings.check()
         return component, where
 
     def _checked(self, model: type[Parallel], raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
-        """A step or component, found right in itself, with the values of the inputs that its settings are bound to."""
+        """A step or component, checked by itself, with the values of the inputs that its settings are bound to."""
         found = dict(raw)
         for name in _BOUND:
             if name in found:
@@ -173,26 +173,26 @@ class StepReader:
             elif not isinstance(text, str) or name == text:
                 self.findings.wrong(pointer, f"{text!r} is not an expression", hint)
             elif key is None:
-                self.findings.wrong(pointer, f"{text!r} is not among the inputs that are given", hint)
+                self.findings.wrong(pointer, f"{text!r} is not one of the given inputs", hint)
             else:
                 names.append(key)
         self.draft.put("input_data", names, pointer)
 
     def _put_cut(self, settings: Parallel, locations: Mapping[str, Location]) -> None:
-        """What a mini-batch is: with both, the keys win (reference §0)."""
+        """How the inputs are cut: if both are set, the keys win (reference §0)."""
         keys = locations["partition_keys"].at("partition_keys")
         if settings.partition_keys and settings.mini_batch_size is not None:
-            self.findings.note(keys, "partition_keys says what a mini-batch is; mini_batch_size is not used")
+            self.findings.note(keys, "the inputs are cut by partition_keys; mini_batch_size is not used")
         size = None if settings.partition_keys else settings.mini_batch_size
         self.draft.put("mini_batch_size", size, locations["mini_batch_size"].at("mini_batch_size"))
         self.draft.put("partition_keys", settings.partition_keys, keys)
 
     def _put_task(self, raw: dict[str, Any] | None, location: Location, settings: Parallel) -> None:
         if raw is None:
-            hint = "what is run: {type: run_function, code, entry_script, …}"
+            hint = "the script to run: {type: run_function, code, entry_script, …}"
             self.findings.wrong(location.pointer, "this field is required", hint)
             return
-        task = self.findings.validate(Task, self._todays(raw, location), location.pointer, HINTS)
+        task = self.findings.validate(Task, self._with_current_names(raw, location), location.pointer, HINTS)
         if task is None:
             return
         environment: dict[str, Any] = {}
@@ -211,15 +211,15 @@ class StepReader:
         self.draft.put("program_arguments", arguments, location.at("program_arguments"))
         self._put_append_row_to(task.append_row_to, location.at("append_row_to"))
 
-    def _todays(self, raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
-        """A task with the names that its fields have today; early examples have others."""
+    def _with_current_names(self, raw: Mapping[str, Any], location: Location) -> dict[str, Any]:
+        """A task with the current names of its fields; early examples have others."""
         task = dict(raw)
         if "args" in task and "program_arguments" not in task:
-            self.findings.note(location.at("args"), "read as program_arguments, its name today")
+            self.findings.note(location.at("args"), "read as program_arguments, its current name")
             task["program_arguments"] = task.pop("args")
         kind = task.get("type")
         if isinstance(kind, str) and kind.lower() == "function":
-            self.findings.note(location.at("type"), "read as run_function, its name today")
+            self.findings.note(location.at("type"), "read as run_function, its current name")
         elif isinstance(kind, str) and kind.lower() != "run_function":
             self.findings.wrong(location.at("type"), f"a task of type {kind!r} can't be run", "type: run_function")
         return task
@@ -230,10 +230,10 @@ class StepReader:
             return
         name = bound_name(value, "outputs")
         if name == value:
-            message = f"{value!r} is not ${{{{outputs.NAME}}}}, or not that alone"
+            message = f"{value!r} must be ${{{{outputs.NAME}}}} and nothing else"
             self.findings.wrong(pointer, message, f"one of the outputs: {quoted(self._outputs)}")
         elif same_name(name, self._outputs) is None:
-            self.findings.wrong(pointer, f"{value!r} is not among the outputs", f"they are: {quoted(self._outputs)}")
+            self.findings.wrong(pointer, f"{value!r} is not one of the outputs", f"they are: {quoted(self._outputs)}")
         else:
             self.draft.put("append_row_to", name, pointer)
 
@@ -241,7 +241,7 @@ class StepReader:
 def _merged(
     step: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location
 ) -> tuple[dict[str, Any], dict[str, Location]]:
-    """The settings of a step with those of its component where the step has nothing, and where each is from."""
+    """The settings of a step, completed by those of its component, and the location of each."""
     merged: dict[str, Any] = {}
     locations: dict[str, Location] = {}
     if component.get("instance_count") is not None:

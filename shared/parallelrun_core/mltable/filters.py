@@ -1,4 +1,4 @@
-"""The expressions of the step `filter`: read as Python's grammar reads them, kept as data, never evaluated as code.
+"""The expressions of the step `filter`: parsed with Python's grammar, kept as data, never evaluated as code.
 
 `col("a") > 1 and col("b") == "x"` becomes `["and", [">", ["col", "a"], 1], ["==", ["col", "b"], "x"]]`.
 """
@@ -23,11 +23,11 @@ def parse_filter(text: str) -> list[Any]:
     """The expression as nested lists.
 
     Raises:
-        ValueError: it is none, or it holds something else than columns, values, comparisons, and, or, not; or one of
-            these is where it makes no sense, as in `col("b") == "x" or "y"`.
+        ValueError: it is not an expression of columns, values, comparisons, and, or, not; or one of these is where it
+            makes no sense, as in `col("b") == "x" or "y"`.
     """
     if len(text) > _MAX_LENGTH:
-        raise ValueError(f"a filter has at most {_MAX_LENGTH:,} characters")
+        raise ValueError(f"a filter must have at most {_MAX_LENGTH:,} characters")
     try:
         tree = ast.parse(text.strip(), mode="eval")
         found: list[Any] = _expression(tree.body)
@@ -97,7 +97,7 @@ def _call(name: str, args: list[Any]) -> list[Any]:
         return ["datetime", datetime(*args).isoformat()]  # noqa: DTZ001 - tables hold times without a zone
     if name in ("is_null", "isnull") and len(args) == 1 and columns_of(args[0]):
         return ["null", args[0]]
-    raise ValueError(f"{name}() with such arguments is not known; {_FORM}")
+    raise ValueError(f"{name}() with such arguments is unknown; {_FORM}")
 
 
 def columns_of(expression: Any) -> set[str]:

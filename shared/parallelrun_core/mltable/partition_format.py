@@ -1,8 +1,8 @@
-"""Keys and dates that stand in the paths of files: `{store}/{brand}/{when:yyyy/MM/dd}/*.csv` (reference §4.4).
+"""Keys and dates in the paths of files: `{store}/{brand}/{when:yyyy/MM/dd}/*.csv` (reference §4.4).
 
 A format is matched against the path below the table's folder, and ends where the path ends: a placeholder takes as
 much as it can of one name and never a `/`. The original searches the whole path for the leftmost match, which binds
-the keys to folders above the data when a format ends in a wildcard, or when a folder's name holds a dot. Where both
+the keys to folders above the data when a format ends in a wildcard, or when a folder's name has a dot. Where both
 find something sensible they find the same.
 """
 
@@ -20,17 +20,17 @@ _DIRECTIVES: Final = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%
 
 
 class PartitionFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """A format, ready to be matched, here and in a worker."""
+    """A format, compiled for the master and the workers."""
 
     pattern: str
-    """Regular expression with a group for each name, in their order."""
+    """Regular expression with a group for each name, in order."""
     names: list[str]
     date: str = ""
-    """The name that is a date, if one is."""
+    """The name of the date, if there is one."""
     date_format: str = ""
-    """The date's form, as strptime has it."""
+    """The date's format, as for strptime."""
     starts_above: bool = False
-    """It begins with a folder's name, which may be that of a folder above the table's own."""
+    """It begins with a fixed folder name, which may be that of a folder above the table's own."""
 
 
 class _Part(NamedTuple):
@@ -40,10 +40,10 @@ class _Part(NamedTuple):
 
 
 def parse_partition_format(text: str) -> PartitionFormat:
-    """Make a format ready.
+    """Compile a format.
 
     Raises:
-        ValueError: it names nothing, a name twice, two dates, or can't be read.
+        ValueError: it names no column, a column twice or two dates, or can't be read.
     """
     parts: list[_Part] = []
     at = 0
@@ -57,7 +57,7 @@ def parse_partition_format(text: str) -> PartitionFormat:
     names = [part.name for part in named]
     dates = [part for part in named if part.date_format]
     if not names:
-        raise ValueError("it names no column: write {name} where a part of the path is to become one")
+        raise ValueError("it names no column: write {name} for a part of the path that is to become one")
     if len(set(names)) < len(names):
         raise ValueError("it names a column twice")
     if len(dates) > 1:
@@ -91,15 +91,15 @@ def _placeholder(name: str, date: str | None) -> _Part:
         pattern += re.escape(between) + rf"\d{{{len(found.group())}}}"
         at = found.end()
     if not pattern or re.search("[A-Za-z]", date[at:]):
-        raise ValueError(f"{date!r} is no form of a date: yyyy, MM, dd, HH, mm and ss are known")
+        raise ValueError(f"{date!r} is not a date format; use yyyy, MM, dd, HH, mm and ss")
     return _Part(f"({pattern}{re.escape(date[at:])})", name, directives + date[at:])
 
 
 def match_partition(pattern: re.Pattern[str], starts_above: bool, path: bytes, root: bytes) -> list[str] | None:
-    """The values in a path, in the order of the format's `names`; None when it doesn't fit.
+    """The values in a path, in the order of the format's `names`; None when the path doesn't match.
 
     Args:
-        pattern: the format's, compiled.
+        pattern: that of the format, compiled.
         starts_above: as in the format.
     """
     whole = os.fsdecode(path)

@@ -1,7 +1,7 @@
-"""What each input of a job is, in one record: made once, when the job begins, and frozen in the job folder.
+"""How each input of a job is cut and read, in one record: created when the job begins, and frozen in the job folder.
 
-The master cuts by it and the workers read by it, so a change of an MLTable file while its job runs changes nothing.
-`inputs.json` is a list of these records, in the order of `input_data`; it is JSON because a worker has nothing but the
+The master cuts by it and the workers read by it, so a change of an MLTable file while its job runs has no effect.
+`inputs.json` is a list of these records, in the order of `input_data`; it is JSON because a worker has only the
 standard library.
 """
 
@@ -45,32 +45,32 @@ class InputPlan(msgspec.Struct, kw_only=True):
     root: str = ""
     """The folder below which partition formats are matched: that of the MLTable file, or the input itself."""
     sources: list[Source] = []
-    """What to list, one after another; empty: the input's path itself, which may be a glob pattern."""
+    """What to list, in order; empty: the input's path itself, which may be a glob pattern."""
     path: str = ""
     left_out: str = ""
     """A file that is not data: the MLTable itself."""
     read: Step = {}
-    """Options of the step that reads."""
+    """Options of the read step."""
     steps: list[Step] = []
-    """The steps behind it."""
+    """The steps after it."""
     partition: PartitionFormat | None = None
     extracts_first: bool = False
-    """The partition format stands before the step that reads: its columns come first, with types of their own."""
+    """The partition format comes before the read step: its columns come first, with types of their own."""
     keys: list[str] = []
     """The job's partition_keys."""
     is_shuffled: bool = False
     """Not all keys are parts of the paths: the rows are grouped by them before anything is cut."""
     sample: list[str] = []
-    """The first files: what the types of a text table are inferred from."""
+    """The first files, from which the types of a text table are inferred."""
 
     @property
     def is_table(self) -> bool:
         return self.kind != "files"
 
     def rows_wanted(self) -> tuple[int, int | None] | None:
-        """How many rows `skip` leaves out and `take` takes, where that can be counted before anything is read.
+        """The first row and the end of the rows that `skip` and `take` leave, where the rows can be counted unread.
 
-        None: there is no such step, or one stands behind a step that drops rows by what is in them.
+        None: there is no such step, or one comes after a step that drops rows by their content.
         """
         first, end = 0, None
         found = False
@@ -85,14 +85,14 @@ class InputPlan(msgspec.Struct, kw_only=True):
         return (first, end) if found else None
 
     def is_indivisible(self) -> bool:
-        """Whether a `take` or `skip` counts rows that only reading can tell, so that all of it is one mini-batch."""
+        """Whether `take` or `skip` counts rows that are known only once read, so that the table is one mini-batch."""
         names = [step["step"] for step in self.steps]
         drops = [number for number, name in enumerate(names) if name in ("filter", "take_random_sample")]
         return bool(drops) and any(name in ("take", "skip") for name in names[drops[0] :])
 
 
 def plan_inputs(spec: JobSpec) -> list[InputPlan]:
-    """What the inputs of a job are. Reads MLTable files, no data.
+    """The plans of a job's inputs. Reads MLTable files, no data.
 
     Raises:
         InvalidInput: with one problem for each wrong place, in the job spec or in an MLTable file.
@@ -107,12 +107,12 @@ def plan_inputs(spec: JobSpec) -> list[InputPlan]:
     Problems(problems).check()
     kinds = {plan.is_table for plan in plans}
     if len(kinds) > 1:
-        raise InvalidInput.at("/input_data", "files and tables can't be cut in one job: run() gets either")
+        raise InvalidInput.at("/input_data", "inputs must be all files or all tables")
     return plans
 
 
 def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain") -> InputPlan:
-    """What one input is. `unit`: in what the size of a mini-batch is given.
+    """The plan of one input. `unit`: that of the mini-batch size (`MiniBatchSize.unit`).
 
     Raises:
         InvalidInput: with one problem for each wrong place.
@@ -134,7 +134,7 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     _sort_steps(plan, steps, pointer)
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table
     if unit != "plain" and not plan.is_table:
-        problem = f"{unit} are for tables, and input {name!r} is a list of files"
+        problem = f"{unit} apply to tables, and input {name!r} is a list of files"
         hint = "give the number of files, as in: mini_batch_size: 10; or say how the files are read as a table"
         raise InvalidInput.at("/mini_batch_size", problem, hint)
     _check_keys(plan)
@@ -162,7 +162,7 @@ def _sort_steps(plan: InputPlan, steps: list[Step], pointer: str) -> None:
     read = [number for number, step in enumerate(steps) if step["step"] in READ_STEPS]
     extract = [number for number, step in enumerate(steps) if step["step"].startswith("extract_")]
     if len(read) > 1 or len(extract) > 1:
-        problem = "the MLTable file and transformations each have a step that reads, or a partition format"
+        problem = "the MLTable file and transformations must not both have a read step, or both a partition format"
         raise InvalidInput.at(f"{pointer}/transformations", problem)
     if read:
         plan.read = steps[read[0]]
@@ -175,12 +175,12 @@ def _sort_steps(plan: InputPlan, steps: list[Step], pointer: str) -> None:
     ]
     for step in plan.steps:
         if step["step"] == "take_random_sample" and step["seed"] is None:
-            step["seed"] = secrets.randbits(32)  # drawn once, so that every try of a mini-batch has the same rows
+            step["seed"] = secrets.randbits(32)  # drawn once, so that every try of a mini-batch gets the same rows
     if not plan.is_table:
         wrong = [step["step"] for step in plan.steps if not step["step"].startswith("extract_")]
         if wrong:
-            hint = "add a step that reads before it, as in: - read_delimited"
-            raise InvalidInput.at(f"{pointer}/transformations", f"{wrong[0]} is for the rows of a table", hint)
+            hint = "add a read step before it, as in: - read_delimited"
+            raise InvalidInput.at(f"{pointer}/transformations", f"{wrong[0]} applies to the rows of a table", hint)
 
 
 def _check_keys(plan: InputPlan) -> None:
@@ -196,11 +196,11 @@ def _check_keys(plan: InputPlan) -> None:
             plan.is_shuffled = True
             return
         hint = f"install {' and '.join(missing)} there: pip install '.[tables]' in the checkout"
-        message = f"to group rows by {', '.join(invalid)} takes libraries that are not installed where the services run"
+        message = f"grouping rows by {', '.join(invalid)} needs libraries that are not installed on the server"
         raise InvalidInput.at("/partition_keys", message, hint)
     if plan.partition is None:
         hint = "keys are parts of the files' paths: add the step extract_columns_from_partition_format"
-        message = f"input {plan.name!r} has no partition format, so there are no keys"
+        message = f"input {plan.name!r} has no partition format, so it has no keys"
     else:
         hint = f"its keys are {', '.join(offered)}"
         message = f"invalid keys of input {plan.name!r}: {', '.join(invalid)}"
@@ -212,12 +212,12 @@ def _root(path: str) -> str:
 
 
 def as_json(plans: InputPlan | list[InputPlan]) -> bytes:
-    """As the workers read them: a byte of a file's name that is no UTF-8 is a lone surrogate, which msgspec refuses."""
+    """The form that workers read. A byte of a name that is not UTF-8 is a lone surrogate, which msgspec refuses."""
     return json.dumps(msgspec.to_builtins(plans), indent=1).encode()
 
 
 def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
-    """Freeze them; returns those of an earlier leader where there are any."""
+    """Freeze the plans; returns those of an earlier leader if there are any."""
     try:
         write_once(folder / FILE_NAME, as_json(plans))
     except FileExistsError:

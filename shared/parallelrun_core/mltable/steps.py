@@ -1,6 +1,6 @@
-"""The steps of an MLTable (reference §4.2): which there are, their options, and one plain form for all spellings.
+"""The steps of an MLTable (reference §4.2) and their options, in one plain form for all ways to write them.
 
-A step becomes a mapping with `step`, its name, and its options in full, so that the worker that applies it checks
+A step becomes a mapping with `step`, its name, and all of its options, so that the worker that applies it checks
 nothing.
 """
 

@@ -59,7 +59,7 @@ def user_arguments(spec: JobSpec, outputs: Mapping[str, str]) -> list[str]:
         named: Mapping[str, object] = spec.inputs if kind == "inputs" else spec.outputs
         key = same_name(name, named)
         if key is None:
-            raise ValueError(f"${{{{{kind}.{name}}}}} is not among {kind} ({', '.join(named)})")
+            raise ValueError(f"${{{{{kind}.{name}}}}} is not one of the {kind} ({', '.join(named)})")
         if kind == "outputs":
             return outputs.get(key) or spec.outputs[key].path
         found = spec.inputs[key]

@@ -1,4 +1,4 @@
-"""From a conda environment to the requirements that say the same with packages of PyPI."""
+"""From a conda environment to equivalent requirements with packages of PyPI."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PIP_OPTIONS: Final = ("--extra-index-url", "--find-links", "--index-url", "--pr
 
 
 def python_of(conda: Mapping[str, Any]) -> str:
-    """The version of Python that a conda environment asks for, as in `3.11` or `>=3.9,<3.12`; empty when it asks none.
+    """The version of Python that a conda environment asks for, as in `3.11` or `>=3.9,<3.12`; empty if none.
 
     Raises:
         ValueError: it can't be read.
@@ -45,7 +45,7 @@ def python_of(conda: Mapping[str, Any]) -> str:
 
 
 def is_too_old(version: str) -> bool:
-    """Whether this is a version of Python that is too old for the workers."""
+    """Whether this version of Python is too old for the workers."""
     found = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
     return version == "2" or version.startswith("2.") or (found is not None and int(found[1]) < OLDEST_PYTHON)
 
@@ -57,7 +57,7 @@ def may_be_newer(version: str) -> bool:
 
 
 def requirements_of(conda: Mapping[str, Any]) -> list[str]:
-    """What a conda environment asks for, but for Python itself, as lines of a requirements file.
+    """The packages of a conda environment, without Python itself, as lines of a requirements file.
 
     Raises:
         ValueError: a package is not on PyPI, or an entry can't be read.
@@ -86,7 +86,7 @@ def checked_requirement(line: object) -> str:
     if text.startswith("-") and not text.startswith(_PIP_OPTIONS):
         raise ValueError(f"{text!r}: other files can't be read on a node; name the packages themselves")
     if _WITH_PASSWORD.search(text):
-        raise ValueError("an address with a password in it; put that into the node's own configuration of pip or uv")
+        raise ValueError("a URL with a password; put it into the node's own configuration of pip or uv")
     if text.startswith((".", "/", "file:")):
         raise ValueError(f"{text!r}: a folder can't be installed on a node; put its modules below code")
     return text
@@ -107,12 +107,14 @@ def _requirement(entry: str) -> list[str]:
     if name in _NOT_NEEDED or name == "python":
         return []
     if name in _ONLY_CONDA or (name.startswith(_ONLY_CONDA_PREFIXES) and name not in _LIBRARIES_ON_PYPI):
-        raise ValueError(f"the conda package {name!r} is not on PyPI; workers are made with packages from there only")
+        raise ValueError(
+            f"the conda package {name!r} is not on PyPI; the environment is built with packages from there only"
+        )
     return [_OTHER_NAMES.get(name, name) + _version(name, found["version"] or "")]
 
 
 def _version(name: str, text: str) -> str:
-    """Conda's versions in pip's words: a single `=` stands for any version that begins so."""
+    """Conda's versions in pip's form: a single `=` stands for any version with this prefix."""
     if not text.strip():
         return ""
     # The third part of name=version=build names a file of conda's.

@@ -1,4 +1,4 @@
-"""From YAML or JSON to plain data, and changes to them from a command line."""
+"""From YAML or JSON to plain data, and changes to it from a command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 class _Loader(yaml.SafeLoader):
     """Refuses a key that is given twice; PyYAML would drop the first. What `<<` merges in may be overridden.
 
-    Joins the halves in which JSON writes what is beyond U+FFFF, an emoji for example. PyYAML leaves them apart.
+    Joins the halves in which JSON writes a character beyond U+FFFF, such as an emoji; PyYAML leaves them apart.
     """
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
@@ -46,11 +46,11 @@ class _Loader(yaml.SafeLoader):
         try:
             return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:
-            raise ConstructorError(None, None, "half of a character, without the other one", node.start_mark) from None
+            raise ConstructorError(None, None, "half of a character, without the other half", node.start_mark) from None
 
 
 def load_document(text: str | bytes) -> object:
-    """Read YAML or JSON without creating any object but plain ones.
+    """Read YAML or JSON; creates only plain objects.
 
     Raises:
         InvalidInput: it can't be read, with the line.
@@ -68,7 +68,7 @@ def load_document(text: str | bytes) -> object:
         found = text.splitlines()[mark.line : mark.line + 1] if mark else []
         shown = f"the line is {_shown(found[0])}" if found else ""
         raise InvalidInput.at("", f"not readable as YAML or JSON: {where}{why}", shown) from error
-    except Exception as error:  # PyYAML lets through whatever its constructors run into
+    except Exception as error:  # PyYAML lets through whatever its constructors raise
         raise InvalidInput.at("", f"not readable as YAML or JSON: {' '.join(str(error).split())}") from error
 
 
@@ -102,13 +102,13 @@ def _shown(line: str | bytes) -> str:
 
 
 def set_field(document: object, assignment: str) -> None:
-    """Apply one `path=value` from a command line; the value is read as YAML, and what is no YAML is a plain text.
+    """Apply one `path=value` from a command line; a value that can't be read as YAML is a plain string.
 
     A path goes through mappings by name and through lists by number, as in `inputs.images.path` or `tasks.0.name`;
-    a mapping on the way is made when it isn't there. A text that is short for a mapping with a `path` becomes one.
+    missing mappings on the way are created. A string that is short for a mapping with a `path` becomes one.
 
     Raises:
-        InvalidInput: no '=', or the path goes through something that has no parts.
+        InvalidInput: there is no '=', or the path goes through something without parts.
     """
     path, equals, text = assignment.partition("=")
     if not equals or not path:
@@ -124,7 +124,7 @@ def set_field(document: object, assignment: str) -> None:
 
 
 def _value(path: str, text: str) -> object:
-    if text.startswith(("|", ">")):  # the head of a text of many lines, which none on a command line is
+    if text.startswith(("|", ">")):  # in YAML the head of a text of many lines, which no value on a command line is
         return text
     try:
         return load_document(text)
@@ -141,7 +141,7 @@ def _part(document: object, name: str, path: str) -> object:
         case list() if name.isdecimal() and int(name) < len(document):
             part: object = document[int(name)]
             return part
-    raise InvalidInput.at("--set", f"{path!r}: there is nothing called {name!r} that has parts")
+    raise InvalidInput.at("--set", f"{path!r}: there is no {name!r} with parts")
 
 
 def _put(document: object, name: str, value: object, path: str) -> None:

@@ -1,4 +1,4 @@
-"""What some fields of a job spec are made of: inputs, outputs, the environment, and the size of a mini-batch."""
+"""Types of some fields of a job spec: inputs, outputs, the environment, and the size of a mini-batch."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ _LOOSE_SIZE: Final = re.compile(
 
 
 class Strict(BaseModel):
-    """Unknown fields are errors, and nothing changes later."""
+    """A model that refuses unknown fields, and can't be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True)
 
 
 def without_nul(value: str) -> str:
-    """The text, if it can be handed to the operating system.
+    """The string, if it can be passed to the operating system.
 
     Raises:
-        ValueError: it holds a NUL.
+        ValueError: it has a NUL character.
     """
     if "\0" in value:
-        raise ValueError("it holds a NUL character")
+        raise ValueError("must not have a NUL character")
     return value
 
 
 def checked_file_name(value: str) -> str:
-    """The name of one file, without any folder (reference §1.1).
+    """The name of a file, without any folder (reference §1.1).
 
     Raises:
-        ValueError: it is none.
+        ValueError: it isn't one.
     """
     if len(value.encode(errors="surrogatepass")) > _MAX_NAME_BYTES:
-        raise ValueError(f"a file name has at most {_MAX_NAME_BYTES} bytes")
+        raise ValueError(f"a file name must have at most {_MAX_NAME_BYTES} bytes")
     if FORBIDDEN_IN_FILE_NAME.intersection(value) or value in {".", ".."} or any(ord(char) < 32 for char in value):
         raise ValueError(f"must be a plain file name, without any of {' '.join(sorted(FORBIDDEN_IN_FILE_NAME))}")
     return value
 
 
 def is_elsewhere(path: str) -> bool:
-    """Whether a path names something in a cloud."""
+    """Whether a path refers to something in a cloud."""
     return _ELSEWHERE.match(path) is not None
 
 
@@ -64,12 +64,12 @@ def local_path(value: str) -> str:
     """A path of files that this machine can reach.
 
     Raises:
-        ValueError: it names something in a cloud.
+        ValueError: it refers to something in a cloud.
     """
     elsewhere = _ELSEWHERE.match(value)
     if elsewhere:
         kind = elsewhere.group(1).lower()
-        what = "an asset or datastore of Azure ML" if kind == "azureml" else f"a {kind}: address"
+        what = "an asset or datastore of Azure ML" if kind == "azureml" else f"a {kind}: URL"
         raise ValueError(f"{what} can't be read here: download the data, and give the path of the folder or file")
     return without_nul(value)
 
@@ -78,13 +78,13 @@ class Input(Strict):
     """A folder, a file, a glob pattern or a table that the job reads."""
 
     path: str = Field(min_length=1, max_length=MAX_PATH)
-    """Absolute, or relative to the job file. A folder stands for everything below it."""
+    """Absolute, or relative to the job file. A folder stands for all files below it."""
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
-    """`mltable`: a folder with a file MLTable, which says what to read and how."""
+    """`mltable`: a folder with an MLTable file, which says what to read and how."""
     mode: Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
-    """`download` and `eval_download`: copied to the node's own disk before `run()`; the others: read where it is."""
+    """`download` and `eval_download`: copied to the node's own disk before `run()`; the others: read in place."""
     transformations: tuple[str | dict[str, Any], ...] = ()
-    """Steps as in an MLTable file; a reading step makes a table of the files."""
+    """Steps as in an MLTable file; with a read step, the files are a table."""
 
     @field_validator("path")
     @classmethod
@@ -94,7 +94,7 @@ class Input(Strict):
     @model_validator(mode="after")
     def _mode_fits(self) -> Self:
         if self.mode.startswith("eval_") and self.type != "mltable":
-            raise ValueError(f"mode {self.mode!r} is for inputs of type mltable, not {self.type}")
+            raise ValueError(f"mode {self.mode!r} applies to inputs of type mltable, not {self.type}")
         return self
 
 
@@ -121,9 +121,9 @@ class Output(Strict):
 
     type: Literal["uri_folder", "uri_file"] = "uri_folder"
     path: str = Field(default="", max_length=MAX_PATH)
-    """Absolute, or relative to the job file; its name in the folder of the outputs when empty."""
+    """Absolute, or relative to the job file; when empty, it is in the folder of the outputs, under `file_name`."""
     file_name: str = Field(default="", max_length=255)
-    """That name, when it is not the output's own."""
+    """The name in that folder; when empty, the name of the output."""
 
     @field_validator("path")
     @classmethod
@@ -137,14 +137,14 @@ class Output(Strict):
 
 
 class Environment(Strict):
-    """The Python that runs the entry script; the agent's own when nothing is asked for."""
+    """The Python that runs the entry script; the agent's own when this is empty."""
 
     name: str = Field(default="", max_length=1024)
     """A label for people."""
     image: str = Field(default="", max_length=MAX_PATH)
-    """A container image; not used here, which a note says."""
+    """A container image; not used here, as a note says."""
     conda_file: dict[str, Any] = Field(default_factory=dict)
-    """A conda environment; in a job file also the path of the file with it."""
+    """A conda environment; in a job file, this may also be the path of a file with it."""
     pip: tuple[str, ...] = ()
     """Requirements, as lines of a requirements file."""
 
@@ -162,13 +162,13 @@ class Environment(Strict):
 
     @property
     def python(self) -> str:
-        """The version of Python that is asked for; empty: any, as also for one that the workers can't run in."""
+        """The required version of Python; empty: any, also when it is one that the workers can't run in."""
         asked = python_of(self.conda_file)
         return "" if is_too_old(asked) else asked
 
     @property
     def requirements(self) -> list[str]:
-        """Everything that is to be installed, as lines of a requirements file."""
+        """The packages to install, as lines of a requirements file."""
         return [*requirements_of(self.conda_file), *self.pip]
 
     @property
@@ -179,12 +179,12 @@ class Environment(Strict):
 
 @dataclass(frozen=True, slots=True)
 class MiniBatchSize:
-    """What one `run()` call gets: files, about so many bytes of a table, or rows of it."""
+    """The size of what one `run()` call gets: files, or bytes or rows of a table."""
 
     number: int | None = None
     """None: the default, which is 10 files or 1 MiB (reference §0)."""
     unit: Literal["plain", "bytes", "rows"] = "plain"
-    """`plain`: files of a file list, bytes of a table; `bytes`: those of a table alone, for it was said so."""
+    """`plain`: files of a file list, bytes of a table; `bytes`: given with a unit, so for tables alone."""
 
     @property
     def files(self) -> int:
@@ -230,7 +230,7 @@ def size_meant(text: str) -> str:
 
 
 def _mini_batch_size(value: Any) -> int | str | None:
-    """The same size in its plainest form: a number where it is one."""
+    """The same size in its plainest form: a number where possible."""
     if value is not None and not isinstance(value, int | float | str):
         raise ValueError(_SIZE_FORMS)
     size = MiniBatchSize.parse(value)  # type: ignore[arg-type]  # a float is refused there, with the reason

@@ -54,14 +54,14 @@ class JobSpec(Strict):
     program_arguments: str = Field(default="", max_length=65_536)
     """The user's part of `sys.argv`, quoted as for a shell, with `${{inputs.NAME}}` and `${{outputs.NAME}}`."""
     environment_variables: dict[str, str] = Field(default_factory=dict)
-    """What the workers find in their environment. The values are shown nowhere."""
+    """The environment variables of the workers. Their values are masked in whatever ParallelRun reports."""
     environment: Environment = Environment()
-    """The Python of the workers, made from a conda file or from requirements; the agent's own when empty."""
+    """The Python of the workers, built from a conda file or requirements; the agent's own when empty."""
 
     rank_mini_batch_count: int = Field(default=0, ge=0, le=100_000_000)
-    """Number of mini-batches without data, whatever the inputs hold; 0: the inputs are cut."""
+    """Number of mini-batches without data, whatever the inputs are; 0: the inputs are cut."""
     inputs: dict[str, AnyInput] = Field(default_factory=dict, validate_default=True)
-    """By name; a plain text is short for `{path: …}`, a plain number or truth value for `{value: …}`."""
+    """By name; a plain string is short for `{path: …}`, a plain number or truth value for `{value: …}`."""
     input_data: tuple[str, ...] = ()
     """Names of the inputs that are cut into mini-batches, one after another. Not needed when one input has a path."""
     mini_batch_size: MiniBatchSizeField = None
@@ -70,7 +70,7 @@ class JobSpec(Strict):
     """One mini-batch for each combination of the values of these keys; not together with `mini_batch_size`."""
 
     outputs: dict[str, Output] = Field(default_factory=dict)
-    """Folders and files that the script writes itself, by name; a plain text is short for `{path: …}`."""
+    """Folders and files that the script writes itself, by name; a plain string is short for `{path: …}`."""
     output_action: Literal["append_row", "summary_only"] = "append_row"
     """`append_row` gathers what `run()` returns in one file; `summary_only` only counts it."""
     append_row_file_name: str = Field(default="parallel_run_step.txt", min_length=1, max_length=255)
@@ -125,13 +125,13 @@ class JobSpec(Strict):
     nice: int | None = Field(default=None, ge=-20, le=19)
     """Niceness of the workers; unchanged when not set."""
     copy_logs_to_parent: bool = False
-    """Copies logs to the job of a pipeline; nothing to do in a job that stands alone."""
+    """Copies logs to the job of a pipeline; has no effect on a job by itself."""
     metrics_name_prefix: str = Field(default="", max_length=256)
-    """Goes before the names of metrics of a pipeline; nothing to do in a job that stands alone."""
+    """Prefix of the names of metrics in a pipeline; has no effect on a job by itself."""
     push_metrics_to_parent: bool = False
-    """Hands metrics on to the job of a pipeline; nothing to do in a job that stands alone."""
+    """Passes metrics to the job of a pipeline; has no effect on a job by itself."""
     resume_from: str = Field(default="", max_length=128)
-    """Id of a job that has ended: what it has finished is taken over, and only the rest is run."""
+    """Id of a job that has ended: its finished mini-batches are taken over, and only the rest is run."""
 
     @classmethod
     def parse(cls, document: object) -> Self:
@@ -154,13 +154,13 @@ class JobSpec(Strict):
             raise ValueError("at least 1 input is required: a folder, a file or a pattern")
         if isinstance(value, str):
             value = {"data": value}
-        value = _by_name(value, "an input")
+        value = _by_name(value, "input")
         return {name: _plain(given) for name, given in value.items()} if isinstance(value, dict) else value
 
     @field_validator("outputs", mode="before")
     @classmethod
     def _plain_outputs(cls, value: object) -> object:
-        value = _by_name(value, "an output")
+        value = _by_name(value, "output")
         if not isinstance(value, dict):
             return value
         return {
@@ -187,7 +187,7 @@ class JobSpec(Strict):
     def _no_nul(cls, value: dict[str, str]) -> dict[str, str]:
         for name, text in value.items():
             if not name or "=" in name or "\0" in name + text:
-                raise ValueError(f"{name!r} can't be the name of a variable, or its value holds a NUL")
+                raise ValueError(f"{name!r} is not a valid name, or its value has a NUL")
         return value
 
     @field_validator("append_row_file_name")
@@ -199,7 +199,7 @@ class JobSpec(Strict):
     @classmethod
     def _separates(cls, value: str) -> str:
         if value in "\"'\r\n\0":
-            raise ValueError("a quote or a line break can't be the separator")
+            raise ValueError("must not be a quote or a line break")
         return value
 
     @field_validator("code", "output")
@@ -220,7 +220,7 @@ class JobSpec(Strict):
         if self.append_row_to:
             self._check_append_row_to()
         if self.speculative_execution and not self.writes_rows:
-            raise at("speculative_execution", "what a summary_only script writes itself could then be written twice")
+            raise at("speculative_execution", "a summary_only script could then write its own outputs twice")
         try:
             self.argv(dict.fromkeys(self.outputs, "/"))
         except ValueError as error:
@@ -232,23 +232,23 @@ class JobSpec(Strict):
         names = ", ".join(paths)
         if not self.input_data and self.rank_mini_batch_count == 0:
             if len(paths) != 1:
-                raise at("input_data", f"it must say which of the inputs ({names}) is cut into mini-batches")
+                raise at("input_data", f"must name the inputs that are cut into mini-batches, among {names}")
             object.__setattr__(self, "input_data", tuple(paths))
         found = [same_name(name, self.inputs) for name in self.input_data]
         for name, key in zip(self.input_data, found, strict=True):
             if key is None:
-                raise at("input_data", f"{name!r} is not among inputs ({names})")
+                raise at("input_data", f"{name!r} is not one of the inputs ({names})")
             if key not in paths:
-                raise at("input_data", f"{name!r} is a value; files or tables are cut into mini-batches ({names})")
+                raise at("input_data", f"{name!r} is a value; only files or tables ({names}) are cut into mini-batches")
         if len(set(found)) < len(found):
-            raise at("input_data", "it names an input twice")
+            raise at("input_data", "must not name an input twice")
         object.__setattr__(self, "input_data", tuple(found))
 
     def _check_partition_keys(self) -> None:
         if self.partition_keys and self.mini_batch_size is not None:
-            raise at("partition_keys", "either these or mini_batch_size says what a mini-batch is")
+            raise at("partition_keys", "set either partition_keys or mini_batch_size, not both")
         if len(set(self.partition_keys)) < len(self.partition_keys) or not all(self.partition_keys):
-            raise at("partition_keys", "a key is empty, or there twice")
+            raise at("partition_keys", "keys must be non-empty and distinct")
 
     def _check_outputs(self) -> None:
         taken = (
@@ -257,14 +257,14 @@ class JobSpec(Strict):
         for name, given in self.outputs.items():
             file_name = "" if given.path else given.file_name or name
             if file_name in taken:
-                raise at(f"outputs/{name}", f"{file_name!r} is the name of {taken[file_name]}, too")
+                raise at(f"outputs/{name}", f"{file_name!r} is also the name of {taken[file_name]}")
             taken |= {file_name: f"the output {name}"} if file_name else {}
 
     def _check_append_row_to(self) -> None:
         key = same_name(self.append_row_to, self.outputs)
         if key is None:
             names = ", ".join(self.outputs)
-            raise at("append_row_to", f"{self.append_row_to!r} is not among outputs ({names})")
+            raise at("append_row_to", f"{self.append_row_to!r} is not one of the outputs ({names})")
         if not self.writes_rows:
             raise at("append_row_to", "with output_action summary_only there are no rows to write")
         object.__setattr__(self, "append_row_to", key)
@@ -275,7 +275,7 @@ class JobSpec(Strict):
 
     @property
     def size(self) -> MiniBatchSize:
-        """What one `run()` call gets."""
+        """The size of what one `run()` call gets."""
         return MiniBatchSize.parse(self.mini_batch_size)
 
     def data_inputs(self) -> list[tuple[str, Input]]:
@@ -285,7 +285,7 @@ class JobSpec(Strict):
         return [(name, given) for name in self.input_data if isinstance(given := self.inputs[name], Input)]
 
     def input_paths(self) -> Iterator[tuple[str, Input]]:
-        """Every input that has a path: all but the values."""
+        """Every input that has a path."""
         return ((name, given) for name, given in self.inputs.items() if isinstance(given, Input))
 
     def data_paths(self) -> list[str]:
@@ -296,12 +296,12 @@ class JobSpec(Strict):
         """The user's own arguments, split as a shell would, with the values of all expressions.
 
         Args:
-            outputs: the path of each of `outputs`; their own path where it is missing.
+            outputs: the path of each of `outputs`; by default, its own path.
         """
         return arguments.user_arguments(self, outputs or {})
 
     def relative_to(self, folder: Path) -> Self:
-        """The same job with relative paths taken from `folder`: that of the job file."""
+        """The same job with paths relative to `folder`, that of the job file, made absolute."""
         return self.model_copy(
             update={
                 "code": _absolute(folder, self.code),
@@ -313,15 +313,17 @@ class JobSpec(Strict):
 
 
 def _by_name(value: object, what: str) -> object:
-    """A mapping whose keys are fit to be bound by `${{inputs.NAME}}`, which knows no letter case."""
+    """A mapping, if its keys can be used in `${{inputs.NAME}}`, which ignores letter case."""
     if not isinstance(value, dict):
         return value
     seen: set[str] = set()
     for name in value:
         if not NAME.fullmatch(str(name)):
-            raise ValueError(f"{name!r} is no name for {what}: letters, digits and '_' only, and no digit first")
+            raise ValueError(
+                f"{name!r} is not a valid {what} name: use letters, digits and '_', not starting with a digit"
+            )
         if str(name).lower() in seen:
-            raise ValueError(f"{name!r} is there twice: names are compared without letter case")
+            raise ValueError(f"{name!r} comes twice: names are compared without letter case")
         seen.add(str(name).lower())
     return value
 

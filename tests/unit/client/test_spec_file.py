@@ -102,7 +102,7 @@ def test_problems_with_what_the_command_line_has_set_name_it(job_file: Path) -> 
 
 def check(job_file: Path, *assignments: str) -> None:
     reading = read_job_file(job_file, assignments)
-    with reading.told_of_the_document():
+    with reading.locating_problems():
         check_paths(reading.spec)
 
 

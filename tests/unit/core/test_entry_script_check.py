@@ -73,8 +73,8 @@ def test_what_may_be_no_coroutine_in_the_end_is_accepted(tmp_path: Path, source:
 @pytest.mark.parametrize(
     "source, why",
     [
-        (b"", "no run"),
-        (b"def init(): ...", "no run"),
+        (b"", "does not define run"),
+        (b"def init(): ...", "does not define run"),
         (b"def run(:", "/entry_script: a.py: invalid syntax (line 1: def run(:)"),
         (b"x = 1\n  y = 2", "/entry_script: a.py: unexpected indent (line 2: y = 2)"),
         (b"def run(x): ...\n\0", ""),

@@ -48,9 +48,9 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("entry_script", 7, "must be a string, not 7"),
         ("inputs", {}, "at least 1"),
         ("inputs", [], "must be a mapping"),
-        ("inputs", {"a b": "/x"}, "no name for an input"),
-        ("inputs", {"1a": "/x"}, "no name for an input"),
-        ("inputs", {"": "/x"}, "no name for an input"),
+        ("inputs", {"a b": "/x"}, "not a valid input name"),
+        ("inputs", {"1a": "/x"}, "not a valid input name"),
+        ("inputs", {"": "/x"}, "not a valid input name"),
         ("mini_batch_size", 0, "greater than or equal to 1"),
         ("mini_batch_size", -1, "greater than or equal to 1"),
         ("mini_batch_size", 1.5, "must be a whole number, or a string such as"),
@@ -98,8 +98,8 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("append_row_file_name", "", "at least 1"),
         ("append_row_file_name", "a" * 256, "at most 255"),
         ("append_row_file_name", "é" * 200, "255"),
-        ("environment_variables", {"A=B": "x"}, "name of a variable"),
-        ("environment_variables", {"": "x"}, "name of a variable"),
+        ("environment_variables", {"A=B": "x"}, "not a valid name"),
+        ("environment_variables", {"": "x"}, "not a valid name"),
         ("environment_variables", {"A": "x\0y"}, "NUL"),
         ("program_arguments", "--x 'open", "quotation"),
         ("program_arguments", "--a 1 \\ --error_threshold 5", "backslash before a blank"),
@@ -111,14 +111,14 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("output", "/a\0b", "NUL"),
         ("entry_script", "a\0b.py", "NUL"),
         ("code", "azureml:some_code:1", "can't be read here"),
-        ("program_arguments", "${{outputs.nothing}}", "not among outputs"),
+        ("program_arguments", "${{outputs.nothing}}", "not one of the outputs"),
         ("program_arguments", "${{parent.inputs.x}}", "neither"),
         ("partition_keys", "store", "must be a list, not 'store'"),
-        ("partition_keys", ["a", "a"], "twice"),
+        ("partition_keys", ["a", "a"], "distinct"),
         ("partition_keys", [""], "empty"),
         ("inputs", {"a": "/a", "A": "/b"}, "twice"),
-        ("outputs", {"a b": {}}, "no name for an output"),
-        ("append_row_to", "nothing", "not among outputs"),
+        ("outputs", {"a b": {}}, "not a valid output name"),
+        ("append_row_to", "nothing", "not one of the outputs"),
         ("append_row_separator", "", "at least 1"),
         ("append_row_separator", "ab", "at most 1"),
         ("append_row_separator", '"', "quote"),
@@ -135,7 +135,7 @@ def test_a_bad_value_is_told_with_its_place_and_reason(field: str, value: object
     assert list(found) == [f"/{field}"]
     assert why.lower() in found[f"/{field}"].lower()
     assert not re.search(
-        r"\b(valid|tuple|dictionary|integer|boolean|instance|parse|input should)\b", found[f"/{field}"]
+        r"\b(be a valid|tuple|dictionary|integer|boolean|instance|parse|input should)\b", found[f"/{field}"]
     )
 
 

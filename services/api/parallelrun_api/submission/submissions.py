@@ -122,7 +122,7 @@ class Submissions:
     def _create(self, job_id: str, upload: Upload) -> None:
         spec = upload.spec
         folder = JobFolder(self._root, job_id)
-        with upload.reading.told_of_the_document():
+        with upload.reading.locating_problems():
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(folder, spec, self._registry)
             earlier = earlier_job(self._root, spec) if spec.resume_from else None
