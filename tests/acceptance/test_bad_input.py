@@ -35,7 +35,7 @@ class Wrong:
 
 MISTAKES = {
     "missing folder": Wrong(pointer="/inputs/data/path", says="nowhere", changes={"inputs": {"data": "nowhere"}}),
-    "empty folder": Wrong(pointer="/inputs/data/path", says="holds no file", changes={"inputs": {"data": "empty"}}),
+    "empty folder": Wrong(pointer="/inputs/data/path", says="has no files", changes={"inputs": {"data": "empty"}}),
     "no entry script": Wrong(
         pointer="/entry_script", says="no file 'mian.py'.*entry.py", changes={"entry_script": "mian.py"}
     ),

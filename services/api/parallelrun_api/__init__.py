@@ -1,1 +1,1 @@
-"""The REST front door: submit, follow, fetch."""
+"""The REST API: submit jobs, follow them, fetch their outputs."""

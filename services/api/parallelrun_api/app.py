@@ -1,4 +1,4 @@
-"""The application: routes, and what stands around each of them."""
+"""The application: its routes and middleware."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.routes import events, files, jobs, mini_batches, nodes, operations, reopening
 
 DESCRIPTION = """\
-Submit parallel jobs, follow them, fetch what they leave.
+Submit parallel jobs, follow them, fetch their logs and outputs.
 
 Errors are `application/problem+json` with a stable `code`. Times are RFC 3339 in UTC. Lists come in pages with an
 opaque `next_page_token`. Fields may be added to answers; unknown fields in requests are refused.
@@ -24,7 +24,7 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 
 
 def create_app(context: Context, token: str) -> FastAPI:
-    """The application of one server; `token` is what clients must present, empty for none."""
+    """The application of one server; `token` is the one that clients must present, empty for none."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -38,7 +38,7 @@ def create_app(context: Context, token: str) -> FastAPI:
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         lifespan=lifespan,
         openapi_url="/v1/openapi.json",
-        # Those pages load scripts from other servers.
+        # These pages would load scripts from other servers.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -49,7 +49,7 @@ def create_app(context: Context, token: str) -> FastAPI:
         app.include_router(module.router)
     problems.install(app)
     open_paths = OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
-    # The one added last sees the request first.
+    # The middleware that is added last sees the request first.
     app.add_middleware(Guard, token=token, hosts=context.settings.hosts, open_paths=frozenset(open_paths))
     app.add_middleware(RequestScope, metrics=context.metrics)
     return app

@@ -1,4 +1,4 @@
-"""What the routes work with: made once per server, passed to each request."""
+"""What the routes work with: created once per server, passed to each request."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Context:
     metrics: Metrics
     key_locks: KeyLocks = field(default_factory=KeyLocks)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once the server has been told to stop: streams end then."""
+    """Set once the server has been asked to stop: streams end then."""
 
     def stop(self) -> None:
         """Let all streams end."""
@@ -52,10 +52,10 @@ class Context:
         self.feeds.stop()
 
     def check_streams(self) -> None:
-        """See to it that one more client may watch.
+        """Make sure that one more client may watch.
 
         Raises:
-            TooManyStreams: enough do already.
+            TooManyStreams: too many do already.
         """
         if self.feeds.watchers >= self.settings.max_streams:
             raise TooManyStreams(f"{self.settings.max_streams:,} clients are watching already.")
@@ -94,7 +94,7 @@ def build_context(settings: ApiSettings) -> Context:
 
 
 def _call_leader(client: Redis, job_id: str, attempt: str = "0") -> None:
-    # RQ takes longer to import than the rest of Redis; a server can start without it.
+    # Importing RQ takes longer than all other Redis code; a server can start without it.
     from parallelrun_core.store import rq_queues
 
     rq_queues.ask_for_leader(client, job_id, attempt=attempt)

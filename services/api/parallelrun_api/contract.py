@@ -15,13 +15,13 @@ _SECURITY_SCHEMES: Final = {
     "token": {
         "type": "http",
         "scheme": "bearer",
-        "description": "Not needed on a loopback address for which no token was set.",
+        "description": "Not needed on a loopback address if no token was set.",
     }
 }
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The document of an app: what FastAPI finds out by itself, and what it can't know."""
+    """The document of an app: what FastAPI derives, with what it can't know."""
     found = get_openapi(
         title=app.title,
         version=app.version,

@@ -69,7 +69,7 @@ async def serve(settings: ApiSettings, token: str, listener: socket.socket) -> i
 
 
 class _Server(uvicorn.Server):
-    """Ends event streams when it is told to stop, and then exits with a code of its own instead of by the signal."""
+    """Ends event streams when it is asked to stop, and then exits with a code of its own instead of by the signal."""
 
     def __init__(self, config: uvicorn.Config, context: Context) -> None:
         super().__init__(config)
@@ -77,7 +77,7 @@ class _Server(uvicorn.Server):
         self._context = context
 
     def stop(self, exit_code: int = 0) -> None:
-        """Answer what has been asked, and end."""
+        """Answer the open requests, and end."""
         self.exit_code = exit_code
         self.should_exit = True
         self._context.stop()
@@ -91,7 +91,7 @@ class _Server(uvicorn.Server):
 
 
 async def _in_background(context: Context, server: _Server) -> None:
-    """What need not be done before the first request is answered. The server doesn't outlive it."""
+    """Work that need not be done before the first request is answered. The server ends if it fails."""
     try:
         pauses = pauses_until_fit(context.redis, may_forget=context.settings.allow_volatile_redis)
         while (pause_s := await run_sync(next, pauses, None)) is not None:  # noqa: ASYNC110
@@ -112,7 +112,7 @@ def _import_what_submissions_need() -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio switches Nagle's algorithm off only where the protocol is named; with it, each answer takes 40 ms.
+    # asyncio switches Nagle's algorithm off only if the protocol is given; with it, each answer takes 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""What `/metrics` tells Prometheus. No job's id is ever a label: their number has no bound."""
+"""The metrics for Prometheus. A job's id is never a label: there may be any number of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Metrics:
         self._seconds.labels(route).observe(first_byte_s)
 
     def watch(self, collector: Collector) -> None:
-        """Ask this collector, too, at every scrape."""
+        """Also ask this collector, at every scrape."""
         self._registry.register(collector)
 
     def text(self) -> bytes:
@@ -61,7 +61,7 @@ class Metrics:
 
 
 class ClusterCollector(Collector):
-    """Jobs, queues, nodes and storage, looked at when they are asked for."""
+    """Jobs, queues, nodes and storage, measured at each scrape."""
 
     def __init__(self, client: Redis, registry: Registry, nodes: Nodes, root: Path, streams: Callable[[], int]) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class ClusterCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """All gauges; without those that are asked of Redis while it is away."""
+        """All gauges; without those from Redis while it is away."""
         yield _gauge(
             "parallelrun_disk_free_bytes", "Free space at the root folder.", shutil.disk_usage(self._root).free
         )

@@ -1,4 +1,4 @@
-"""What the API answers with: the schemas of `docs/openapi.json`."""
+"""The answers of the API: the schemas of `docs/openapi.json`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Problem(_Answer):
     status: int = Field(examples=[422])
     detail: str
     instance: str = Field(default="", examples=["/v1/jobs"])
-    """The path that was asked for."""
+    """The path of the request."""
     code: str = Field(examples=["invalid_input"])
     """Stable; for programs."""
     errors: list[ProblemEntry] = []
@@ -53,15 +53,15 @@ class Progress(_Answer):
     listing_done: bool = False
     published: int = 0
     running: int = 0
-    """With a worker: one for each at most, though agents hold more."""
+    """With a worker: at most one each, though agents hold more."""
     preparing: int = 0
-    """Nodes that are making the Python environment of the workers."""
+    """Nodes that are building the Python environment of the workers."""
     done: int = 0
     failed: int = 0
     empty: int = 0
-    """Of those done, the ones without any item: ranges of a table in which no record begins."""
+    """Those of `done` without any item: ranges of a table in which no record begins."""
     resumed: int = 0
-    """Of those done, the ones whose rows were taken over from an earlier job: `resume_from`."""
+    """Those of `done` whose rows were taken over from an earlier job (`resume_from`)."""
     retried: int = 0
     """Tries that failed and were followed by another."""
     lost: int = 0
@@ -70,7 +70,7 @@ class Progress(_Answer):
     """Progress of grouping a table's rows by keys before it is cut; of `bytes_to_shuffle`."""
     bytes_to_shuffle: int = 0
     items_scheduled: int = 0
-    """Found so far; of a table, the rows that were read."""
+    """Found so far; for a table, the rows that were read."""
     items_done: int = 0
     items_failed: int = 0
     rows: int = 0
@@ -86,7 +86,7 @@ class ErrorCount(_Answer):
     count: int
     sample_mini_batches: list[int] = []
     log: str = ""
-    """Where the first of them is reported in full: a path below `links.logs`."""
+    """The log that has the first of them in full: a path below `links.logs`."""
 
 
 class Failure(_Answer):
@@ -103,7 +103,7 @@ class Failure(_Answer):
     """The log to open first: a path below `links.logs`."""
     hint: str = ""
     errors: list[ErrorCount] = []
-    """The five commonest errors."""
+    """The five most frequent errors."""
 
 
 class Output(_Answer):
@@ -117,7 +117,7 @@ class Output(_Answer):
 
 
 class Links(_Answer):
-    """Where to ask for more about a job."""
+    """Paths with more about a job."""
 
     self: str
     events: str
@@ -146,7 +146,7 @@ class Job(_Answer):
     spec: dict[str, Any]
     """What was submitted; the values of `environment_variables` are masked."""
     notes: list[str] = []
-    """What in the submitted document has no effect here, or works otherwise than in Azure ML."""
+    """Fields of the submitted document that have no effect here, or work differently than in Azure ML."""
     links: Links
 
 

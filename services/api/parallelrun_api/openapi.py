@@ -12,7 +12,7 @@ from parallelrun_api.settings import ApiSettings
 
 
 def main() -> None:
-    """Write the document to the file that is named, or to docs/openapi.json."""
+    """Write the document to the named file, or to docs/openapi.json."""
     target = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/openapi.json")
     app = create_app(build_context(ApiSettings()), "")
     target.write_text(json.dumps(app.openapi(), indent=2, ensure_ascii=False) + "\n")

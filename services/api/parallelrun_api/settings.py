@@ -11,23 +11,23 @@ from parallelrun_core.settings import ServiceSettings
 
 
 class ApiSettings(ServiceSettings):
-    """Settings of the API: where it listens, whom it lets in, and how much it accepts."""
+    """Settings of the API: where it listens, which clients it admits, and how much it accepts."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. Any but a loopback one needs a token; without one, a random token is made."""
+    """Address to listen on. Any but a loopback one requires a token; if none is set, a random one is created."""
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on; 0: any that is free."""
     token: SecretStr = SecretStr("")
-    """What clients must present as `Authorization: Bearer …`."""
+    """The token that clients must present as `Authorization: Bearer …`."""
     token_file: Path | None = None
-    """File with the token. Without it and without a token: `token` in the root folder, when one is needed."""
+    """File with the token. If neither is set and a token is required: `token` in the root folder."""
     allowed_roots: str = ""
     """Folders, separated by ':', below which code, inputs and outputs of jobs must lie. By default everything when
     listening on a loopback address, else the root folder."""
     allowed_hosts: str = ""
-    """Names, separated by ',', that clients may use for this server, beyond those of the loopback interface."""
+    """Host names, separated by ',', that clients may use for this server, beyond those of the loopback interface."""
     max_body_bytes: int = Field(default=256 << 20, ge=1 << 10)
-    """Bytes of the largest request, that is, of the largest zip with a job's code."""
+    """Maximum bytes of a request, and so of a zip with a job's code."""
     max_streams: int = Field(default=2000, ge=1)
     """Maximum number of event streams and long polls at the same time."""
 
@@ -36,7 +36,7 @@ class ApiSettings(ServiceSettings):
     def _sendable(cls, value: SecretStr) -> SecretStr:
         text = value.get_secret_value()
         if any(not 33 <= ord(char) <= 126 for char in text):
-            raise ValueError("a token is made of visible ASCII characters")
+            raise ValueError("a token must consist of visible ASCII characters")
         return value
 
     @property
@@ -60,7 +60,7 @@ class ApiSettings(ServiceSettings):
         """The names that a request's Host header may have; empty: any.
 
         A page on the web can point a name of its own at 127.0.0.1; the browser then takes this server for a part
-        of that site. The Host header still tells (DNS rebinding).
+        of that site. The Host header shows this (DNS rebinding).
         """
         named = {name.strip().lower() for name in self.allowed_hosts.split(",") if name.strip()}
         if not named and not self.is_loopback:

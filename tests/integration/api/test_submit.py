@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
         "/inputs/data/path",
         "there is no file or folder",
     ),
-    "an empty folder": (empty_folder, "/inputs/data/path", "holds no file"),
+    "an empty folder": (empty_folder, "/inputs/data/path", "has no files"),
     "a pattern without a match": (
         lambda site: site.spec(inputs={"data": f"{site.data}/*.csv"}),
         "/inputs/data/path",

@@ -1,1 +1,1 @@
-"""What stands around every request and answer, whatever they are about."""
+"""What concerns every request and answer, whatever its subject."""

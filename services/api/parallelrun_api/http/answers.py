@@ -1,4 +1,4 @@
-"""Answers made of models, without a second check of what was made right here."""
+"""Answers from models, which are not validated a second time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask: the bearer token, the Host header and the Origin header of every request."""
+"""Admits requests by their bearer token, Host header and Origin header."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def load_token(settings: ApiSettings) -> str:
-    """The token that clients must present; empty when none is asked for.
+    """The token that clients must present; empty when none is required.
 
-    Without one, a server that other machines can reach makes a random one, in `token` in the root folder, which only
-    its own user can read.
+    If none is set, a server that other machines can reach creates a random one, in the file `token` in the root folder,
+    which only its own user can read.
 
     Raises:
-        OSError: the file can't be read or made.
-        ValueError: the file holds no token.
+        OSError: the file can't be read or created.
+        ValueError: the file has no token.
     """
     if given := settings.token.get_secret_value():
         return given
@@ -39,18 +39,18 @@ def load_token(settings: ApiSettings) -> str:
     if settings.is_loopback:
         return ""
     path = settings.root / "token"
-    _make_token(path)
+    _create_token(path)
     return _read_token(path)
 
 
 def _read_token(path: Path) -> str:
     token = path.read_text().strip()
     if not token or any(not 33 <= ord(char) <= 126 for char in token):
-        raise ValueError(f"{path} holds no token: one line of visible ASCII characters is expected")
+        raise ValueError(f"{path} has no token: it must be one line of visible ASCII characters")
     return token
 
 
-def _make_token(path: Path) -> None:
+def _create_token(path: Path) -> None:
     """Write a random token, whole or not at all; an existing one is left alone."""
     if not path.exists():
         with suppress(FileExistsError):  # another API on the same folder was faster; both use that one
@@ -58,7 +58,7 @@ def _make_token(path: Path) -> None:
 
 
 class Guard:
-    """Turns away who may not ask, before any route sees the request."""
+    """Refuses requests that may not be made, before any route sees them."""
 
     def __init__(self, app: ASGIApp, *, token: str, hosts: frozenset[str], open_paths: frozenset[str]) -> None:
         self._app = app
@@ -87,9 +87,7 @@ class Guard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
         if name not in self._hosts:
-            raise Misdirected(
-                f"This server does not go by the name {name[:100]!r}; --allowed-hosts adds names to those it goes by."
-            )
+            raise Misdirected(f"Unknown host name {name[:100]!r}; add it with --allowed-hosts.")
 
     def _check_origin(self, method: str, headers: dict[bytes, bytes]) -> None:
         origin = headers.get(b"origin")
@@ -104,4 +102,4 @@ class Guard:
             return
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token):
-            raise Unauthorized("A valid token is needed: send it as `Authorization: Bearer TOKEN`.")
+            raise Unauthorized("A valid token is required: send it as `Authorization: Bearer TOKEN`.")

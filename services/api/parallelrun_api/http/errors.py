@@ -1,15 +1,15 @@
-"""Errors that only a service on HTTP has; they are leaves of the tree in `parallelrun_core.errors`.
+"""Errors of HTTP; they extend the tree in `parallelrun_core.errors`.
 
 ParallelRunError
 └── HttpError
-    ├── Forbidden               a page of another origin sends this                     403
+    ├── Forbidden               a page of another origin sent the request               403
     ├── KeyInFlight             the first request with this Idempotency-Key isn't done  409
     ├── BodyTooLarge            the body is over a limit                                413
-    ├── UnsupportedMediaType    the body is in a format that isn't understood           415
+    ├── UnsupportedMediaType    the body has an unsupported format                      415
     ├── RangeNotSatisfiable     the file has no such bytes                              416
     ├── Misdirected             the Host header names another server                    421
     ├── KeyReused               the Idempotency-Key was used for something else         422
-    └── TooManyStreams          too many clients watch jobs already                     503
+    └── TooManyStreams          too many clients are watching jobs                      503
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class BodyTooLarge(HttpError):
 
 
 class UnsupportedMediaType(HttpError):
-    """The body has a format that is not understood."""
+    """The body has an unsupported format."""
 
     code = "unsupported_media_type"
     http_status = 415
@@ -62,7 +62,7 @@ class RangeNotSatisfiable(HttpError):
 
 
 class Misdirected(HttpError):
-    """This server does not go by that name."""
+    """The Host header names another server."""
 
     code = "misdirected"
     http_status = 421

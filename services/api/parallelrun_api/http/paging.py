@@ -1,4 +1,4 @@
-"""Pages of long lists: an opaque token says where the next one begins."""
+"""Pages of long lists: an opaque token marks where the next one begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_LIMIT: Final = 500
 DEFAULT_LIMIT: Final = 50
 
 Limit = Annotated[
-    int, Query(description=f"Maximum number of items; more than {MAX_LIMIT} is taken as that, less than 1 as 1.")
+    int, Query(description=f"Maximum number of items, from 1 to {MAX_LIMIT}; other values are moved to the nearer end.")
 ]
 PageToken = Annotated[
     str, Query(max_length=200, description="`next_page_token` of the page before; empty for the first one.")
@@ -24,22 +24,22 @@ PageToken = Annotated[
 PathToken = Annotated[
     str, Query(max_length=16_000, description="`next_page_token` of the page before; empty for the first one.")
 ]
-"""One that has a path in it."""
+"""A token with a path in it."""
 
 
 def clamped(limit: int) -> int:
-    """The limit as it is used."""
+    """The limit, moved into its range."""
     return max(1, min(limit, MAX_LIMIT))
 
 
 def encode_token(kind: str, *position: str | int) -> str:
-    """A token of one list; no other list takes it."""
+    """A token of one list; no other list accepts it."""
     text = ".".join([kind, *map(str, position)])
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode_token(token: str, kind: str, length: int) -> list[str]:
-    """The position that a token stands for, in so many parts; only the last one may have dots in it.
+    """The position in a token, in `length` parts; only the last one may have dots in it.
 
     Raises:
         InvalidInput: it isn't a token of this list.
@@ -55,7 +55,7 @@ def decode_token(token: str, kind: str, length: int) -> list[str]:
 
 
 def decode_numbers(token: str, kind: str, length: int) -> list[int]:
-    """The position that a token stands for, when it consists of numbers.
+    """The position in a token that consists of numbers.
 
     Raises:
         InvalidInput: it isn't a token of this list.
@@ -67,4 +67,4 @@ def decode_numbers(token: str, kind: str, length: int) -> list[int]:
 
 
 def _not_ours(token: str) -> InvalidInput:
-    return InvalidInput.at("/query/page_token", f"{token[:50]!r} is not a token that this list gave out")
+    return InvalidInput.at("/query/page_token", f"{token[:50]!r} is not a token of this list")

@@ -35,7 +35,7 @@ _REDIS_UNABLE: Final = (
 
 
 def install(app: FastAPI) -> None:
-    """Let an app answer every error with a problem."""
+    """Make an app answer every error with a problem."""
     app.add_exception_handler(ParallelRunError, _answer)
     app.add_exception_handler(RequestValidationError, _answer)
     app.add_exception_handler(HTTPException, _answer)
@@ -51,7 +51,7 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 class _Found:
-    """An error that is understood, and the headers that belong to its answer."""
+    """A known error, with the headers of its answer."""
 
     def __init__(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
         self._problem = problem
@@ -68,7 +68,7 @@ class _Found:
 
 
 def problem_response(error: Exception, instance: str) -> Response:
-    """The answer to an error that was met outside of all routes."""
+    """The answer to an error outside of all routes."""
     return (_known(error) or _internal("")).response(instance)
 
 
@@ -103,7 +103,7 @@ def _problem(
 
 
 def _known(error: Exception) -> _Found | None:
-    """What to answer to an error; None when it is a bug."""
+    """The answer to an error; None when it is a bug."""
     match error:
         case ParallelRunError():
             return _own(error)
@@ -135,14 +135,14 @@ def _own(error: ParallelRunError) -> _Found:
 
 
 def _sendable(text: str) -> str:
-    """A text that may repeat what a client sent, as it can be put into JSON: without halves of characters."""
+    """A text that may repeat what a client sent, made fit for JSON: without halves of characters."""
     return text.encode(errors="replace").decode()
 
 
 def _of_http(error: HTTPException) -> _Found:
     status = error.status_code
     if status == 404:
-        return _own(NotFound("There is nothing at this address; see docs/openapi.json for what there is."))
+        return _own(NotFound("No such endpoint; see docs/openapi.json."))
     title = HTTPStatus(status).phrase
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() != "content-type"}
     return _Found(_problem(status, _CODES.get(status, f"http_{status}"), title, str(error.detail)), headers)

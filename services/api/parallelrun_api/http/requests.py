@@ -1,4 +1,4 @@
-"""What happens around every request: its log line, its measurements, safe headers, and the answer to a bug."""
+"""What every request gets: a log line, measurements, safe headers, and an answer even to a bug."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAFE_HEADERS: Final = (
 
 
 class RequestScope:
-    """The outermost layer: nothing that goes wrong gets past it unanswered or unlogged."""
+    """The outermost layer: it answers and logs whatever goes wrong."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app = app
@@ -57,7 +57,7 @@ class RequestScope:
             trace_id = secrets.token_hex(8)
             log.exception("request_failed", trace_id=trace_id, method=scope["method"], route=_route(scope))
             if status:
-                raise  # half an answer is out: only breaking the connection tells the client
+                raise  # half of the answer is sent: only breaking the connection tells the client
             await internal_error(scope["path"], trace_id)(scope, receive, send_safely)
         finally:
             route = _route(scope)

@@ -43,12 +43,12 @@ async def events(
 
     First comes a `snapshot` with the job; then each `state`, `progress` and `error` as it happens, with an id; at last
     an `end` with the job, once its result is recorded. After a broken connection, continue after the last id; without
-    one, what happened before the snapshot is left out. A comment every 15 s shows that the connection is alive.
+    one, earlier events are left out. A comment every 15 s shows that the connection is alive.
     """
     after = _parsed(last_event_id or last_event_id_query)
     context.check_streams()
     record = await run_sync(context.jobs.folder(job_id).record)
-    # Before the snapshot is taken: an event that falls between the two is told twice rather than not at all.
+    # Before the snapshot is taken: an event between the two is then reported twice rather than not at all.
     position = after or await context.feeds.last_id(job_id)
     snapshot = await run_sync(context.jobs.get, job_id)
     return StreamingResponse(
@@ -71,12 +71,12 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
     yield b"retry: %d\n" % _RETRY_MS + _frame("snapshot", snapshot.model_dump_json())
     async with context.feeds.watch(snapshot.id) as feed:
         while not context.stopping.is_set():
-            # Taken before the events are read: what comes later rings this bell, and after an end comes nothing.
+            # Taken before the events are read: later ones ring this bell, and after the end there are none.
             bell, has_ended = feed.bell, feed.ended
             new = await context.feeds.read(feed, after)
             for event in new:
                 after = event.id
-                if event.name != "end":  # the end is told below, when it is recorded
+                if event.name != "end":  # the end is reported below, once it is recorded
                     yield _frame(event.name, _shown(event, mask), event.id)
             if new:
                 continue

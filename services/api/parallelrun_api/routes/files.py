@@ -1,4 +1,4 @@
-"""Logs and outputs: what there is, and the files themselves."""
+"""Logs and outputs: their lists, and the files themselves."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ log = telemetry.logger()
 router = APIRouter(prefix="/v1", tags=["files"])
 
 Range = Annotated[str | None, Header(description="One range of bytes; several are answered with the whole file.")]
-IfRange = Annotated[str | None, Header(description="The range is wanted only if the file still has this ETag.")]
+IfRange = Annotated[str | None, Header(description="Send the range only if the file still has this ETag.")]
 Tail = Annotated[int | None, Query(description="Only this many last lines, at most 100,000 of them.")]
 
-_PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The range that was asked for."}}
+_PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 
 
 @router.get("/jobs/{job_id}/logs", summary="List logs", response_model=FileList, responses=problems(404))

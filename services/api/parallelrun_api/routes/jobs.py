@@ -79,7 +79,7 @@ _SUBMIT_BODY: Final[dict[str, Any]] = {
     }
 }
 _ETAG: Final = {"ETag": {"description": "Changes whenever the job does.", "schema": {"type": "string"}}}
-_LOCATION: Final = {"Location": {"description": "Address of the job.", "schema": {"type": "string"}}}
+_LOCATION: Final = {"Location": {"description": "The path of the job.", "schema": {"type": "string"}}}
 
 
 @router.post(
@@ -96,14 +96,14 @@ async def submit(
     context: Ctx,
     idempotency_key: Annotated[
         str | None,
-        Header(description="The same request with the same key becomes the same job, for a day.", max_length=200),
+        Header(description="For a day, repeating a request with its key gives the same job.", max_length=200),
     ] = None,
 ) -> Response:
     """Check a job spec, keep a copy of its code, and accept the job.
 
-    Nothing is left behind by a request that is refused. With an `Idempotency-Key` the request may be repeated without
-    fear; the same key with another body is refused (`idempotency_key_reused`), and one whose first request takes very
-    long is answered with 409 (`idempotency_key_in_flight`).
+    A request that is refused leaves nothing behind. With an `Idempotency-Key` the request may be repeated safely; the
+    same key with another body is refused (`idempotency_key_reused`), and a repeated request is answered with 409
+    (`idempotency_key_in_flight`) while the first one takes very long.
     """
     settings = context.settings
     key = checked_key(idempotency_key)
@@ -142,8 +142,8 @@ async def get_job(
         float,
         Query(description="Seconds to wait for a change, at most 60.", allow_inf_nan=False),
     ] = 0.0,
-    since: Annotated[int, Query(description="The `version` that is known already.")] = 0,
-    if_none_match: Annotated[str | None, Header(description="The ETag that is known already.")] = None,
+    since: Annotated[int, Query(description="The `version` that the client has.")] = 0,
+    if_none_match: Annotated[str | None, Header(description="The ETag that the client has.")] = None,
 ) -> Response:
     """One job. With `wait`, the answer comes once its `version` is above `since`, it has ended, or the time is over."""
     job = await run_sync(context.jobs.get, job_id)
@@ -180,7 +180,7 @@ async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: fl
     responses=problems(403, 404, 409),
 )
 def cancel(job_id: JobId, context: Ctx) -> Response:
-    """Cancel a job. One whose output is being put together, or that has ended otherwise, is left alone (409)."""
+    """Cancel a job. One whose output is being put together, or that has ended otherwise, can't be canceled (409)."""
     job = context.jobs.get(job_id)
     if job.state != JobState.CANCELED:
         try:
@@ -195,7 +195,7 @@ def cancel(job_id: JobId, context: Ctx) -> Response:
 
 
 def _cancel_unknown(context: Context, job: Job) -> None:
-    """Cancel a job that Redis has forgotten: a leader is called to record that."""
+    """Cancel a job that Redis has forgotten: a leader is asked to record that."""
     if job.state.is_terminal:
         raise Conflict(f"Job {job.id} is {job.state}: it can't become {JobState.CANCELED}.")
     context.submissions.register(job.id)

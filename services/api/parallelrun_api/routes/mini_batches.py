@@ -1,4 +1,4 @@
-"""What became of each mini-batch."""
+"""The status of each mini-batch."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
 def list_mini_batches(
     job_id: JobId,
     context: Ctx,
-    status: Annotated[Status | None, Query(description="By default all that are decided: done and failed.")] = None,
+    status: Annotated[Status | None, Query(description="By default the decided ones: done and failed.")] = None,
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
 ) -> Response:
-    """A job's mini-batches: those that are decided in the order of their decisions, `running` and `ready` ones as they
-    are at the moment. A page may hold fewer than asked for; the last one has no `next_page_token`."""
+    """A job's mini-batches: decided ones in the order of their decisions, `running` and `ready` ones as they are now. A
+    page may have fewer items than `limit`; the last one has no `next_page_token`."""
     folder = context.jobs.folder(job_id)
     record = folder.record()
     page = Page(limit=clamped(limit), token=page_token)

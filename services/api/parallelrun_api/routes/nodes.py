@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["nodes"])
 
 @router.get("/nodes", summary="List nodes", response_model=NodeList, responses=problems())
 def list_nodes(context: Ctx) -> Response:
-    """Every node that is known, by name. A `lost` one has not been heard of for longer than its lease."""
+    """All known nodes, by name. A `lost` one has been silent for longer than its lease."""
     return json_answer(NodeList(items=[_node(info, is_alive) for info, is_alive in context.nodes.all()]))
 
 

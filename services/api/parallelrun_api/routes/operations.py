@@ -1,4 +1,4 @@
-"""For those who run the server: is it alive, is it of use, what does it count."""
+"""For operators of the server: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def livez() -> Response:
     "/readyz",
     summary="Is it ready?",
     response_model=Health,
-    responses={503: {"model": Health, "description": "Not now."}},
+    responses={503: {"model": Health, "description": "It isn't."}},
     openapi_extra=_OPEN,
 )
 async def readyz(context: Ctx) -> Response:
@@ -59,7 +59,7 @@ async def _outcome(check: Awaitable[object]) -> str:
     except TimeoutError:
         return "no answer in time"
     except (redis.RedisError, OSError) as error:
-        return type(error).__name__  # its text may hold addresses, and this answer needs no token
+        return type(error).__name__  # its text may have addresses in it, and this answer needs no token
     return "ok"
 
 

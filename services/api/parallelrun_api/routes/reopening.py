@@ -1,4 +1,4 @@
-"""Let a job that has ended go on."""
+"""Resume a job that has ended, or retry its failed mini-batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
 
 
 class Resume(BaseModel):
-    """How to go on."""
+    """How to continue."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -56,7 +56,7 @@ def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     responses=problems(403, 404, 409),
 )
 def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
-    """Try failed mini-batches again, into the same output. What succeeded is left alone.
+    """Try failed mini-batches again, into the same output. Successful ones are kept.
 
     The code stays as it was. To run changed code, submit a new job that takes over from this one: `resume_from`.
     """

@@ -1,4 +1,4 @@
-"""What the routes say of themselves in the OpenAPI document, as far as several say the same."""
+"""Descriptions of parameters and responses that several routes share in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fastapi import Path
 _PROBLEMS: Final = {
     401: "The token is missing or wrong.",
     403: "The request comes from a page of another origin.",
-    404: "There is no such thing.",
-    409: "The present state doesn't allow this.",
+    404: "There is no such job, file or node.",
+    409: "The current state doesn't allow this.",
     413: "The body is over a limit.",
-    415: "The body is in a format that isn't understood.",
+    415: "The body has an unsupported format.",
     416: "The file has no such bytes.",
     421: "The Host header names another server.",
     422: "Something in the request is not valid; `errors` lists everything.",
@@ -21,11 +21,11 @@ _PROBLEMS: Final = {
 _RETRY_AFTER: Final = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
 JobId = Annotated[str, Path(description="Id of a job.", examples=["job_01kav3x8n2h7q5m9c4t6"])]
-FilePath = Annotated[str, Path(description="A path as the listing has it.")]
+FilePath = Annotated[str, Path(description="A path from the listing.")]
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors that a route may answer with, and those that all of them may."""
+    """The errors that a route may answer with, beside those of all routes."""
     return {
         status: {
             "description": _PROBLEMS[status],

@@ -1,1 +1,1 @@
-"""How what is submitted becomes a job that Redis knows, and how a job that has ended goes on."""
+"""How a submission becomes a job that Redis knows, and how a job that has ended goes on."""

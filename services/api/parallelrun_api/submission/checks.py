@@ -1,4 +1,4 @@
-"""Looks at the paths of a submitted job before anything is written: what is wrong is said at once, and all of it."""
+"""Checks the paths of a submitted job before anything is written, and reports all problems at once."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 
 _MAX_LOOKED_AT: Final = 100_000
-"""Entries to look at in search of a first file; a larger heap of empty folders is left to the master to find out."""
+"""Entries to look at in search of a first file; more empty folders than that are left to the master."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathChecks:
-    """What a job's paths are held against."""
+    """The rules for a job's paths."""
 
     root: Path
-    """The folder that the services share; their own files in it are not for jobs to write."""
+    """The folder that the services share; jobs must not write the services' own files in it."""
     roots: list[Path]
     """The folders below which all paths of jobs must lie."""
 
     def check(self, spec: JobSpec, *, has_zip: bool) -> None:
-        """See to it that a job can read its inputs and code and can write its output.
+        """Make sure that a job can read its inputs and code and can write its output.
 
         Raises:
-            InvalidInput: with one problem for each path that won't do.
+            InvalidInput: with one problem for each wrong path.
         """
         problems = [*self._code(spec.code, has_zip), *self._inputs(spec), *self._outputs(spec)]
         Problems(problems).check()
@@ -42,11 +42,11 @@ class PathChecks:
 
     def _code(self, code: str, has_zip: bool) -> Iterator[Problem]:
         if has_zip and code:
-            yield Problem(pointer="/code", message="the code is sent along as a zip", hint="leave this field out")
+            yield Problem(pointer="/code", message="the code is already sent as a zip", hint="leave this field out")
         elif not has_zip and not code:
             yield Problem(
                 pointer="/code",
-                message="this field is required when no zip is sent along",
+                message="this field is required without a zip of the code",
                 hint="the folder of the entry script, or multipart/form-data with the parts 'spec' and 'code'",
             )
         elif code and (problem := self._place("/code", code)):
@@ -62,7 +62,7 @@ class PathChecks:
                 yield problem
 
     def _check_tables(self, spec: JobSpec) -> None:
-        """What the inputs are: MLTable files, steps and keys, and the paths that an MLTable file names.
+        """Check MLTable files, steps and keys, and the paths that an MLTable file names.
 
         Raises:
             InvalidInput: with one problem for each wrong place.
@@ -73,7 +73,9 @@ class PathChecks:
                 pointer = f"/inputs/{plan.name}/path"
                 problem = self._place(pointer, source.path)
                 if problem is None and not os.path.lexists(source.path):
-                    problem = Problem(pointer=pointer, message=f"there is no {source.path!r}, which the MLTable names")
+                    problem = Problem(
+                        pointer=pointer, message=f"the MLTable names {source.path!r}, which does not exist"
+                    )
                 if problem:
                     problems.append(problem)
         Problems(problems).check()
@@ -87,22 +89,22 @@ class PathChecks:
                 yield problem
 
     def _output(self, pointer: str, path: str, folder: Path) -> Problem | None:
-        """What is wrong with a folder or file that a job wants to write."""
+        """The problem with a folder or file that a job is to write, if any."""
         problem = self._place(pointer, path)
         if problem is None and within(Path(path), [self.root / "jobs", self.root / "code"]):
             problem = Problem(
                 pointer=pointer,
-                message=f"{path!r} is where ParallelRun keeps its own files",
+                message=f"{path!r} is among ParallelRun's own files",
                 hint="leave this field out to have the output in the job's folder",
             )
         return problem or _writable(pointer, folder)
 
     def _place(self, pointer: str, path: str) -> Problem | None:
-        """What is wrong with where a path is."""
+        """The problem with the location of a path, if any."""
         if not path.startswith("/"):
             return Problem(
                 pointer=pointer,
-                message=f"{path!r} is a relative path, and here is no job file that it could be relative to",
+                message=f"{path!r} is relative, but there is no job file to resolve it against",
                 hint="give an absolute path on the server",
             )
         try:
@@ -124,7 +126,7 @@ def _fixed_part(path: str) -> str:
 
 
 def _content(pointer: str, given: Input) -> Problem | None:
-    """What is wrong with what an input names."""
+    """The problem with the files of an input, if any."""
     path = Path(given.path)
     try:
         if path.is_dir():
@@ -140,7 +142,7 @@ def _folder_content(pointer: str, given: Input) -> Problem | None:
     if given.type == "uri_file":
         return Problem(pointer=pointer, message=f"{given.path!r} is a folder", hint="type: uri_folder")
     if not _holds_a_file(Path(given.path)):
-        return _empty(pointer, f"the folder {given.path!r} holds no file")
+        return _empty(pointer, f"the folder {given.path!r} has no files")
     return None
 
 
@@ -148,7 +150,7 @@ def _pattern_content(pointer: str, pattern: str) -> Problem | None:
     fixed = _fixed_part(pattern)
     if os.path.lexists(pattern) or not has_wildcard(pattern) or not _is_folder(Path(fixed)):
         return Problem(pointer=pointer, message=f"there is no file or folder {fixed!r}")
-    # Such a pattern may walk through millions of folders before it finds nothing.
+    # Matching such a pattern may take a walk through millions of folders.
     any_match = _holds_a_file(Path(fixed)) if "**" in pattern else _matches(pattern)
     return None if any_match else _empty(pointer, f"no file matches {pattern!r}")
 
@@ -165,7 +167,7 @@ def _matches(pattern: str) -> bool:
 
 
 def _holds_a_file(folder: Path) -> bool:
-    """Whether a file is somewhere below a folder, as it will be listed; looks no further than to the first."""
+    """Whether a file is somewhere below a folder, as it will be listed; stops at the first."""
     pending = [str(folder)]
     looked_at = 0
     while pending:
@@ -180,7 +182,7 @@ def _holds_a_file(folder: Path) -> bool:
                         pending.append(entry.path)
         except OSError as error:
             if error.filename != current:
-                return True  # a link that leads to itself is listed as a file
+                return True  # a link to itself is listed as a file
             if current == str(folder):
                 raise
     return False
@@ -194,7 +196,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _writable(pointer: str, folder: Path) -> Problem | None:
-    """What keeps a folder from being made, or a file from being made in it; leaves nothing behind."""
+    """The reason why a folder, or a file in it, can't be created, if any; leaves nothing behind."""
     existing = folder
     while not os.path.lexists(existing):
         existing = existing.parent
@@ -204,4 +206,4 @@ def _writable(pointer: str, folder: Path) -> Problem | None:
     except NotADirectoryError:
         return Problem(pointer=pointer, message=f"{str(existing)!r} is not a folder")
     except OSError as error:
-        return Problem(pointer=pointer, message=f"{str(existing)!r} can't be written: {error.strerror}")
+        return Problem(pointer=pointer, message=f"{str(existing)!r} can't be written to: {error.strerror}")

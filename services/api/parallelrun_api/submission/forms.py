@@ -1,4 +1,4 @@
-"""Reads a submission's `multipart/form-data`: of the zip in it, no more than a piece is ever in memory."""
+"""Reads a submission's `multipart/form-data`, without ever having the whole zip in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WRITE_AT_ONCE: Final = 1 << 20
 
 
 class SubmissionForm:
-    """A form of two parts, in any order: `spec` as text and, if wanted, `code` as a file.
+    """A form of two parts, in any order: `spec` as text and, optionally, `code` as a file.
 
     Raises:
         InvalidInput: the content type of the form names no boundary.
@@ -32,7 +32,7 @@ class SubmissionForm:
         if not boundary:
             raise InvalidInput.at("/header/content-type", "the form has no boundary")
         self.code: IO[bytes] | None = None
-        """The zip, in a file without a name, which is gone once closed."""
+        """The zip, in a file without a name, which vanishes when it is closed."""
         self._boundary = boundary
         self._max_spec_bytes = max_spec_bytes
         self._received: dict[str, bytearray] = {}
@@ -43,7 +43,7 @@ class SubmissionForm:
         self._is_whole = False
 
     async def read(self, chunks: AsyncIterator[bytes], folder: Path) -> None:
-        """Take in the whole form; the zip goes to a file on the volume of `folder`.
+        """Read the whole form; the zip goes to a file on the volume of `folder`.
 
         Raises:
             InvalidInput: it isn't a form, or has other parts.
@@ -74,19 +74,19 @@ class SubmissionForm:
         return bytes(self._received[SPEC])
 
     def sha256(self) -> str:
-        """Of the two parts: their order and the boundary don't count."""
+        """Hash of the two parts; their order and the boundary don't count."""
         spec = hashlib.sha256(self.spec_text()).digest()
         return hashlib.sha256(spec + self._code_hash.digest()).hexdigest()
 
     def close(self) -> None:
-        """Free the zip."""
+        """Discard the zip."""
         if self.code is not None:
             self.code.close()
 
     def _write_code(self, folder: Path) -> None:
         if self.code is None:
             folder.mkdir(parents=True, exist_ok=True)
-            self.code = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - whoever takes the form closes it
+            self.code = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - `close` closes it
         self.code.write(self._received[CODE])
         self._code_hash.update(self._received[CODE])
         self._received[CODE].clear()
@@ -117,7 +117,7 @@ class SubmissionForm:
     def _on_headers_finished(self) -> None:
         name = parse_options_header(self._disposition)[1].get(b"name", b"").decode(errors="replace")
         if name not in (SPEC, CODE):
-            raise InvalidInput.at("", f"the form has a part {name[:50]!r}", f"only {SPEC!r} and {CODE!r} are known")
+            raise InvalidInput.at("", f"the form has a part {name[:50]!r}", f"only {SPEC!r} and {CODE!r} are allowed")
         if name in self._received:
             raise InvalidInput.at("", f"the form has the part {name!r} twice")
         self._received[name] = bytearray()

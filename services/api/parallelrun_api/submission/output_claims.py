@@ -1,4 +1,4 @@
-"""One output file, one job. Nothing is ever overwritten: the later one of two would fail after all its work."""
+"""One output file, one job. Nothing is ever overwritten, so the later one of two would fail after all its work."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from parallelrun_core.store.registry import Registry
 
 
 def check_output_is_free(folder: JobFolder, spec: JobSpec, registry: Registry) -> None:
-    """See to it that a new job can publish its rows under the name that it gives.
+    """Make sure that a new job can publish its rows in the file that it names.
 
     Raises:
-        Conflict: a file is there already, or another job will write it.
+        Conflict: the file exists, or another job will write it.
     """
     target = folder.named_output(spec)
     if target is not None and os.path.lexists(target):
@@ -27,12 +27,12 @@ def check_output_is_free(folder: JobFolder, spec: JobSpec, registry: Registry) -
 
 
 def check_nobody_else_writes(folder: JobFolder, spec: JobSpec, registry: Registry) -> None:
-    """See to it that no other job that has not ended will publish the same file.
+    """Make sure that no other job that has not ended will publish the same file.
 
-    Two jobs that are submitted in the same instant both pass: the later one to publish fails then, its rows kept.
+    Two jobs that are submitted in the same instant both pass: the later one to publish then fails, and keeps its rows.
 
     Raises:
-        Conflict: one will.
+        Conflict: another job will.
     """
     target = folder.named_output(spec)
     writer = registry.writer_of(target, other_than=folder.job_id) if target is not None else None

@@ -1,4 +1,4 @@
-"""Sees to it that Redis learns of every accepted job, however long that takes."""
+"""Makes every accepted job known to Redis, however long that takes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ABANDONED_S: Final = 3600
 
 
 class Registrar:
-    """Registers accepted jobs: at once when Redis is there, in the background when it isn't."""
+    """Registers accepted jobs: at once when Redis is up, in the background when it isn't."""
 
     def __init__(self, submissions: Submissions, jobs: Jobs, registry: Registry) -> None:
         self._submissions = submissions
@@ -38,7 +38,7 @@ class Registrar:
         self._is_work_left = asyncio.Event()
 
     async def register(self, job_id: str) -> None:
-        """Tell Redis of a job, now or later."""
+        """Make a job known to Redis, now or later."""
         try:
             await run_sync(self._submissions.register, job_id)
         except redis.RedisError as error:
@@ -47,7 +47,7 @@ class Registrar:
             self._is_work_left.set()
 
     async def run(self) -> None:
-        """Register what an earlier process or a lost connection has left undone; never returns."""
+        """Register the jobs that an earlier process or a lost connection has left; never returns."""
         pause_s = _SHORTEST_PAUSE_S
         is_first = True
         while True:
@@ -80,7 +80,7 @@ class Registrar:
         return [job_id for job_id in unfinished if self._registry.state(job_id) is None]
 
     def _remove_abandoned_uploads(self) -> None:
-        """Free what processes that were killed have left in the code store and beside the jobs."""
+        """Remove what killed processes have left in the code store and beside the jobs."""
         for folder in [*code_store(self._jobs.root).glob(".incoming-*"), *abandoned(self._jobs.root)]:
             try:
                 if time.time() - folder.stat().st_mtime > _ABANDONED_S:

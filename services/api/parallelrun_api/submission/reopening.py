@@ -1,7 +1,7 @@
-"""Lets a job that has ended go on: resume what was never decided, retry what failed.
+"""Lets a job that has ended go on: run the mini-batches without a decision, retry the failed ones.
 
-The plan stays as it was, and so does every success. First the folder says so, durably, then Redis; a request that died
-in between is finished by the next one.
+The plan stays as it was, and so does every success. The new generation is recorded first in the folder, durably, then
+on Redis; if a request dies in between, the next one finishes it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from parallelrun_core.store.registry import Registry
 log = telemetry.logger()
 
 _RETIRE_S: Final = 15.0
-"""A node that was lost at the very end takes a lease of 8 s."""
+"""Longer than the lease of a node that is lost at the very end, 8 s by default."""
 _FOR_GOOD: Final = ("THRESHOLD_CROSSED", "NO_ROWS", "EMPTY_INPUT")
-"""Failures by what was planned or decided: doing the rest doesn't undo them."""
+"""Failures caused by what was planned or decided: running the rest doesn't undo them."""
 
 
 class Reopenings:
@@ -36,12 +36,12 @@ class Reopenings:
         self._call_leader = call_leader
 
     def resume(self, job_id: str, *, accept_changed_inputs: bool) -> None:
-        """Let a failed or canceled job do what it never decided.
+        """Let a failed or canceled job run its mini-batches that have no decision.
 
         Raises:
             NotFound: there is no such job.
             Unavailable: it has just ended, and is being cleaned up.
-            Conflict: it has not ended, it has completed, or what has failed already would end it at once.
+            Conflict: it has not ended, it has completed, or it would fail again at once.
         """
         folder = job_folder(self._root, job_id)
         result = folder.result()
@@ -52,7 +52,7 @@ class Reopenings:
         self._reopen(folder, retry_failed=False, mini_batches=None, accept_changed_inputs=accept_changed_inputs)
 
     def retry(self, job_id: str, *, mini_batches: list[int] | None, accept_changed_inputs: bool) -> None:
-        """Let a job that has ended try its failed mini-batches again, all or these, and do what it never decided.
+        """Let a job that has ended try its failed mini-batches again, all or these, and run those without a decision.
 
         Raises:
             NotFound: there is no such job.
@@ -91,29 +91,29 @@ class Reopenings:
                 )
             )
         self._registry.reopen(folder.job_id, submitted=record.submitted, output=folder.named_output(spec))
-        # Not under the name of the first call, whose leader RQ may still be clearing away.
+        # Not under the name of the first call: RQ may still be removing its entry.
         self._call_leader(folder.job_id, f"again-{folder.generation()}")
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
 
     def _wait_until_retired(self, job_id: str) -> None:
-        """Let the leader record the end and clean up: what it does then would be done to the new generation.
+        """Wait until the leader has recorded the end and cleaned up: later, it would clean up the new generation.
 
         Raises:
-            Unavailable: that takes long, because agents are away or there is no master.
+            Unavailable: it takes too long, as when agents are away or there is no master.
         """
         until = time.monotonic() + _RETIRE_S
         while self._registry.is_active(job_id):
             if time.monotonic() > until:
                 raise Unavailable(
-                    f"Job {job_id} has just ended, and its workers are still being ended. Try again soon."
+                    f"Job {job_id} has just ended, and its workers are still shutting down. Try again soon."
                 )
             time.sleep(0.02)  # there is no event for it
 
 
 def _advice(result: JobResult) -> str:
     if result.progress.scheduled == result.progress.empty:
-        return "Its inputs were listed once and are not listed again: submit it again when they hold something."
+        return "Its inputs are not listed again: submit a new job when they have files."
     new_job = f"submit a new job with resume_from: {result.job_id}, with fixed code or another threshold"
     if not result.progress.failed:
-        return f"No mini-batch has failed that could be retried: {new_job}."
-    return f"`parallelrun job retry {result.job_id}` tries what has failed again, too; or {new_job}."
+        return f"There is no failed mini-batch to retry: {new_job}."
+    return f"`parallelrun job retry {result.job_id}` also tries the failed ones again; or {new_job}."

@@ -1,10 +1,10 @@
 """Accepts jobs. Until `job.json` is written nothing has happened; from then on the job is accepted and will run.
 
-The order of the steps is what makes that true:
+The order of the steps ensures that:
 
-    1. look at everything               nothing is written
+    1. all checks                       nothing is written
     2. snapshot of the code             beside the store; moved into it once all of it is good and on disk
-    3. job folder with job.json         durable: this is the moment of acceptance; with `resume_from` all that is taken
+    3. job folder with job.json         durable: this is the moment of acceptance; with `resume_from`, all that is taken
                                         over from the earlier job appears together with it
     4. Redis: the job, a call for a leader
 
@@ -49,7 +49,7 @@ log = telemetry.logger()
 
 
 class Submissions:
-    """Takes jobs in. Safe to share between threads."""
+    """Accepts jobs. Safe to share between threads."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class Submissions:
         self._call_leader = call_leader
 
     def accept(self, upload: Upload, key: str) -> str:
-        """Make an upload a job; returns its id. It is durable, and not yet registered.
+        """Turn an upload into a job; returns its id. The job is durable, and not yet registered.
 
         With an idempotency key, the same upload becomes the same job however often it comes.
 
         Raises:
-            InvalidInput, Conflict: it can't become one.
-            KeyReused: the key stands for another upload.
+            InvalidInput, Conflict: it can't be accepted.
+            KeyReused: the key was used for another upload.
             RedisError: Redis is away; nothing has happened.
         """
         job_id = new_job_id()
@@ -87,7 +87,7 @@ class Submissions:
         if claimed != job_id and self._is_accepted(claimed):
             return claimed
         try:
-            # A key may also be held by a request that died half-way: this one then does the rest of its work.
+            # A key may also be held by a request that died half-way: this one then finishes it.
             self._create(claimed, upload)
         except BaseException:
             if claimed == job_id:
@@ -97,7 +97,7 @@ class Submissions:
         return claimed
 
     def register(self, job_id: str) -> None:
-        """Tell Redis of an accepted job, unless it has got further than that already.
+        """Make an accepted job known to Redis, unless it has gone on already.
 
         Raises:
             RedisError: Redis is away.
@@ -160,7 +160,7 @@ class Submissions:
                 name = snapshot_zip(upload.code, beside)
             else:
                 folder = Path(upload.spec.code)
-                check(folder)  # before a large folder is copied in vain
+                check(folder)  # before a large folder is copied for nothing
                 name = snapshot_folder(folder, beside, leave_out=self._root)
             check(beside / name)
             _sync_tree(beside / name)
@@ -175,7 +175,7 @@ class Submissions:
 
 @contextmanager
 def _folder_beside(store: Path) -> Iterator[Path]:
-    """A private folder on the volume of the store, gone afterwards."""
+    """A private folder on the volume of the store, removed afterwards."""
     store.mkdir(parents=True, exist_ok=True)
     beside = store / f".incoming-{secrets.token_hex(8)}"
     beside.mkdir(mode=0o700)

@@ -1,7 +1,7 @@
 """Whether a new job may take over what an earlier one has finished: `resume_from` (reference §1.4).
 
-What says which items a mini-batch has, and how rows stand in part files, must be the same in both jobs. All else may
-differ: that is what it is for, to run the rest with fixed code, longer timeouts, more nodes.
+The settings that determine the items of a mini-batch, and the format of rows in part files, must be the same in both
+jobs. All others may differ: the purpose is to run the rest with fixed code, longer timeouts, more nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from parallelrun_core.spec import Input, JobSpec
 
 _POINTER: Final = "/resume_from"
 _SETTLED: Final = ("version", "columns", "partitions")
-"""What is put into the plan of a Delta table when its job begins."""
+"""What is added to the plan of a Delta table when its job begins."""
 _MOST: Final = 200
 
 
@@ -26,7 +26,7 @@ def earlier_job(root: Path, spec: JobSpec) -> JobFolder:
     """The job that this one names as `resume_from`.
 
     Raises:
-        InvalidInput: there is no such job, or settings differ that must not: all of them.
+        InvalidInput: there is no such job; or settings differ that must not, with one problem for each.
         Conflict: it has not ended.
     """
     try:
@@ -74,7 +74,7 @@ def _input_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: st
         elif _is_copied(given) != _is_copied(wanted):
             yield _differs(f"{pointer}/mode", where, given.mode, wanted.mode)
         elif plan is not None and _essence(plan) != _essence(planned):
-            message = f"its type, transformations or MLTable file are not what they were for {where}"
+            message = f"its type, transformations or MLTable file are not the same as in {where}"
             yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
 
 
@@ -93,7 +93,7 @@ def _essence(plan: InputPlan) -> list[object]:
 
 
 def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str) -> Iterator[Problem]:
-    """Rows that stand in part files already can't be written anew."""
+    """Rows in part files can't be written again in another format."""
     headers = old.append_row_dataframe_header, new.append_row_dataframe_header
     files = earlier.output_file(old), earlier.output_file(new)
     before, now = (row_format(file, header=header) for file, header in zip(files, headers, strict=True))
@@ -109,7 +109,7 @@ def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str)
 
 
 def _differs(pointer: str, where: str, old: object, new: object) -> Problem:
-    message = f"it is {_shown(new)} here and {_shown(old)} in {where}, whose work can't be taken over then"
+    message = f"it is {_shown(new)} here but {_shown(old)} in {where}, so that job's work cannot be reused"
     return Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
 
 

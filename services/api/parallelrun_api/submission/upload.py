@@ -1,4 +1,4 @@
-"""Takes in what is submitted: a job spec alone, or together with a zip of the code."""
+"""Reads a submission: a job spec alone, or together with a zip of the code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Upload:
     code: IO[bytes] | None
     """A zip, or None when the spec names a folder."""
     sha256: str
-    """Of all that was sent: whether two submissions are the same."""
+    """Hash of the whole submission: it shows whether two are the same."""
 
     @property
     def spec(self) -> JobSpec:
@@ -41,7 +41,7 @@ class Upload:
         return self.reading.spec
 
     def close(self) -> None:
-        """Free the zip."""
+        """Discard the zip."""
         if self.code is not None:
             self.code.close()
 
@@ -100,7 +100,7 @@ async def _limited(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
     """
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:19]) > max_bytes:
-        raise BodyTooLarge(f"The body has {declared[:19]} bytes; at most {max_bytes:,} are taken.")
+        raise BodyTooLarge(f"The body has {declared[:19]} bytes; at most {max_bytes:,} are accepted.")
     received = 0
     async for chunk in request.stream():
         received += len(chunk)

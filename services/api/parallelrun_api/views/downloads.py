@@ -28,12 +28,12 @@ _ONE_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What of a file is asked for."""
+    """The requested part of a file."""
 
     range: str | None = None
     """The Range header."""
     if_range: str | None = None
-    """The If-Range header: the range is wanted only of the file with this ETag."""
+    """The If-Range header: the range applies only to the file with this ETag."""
     tail: int | None = None
     """The number of last lines."""
 
@@ -72,10 +72,10 @@ def download(fd: int, name: str, media_type: str, wanted: Wanted) -> StreamingRe
 
 
 def _range_of(header: str, size: int) -> tuple[int, int] | None:
-    """The bytes of a range; None when the whole file is to be sent: several ranges and other units are not known.
+    """The bytes of a range; None for the whole file: several ranges and other units are not supported.
 
     Raises:
-        RangeNotSatisfiable: it begins behind the end.
+        RangeNotSatisfiable: it begins after the end.
     """
     match = _ONE_RANGE.fullmatch(header.replace(" ", ""))
     if match is None or match[1] == match[2] == "":
@@ -89,7 +89,7 @@ def _range_of(header: str, size: int) -> tuple[int, int] | None:
             return None
     if begin >= end:
         raise RangeNotSatisfiable(
-            f"The file has {size:,} bytes; {header!r} lies behind its end.",
+            f"The file has {size:,} bytes; {header!r} is after its end.",
             headers={"Content-Range": f"bytes */{size}"},
         )
     return begin, end

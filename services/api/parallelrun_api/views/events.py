@@ -1,4 +1,4 @@
-"""What happened to a job, as Redis' stream of its events has it."""
+"""The events of a job, as they are in its stream on Redis."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class EventId(NamedTuple):
-    """The id of a stream entry: they compare as they were added."""
+    """The id of a stream entry; ids compare in the order of the entries."""
 
     ms: int
     sequence: int
@@ -17,7 +17,7 @@ class EventId(NamedTuple):
         """Read `<ms>-<sequence>`, or `<ms>` alone.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: it has another form.
         """
         ms, _, sequence = text.partition("-")
         if not all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in (ms, sequence or "0")):
@@ -33,7 +33,7 @@ BEGINNING: Final = EventId(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened to a job."""
+    """One event of a job."""
 
     id: EventId
     name: str

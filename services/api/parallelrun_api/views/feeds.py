@@ -40,27 +40,27 @@ _LONGEST_PAUSE_S: Final = 2.0
 
 @dataclass(slots=True)
 class Feed:
-    """What is known of one watched job; one task writes it, all watchers on the same event loop read it."""
+    """The state of one watched job; one task writes it, all watchers on the same event loop read it."""
 
     job_id: str
     watchers: int = 0
     version: int = -1
-    """As Redis has it; -1 before the first look."""
+    """As on Redis; -1 before the first look."""
     state: JobState | None = None
-    """As Redis has it; None before the first look, or when Redis doesn't know the job."""
+    """As on Redis; None before the first look, or when Redis doesn't know the job."""
     ended: bool = False
     """The job's result is recorded: no event follows."""
     trouble: Exception | None = None
-    """Why nothing new can be found out at the moment."""
+    """The reason why nothing new can be read now."""
     complete_from: EventId | None = None
-    """`latest` holds all events behind this one."""
+    """`latest` has all events after this one."""
     latest: deque[Event] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     bell: asyncio.Event = field(default_factory=asyncio.Event)
-    """Rings once, at the next change of anything here. Take it first and look afterwards: then nothing is missed."""
+    """Set once, at the next change of anything here. Take it first and look afterwards: then nothing is missed."""
 
     def ring(self) -> None:
-        """Wake all who wait for a change."""
+        """Wake all watchers that wait for a change."""
         self.bell.set()
         self.bell = asyncio.Event()
 
@@ -82,7 +82,7 @@ class Feeds:
 
     @property
     def watchers(self) -> int:
-        """How many watch a job."""
+        """The number of watchers of all jobs."""
         return sum(feed.watchers for feed in self._feeds.values())
 
     @asynccontextmanager
@@ -106,7 +106,7 @@ class Feeds:
         return EventId.parse(newest[0][0].decode()) if newest else BEGINNING
 
     async def read(self, feed: Feed, after: EventId) -> list[Event]:
-        """Events behind `after`: some of them if there are many, none if Redis is needed for them and is away."""
+        """Events after `after`: some of them if there are many, none if they are only on Redis and it is away."""
         if feed.complete_from is not None and after >= feed.complete_from:
             return [event for event in feed.latest if event.id > after]
         try:
@@ -115,7 +115,7 @@ class Feeds:
             return []
 
     async def ping(self) -> None:
-        """See whether Redis answers.
+        """Check that Redis answers.
 
         Raises:
             RedisError: it doesn't.
@@ -128,7 +128,7 @@ class Feeds:
             feed.ring()
 
     async def close(self) -> None:
-        """End what still reads, and close the connections."""
+        """End all reading tasks, and close the connections."""
         tasks = [feed.task for feed in self._feeds.values() if feed.task]
         for task in tasks:
             task.cancel()
@@ -153,9 +153,9 @@ class Feeds:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _look(self, feed: Feed) -> bool:
-        """See how the job stands; returns whether its result is recorded.
+        """Read the job's state; returns whether its result is recorded.
 
-        A job's version is changed before the event that tells of it, so what is seen here is never behind the events.
+        A job's version changes before its event is added, so the version here is never behind the events.
         """
         if feed.complete_from is None:
             feed.complete_from = await self.last_id(feed.job_id)
@@ -168,12 +168,12 @@ class Feeds:
         return _is_over(feed) and await run_sync(self._has_ended, feed.job_id)
 
     async def _listen(self, feed: Feed) -> None:
-        """Wait for events, or until it is time to look again: nobody tells when the result is recorded."""
+        """Wait for events, or until it is time to look again: there is no event for the recording of the result."""
         block_ms = _BLOCK_UNTIL_RECORDED_MS if _is_over(feed) else _BLOCK_MS
         feed.add(await _read(self._blocking, feed.job_id, _end_of(feed), block_ms))
 
     async def _finish(self, feed: Feed) -> None:
-        """Read what was told before the result was recorded."""
+        """Read the events from before the result was recorded."""
         while events := await _read(self._plain, feed.job_id, _end_of(feed)):
             feed.add(events)
         feed.ended = True

@@ -1,4 +1,4 @@
-"""What is known of jobs: the folder is the truth, Redis says what is going on."""
+"""Jobs as the API shows them: the folder is the truth, Redis has what is going on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from parallelrun_core.store.registry import JobStatus, Registry
 
 _MAX_LOOKED_AT: Final = 2000
-"""Jobs that one page looks at in search of some state; an answer must not take long because of what it leaves out."""
+"""Jobs that one page looks at in search of a state: an answer must not take long because of jobs that it leaves out."""
 
 
 class Jobs:
@@ -48,7 +48,7 @@ class Jobs:
 
         Raises:
             NotFound: there is none.
-            NewerSchema, CorruptLog: what is recorded of it can't be read.
+            NewerSchema, CorruptLog: its records can't be read.
             RedisError: it hasn't ended, and Redis is away.
         """
         folder = self.folder(job_id)
@@ -61,7 +61,7 @@ class Jobs:
         return job_of(record, status, result)
 
     def submitted(self, job_id: str) -> models.Job:
-        """A job that was just accepted, as well as it is known now."""
+        """A job that was just accepted, even while Redis is away."""
         record = self.folder(job_id).record()
         status, _ = self._status(job_id)
         return job_of(record, status, self.folder(job_id).result())
@@ -75,7 +75,7 @@ class Jobs:
             return None, error
 
     def ids(self) -> list[str]:
-        """Every job, the newest first. Redis may have been wiped, so the folders tell: their names sort by time."""
+        """Every job, the newest first: by the folders, whose names sort by time, since Redis may have been wiped."""
         try:
             names = [folder.name for folder in (self.root / "jobs").iterdir()]
         except FileNotFoundError:
@@ -101,7 +101,7 @@ class Jobs:
         try:
             yield self.get(job_id)
         except NotFound:
-            return  # not wholly created yet, or being deleted
+            return  # it is being created or deleted
         except (NewerSchema, CorruptLog) as error:
             self._skipped.report(job_id, error)
 
@@ -111,11 +111,11 @@ class Jobs:
 
 
 def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None) -> models.Job:
-    """A job as it is shown. A recorded result has the last word; a job that Redis doesn't know waits for a leader."""
+    """A job as it is shown. A recorded result takes precedence; a job that Redis doesn't know is queued."""
     mask = Mask(record.spec)
     progress = result.progress if result else status.progress if status else Progress()
     if record.resumed:
-        progress.resumed = record.resumed.mini_batches  # known before a leader has counted
+        progress.resumed = record.resumed.mini_batches  # known before a leader counts
     failure = result.failure if result else status.failure if status else None
     started = result.started if result else status.started if status else None
     ended = result.ended if result else status.ended if status else None
@@ -138,7 +138,7 @@ def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None
 
 
 def etag(job: models.Job) -> str:
-    """Changes whenever the job does: also when the result of one in a terminal state is recorded."""
+    """Changes whenever the job does, also when its result is recorded after it has reached a terminal state."""
     return f'"{job.version}-{job.state}-{int(job.ended is not None)}{int(job.output is not None)}"'
 
 

@@ -1,4 +1,4 @@
-"""A job's mini-batches, page by page: what is decided from the decision log, what is going on from Redis."""
+"""A job's mini-batches, page by page: decided ones from the decision log, others from Redis."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 Status = Literal["done", "failed", "running", "ready"]
 
 _MAX_LOOKED_AT: Final = 100_000
-"""Decisions that one page looks at; rare ones in a long log are then found over several, partly empty pages."""
+"""Decisions that one page looks at; rare ones in a long log then come on several, partly empty pages."""
 
 
 class Position(NamedTuple):
-    """Where in the decision log a page begins: a record, and how many of its outcomes come before."""
+    """The beginning of a page in the decision log: a record, and how many of its outcomes to skip."""
 
     term: int
     offset: int
@@ -37,7 +37,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What a page shall hold."""
+    """The requested page."""
 
     limit: int
     token: str
@@ -46,8 +46,8 @@ class Page:
 def decided(folder: Path, mask: Mask, status: Literal["done", "failed"] | None, page: Page) -> MiniBatchPage:
     """Mini-batches that have a decision, in the order of the decisions.
 
-    The log is read from where the page before ended. A leader records no mini-batch of a generation twice, so what
-    was before need not be known.
+    The log is read from where the previous page ended. A leader records no mini-batch of a generation twice, so earlier
+    decisions need not be known.
 
     Raises:
         InvalidInput: the token is not one of this list.
@@ -77,7 +77,7 @@ def _outcomes(folder: Path, start: Position) -> Iterator[tuple[Position, Outcome
 
 
 def _records(folder: Path, span: Span, at: int) -> Iterator[tuple[int, bytes]]:
-    """`(offset, payload)` of each record from an offset on."""
+    """`(offset, payload)` of each record from `at` on."""
     reader = RecordReader(file_of(folder, NAME, span.term), start=at, end=span.end)
     try:
         offset = reader.at
@@ -111,7 +111,7 @@ def ready(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
 
 
 def _node_of(token: str) -> str:
-    """The node that a lease's token was given to: it begins with the session, and that with the node."""
+    """The node that holds a lease: its token begins with the session, and the session with the node."""
     return token.partition("/")[0].rpartition("-")[0]
 
 
