@@ -23,8 +23,8 @@ MAX_REPORTS = 1000
 MAX_LEASES: Final = 1000
 """Mini-batches that one turn leases at most, for the same reason."""
 RENEW_AFTER = 1 / 50
-"""The part of a lease after which a turn renews it. Quick turns need not write each time: agents stop trusting a lease
-long before its last fiftieth."""
+"""The part of a lease after which a turn renews it: quick turns need not write each time, and agents stop trusting a
+lease long before its last fiftieth."""
 
 Mode = Literal["join", "stay", "leave"]
 
@@ -44,12 +44,12 @@ class Delivery(msgspec.Struct, frozen=True):
 
     @property
     def is_suspect(self) -> bool:
-        """It may have killed a worker or a node before, so it had better run with nothing queued behind it."""
+        """It may have killed a worker or a node before, so nothing should be queued behind it."""
         return self.tries > 0 or self.lost > 0
 
 
 class Reports(msgspec.Struct):
-    """What an agent has to say in its next turn: encoded outcomes by id and token."""
+    """What an agent reports in its next turn: encoded outcomes by id and token."""
 
     decided: list[tuple[int, str, bytes]] = []
     retries: list[tuple[int, str, bytes]] = []
@@ -59,7 +59,7 @@ class Reports(msgspec.Struct):
         return len(self.decided) + len(self.retries) + len(self.returns)
 
     def tokens(self) -> list[str]:
-        """The deliveries that these reports end."""
+        """The tokens of the deliveries that these reports end."""
         return [report[1] for report in (*self.decided, *self.retries)] + [token for _, token in self.returns]
 
     def words(self) -> list[Any]:
@@ -71,7 +71,7 @@ class Reports(msgspec.Struct):
         return [msgspec.json.encode(said), *records]
 
     def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
-        """What fits in one turn, and the rest."""
+        """The reports that fit in one turn, and the rest."""
         now = Reports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
         return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
 
@@ -82,16 +82,16 @@ def _ids_and_tokens(reports: Sequence[tuple[Any, ...]]) -> tuple[list[str], tupl
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What a turn brought."""
+    """The result of a turn."""
 
     state: JobState | None
-    """The job's state; None when Redis knows no such job, or only another generation of it."""
+    """The job's state; None when Redis doesn't know the job, or only another generation of it."""
     lost: bool = False
-    """This session has been given up; nothing that it holds is its own any more."""
+    """This session has been given up: its mini-batches belong to others now."""
     ready: int = 0
-    """Mini-batches that are still there to lease."""
+    """Mini-batches that are left to lease."""
     refused: int = 0
-    """Reports that came too late: their lease had passed to somebody else, or the job had ended."""
+    """Reports that came too late: their lease had passed to another session, or the job had ended."""
     deliveries: tuple[Delivery, ...] = ()
 
 
@@ -103,7 +103,7 @@ class AgentQueue:
     ) -> None:
         self.job_id = job_id
         self._session = session
-        # No two lease calls have the same one, nor would two sessions of one name.
+        # No two lease calls share one, not even those of two sessions with the same name.
         self._nonces = count(secrets.randbits(48))
         keys = JobKeys(job_id)
         turn_keys = [
@@ -119,7 +119,7 @@ class AgentQueue:
     def turn(self, mode: Mode, reports: Reports, want: int) -> Turn:
         """Report, renew the session's lease, and lease up to `want` mini-batches (at most `MAX_LEASES`).
 
-        Running it twice with the same reports, as after a lost answer, does no harm: the second time they are refused.
+        Running it twice with the same reports, as after a lost answer, does no harm: they are refused the second time.
         """
         now, renew_at = time.monotonic(), self._renew_at
         renews = mode == "join" or (mode == "stay" and now >= renew_at)
@@ -127,7 +127,7 @@ class AgentQueue:
         args: list[Any] = ["renew" if renews and mode == "stay" else mode, min(want, MAX_LEASES), stem]
         if reports:
             args += reports.words()
-        self._renew_at = 0.0  # if no answer comes, Redis may have forgotten the renewal before this one, too
+        self._renew_at = 0.0  # if no answer comes, Redis may also have forgotten the previous renewal
         answer: list[Any] = self._turn(args)
         self._renew_at = now + self._renew_every_s if renews else renew_at
         if answer[0] == b"gone":
@@ -141,5 +141,5 @@ class AgentQueue:
         return Turn(_STATES[answer[0]], False, answer[1], answer[2], tuple(deliveries))
 
     def reassert(self, tokens: Iterable[str]) -> int:
-        """Say what this session holds, so that what Redis believes beyond that goes back; returns how many did."""
+        """Name what this session holds; what Redis believes it to hold beyond that goes back. Returns how many did."""
         return int(self._reassert(keys=self._reassert_keys, args=[self._session, *tokens]))

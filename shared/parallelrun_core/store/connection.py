@@ -1,11 +1,11 @@
-"""One way to connect to Redis, and one way to see that it was restarted.
+"""The one way to connect to Redis, and to see that it was restarted.
 
 Errors are not hidden by silent retries: each role has a loop that must know when Redis was away, because a
-server that came back may have forgotten the last second (AOF `everysec`), and then that role has to say
+server that came back may have forgotten the last second (AOF `everysec`), and then that role has to report
 again what it holds.
 
-A server may also be there and unable to write: memory or disk is full, it has become a replica, its replicas are gone.
-For whoever asks this is the same as being away, so it is the same kind of error (`ServerUnable`).
+A server may also be up and unable to write: memory or disk is full, it has become a replica, its replicas are gone.
+For a caller this is the same as being away, so it is the same kind of error (`ServerUnable`).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 CONNECTION_ERRORS: Final = (redis.ConnectionError, redis.TimeoutError)
-"""Redis is away for now, or can't do what it is for: try again later. Any other error of redis-py is a bug."""
+"""Redis is away or unable to work for now: try again later. Any other error of redis-py is a bug."""
 
-# Redis 6.2 wraps an error that was met inside a script: "ERR Error running script (…): -OOM command not allowed".
+# Redis 6.2 wraps an error from inside a script: "ERR Error running script (…): -OOM command not allowed".
 _UNABLE: Final = re.compile(
     r"(?:^|-)(?:BUSY|CLUSTERDOWN|MASTERDOWN|MISCONF|NOREPLICAS|OOM|READONLY|TRYAGAIN|UNBLOCKED)\b"
 )
 
 
 class ServerUnable(redis.ConnectionError):
-    """The server answers, and can't do this for now; nothing was changed."""
+    """The server answers, but can't do this for now; nothing was changed."""
 
 
 class _Parser(_HiredisParser):
-    """Tells errors that pass by themselves from those that are bugs."""
+    """Distinguishes errors that pass by themselves from bugs."""
 
     @classmethod
     def parse_error(cls, response: str) -> Exception:
@@ -44,7 +44,7 @@ class _Parser(_HiredisParser):
         return found
 
     def ask(self, command: bytes) -> Any:
-        """Send a packed command; what the server answers, which may be an exception.
+        """Send a packed command; returns the server's answer, which may be an exception.
 
         Raises:
             OSError: the connection is broken, or no answer came in time.
@@ -66,7 +66,7 @@ def connect(url: str, *, timeout_s: float = 5.0, one_connection: bool = False) -
     Args:
         url: redis://, rediss:// or unix://.
         timeout_s: of connecting, and of each answer.
-        one_connection: keep a single connection and no pool: quicker, for a process that asks from one thread.
+        one_connection: use a single connection instead of a pool: faster, for a process that asks from one thread.
 
     Raises:
         ValueError: the URL has no scheme that redis-py knows.
@@ -84,10 +84,10 @@ def connect(url: str, *, timeout_s: float = 5.0, one_connection: bool = False) -
 
 
 def ask(client: redis.Redis, command: bytes) -> Any:
-    """What the server answers to a packed command; for a client with `one_connection`.
+    """The server's answer to a packed command; for a client with `one_connection`.
 
-    The same as redis-py does, and raises the same, without the layers for pools, pushed messages and metrics around it:
-    for an agent that asks thousands of times each second, with cold caches, they take as long as the rest of the call.
+    Does the same as redis-py, and raises the same, without its layers for pools, pushed messages and metrics: for an
+    agent that asks thousands of times each second, with cold caches, they take as long as the rest of the call.
     """
     connection: Any = client.connection
     if not connection.is_connected:
@@ -109,9 +109,9 @@ def ask(client: redis.Redis, command: bytes) -> Any:
 
 
 def limit_wait(client: redis.Redis, timeout_s: float) -> None:
-    """From now on, wait so long for an answer at most; for a client with `one_connection`."""
+    """From now on, wait at most this long for an answer; for a client with `one_connection`."""
     connection: Any = client.connection
-    connection.set_tmp_settings(tmp_relaxed_timeout=timeout_s)  # for when it has to connect anew
+    connection.set_tmp_settings(tmp_relaxed_timeout=timeout_s)  # for when it has to connect again
     connection.update_current_socket_timeout(timeout_s)
 
 
@@ -122,7 +122,7 @@ def server_run_id(client: redis.Redis) -> str:
 
 
 def without_password(url: str) -> str:
-    """The URL as it may stand in a log."""
+    """The URL in a form that is safe to log."""
     parts = urlsplit(url)
     if parts.password is None:
         return url

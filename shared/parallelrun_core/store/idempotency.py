@@ -1,4 +1,4 @@
-"""Idempotency keys: a submission that is sent twice makes one job."""
+"""Idempotency keys: a submission that is sent twice becomes one job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class IdempotencyKeys:
         """
         value = f"{request_sha256}:{job_id}"
         held: Any = None
-        # In two commands, since Redis 6.2 can't do SET with NX and GET in one; the key may run out in between.
+        # In two commands, since Redis 6.2 has no SET with NX and GET; the key may expire in between.
         while held is None:
             if self._redis.set(keys.idempotency(key), value, nx=True, ex=_A_DAY_S):
                 return job_id

@@ -11,7 +11,7 @@ ACTIVE_JOBS: Final = PREFIX + "jobs:active"
 """zset: job id → time of submission. Jobs that may still need a leader or agents, oldest first."""
 
 NODES: Final = PREFIX + "nodes"
-"""hash: node → JSON of what its agent last said of itself."""
+"""hash: node → JSON of its agent's last description of itself."""
 
 NODES_ALIVE: Final = PREFIX + "nodes:alive"
 """zset: node → when it counts as lost, ms of Redis' clock."""
@@ -52,7 +52,7 @@ class JobKeys:
 
     @property
     def ready(self) -> str:
-        """list: ids of published mini-batches that nobody holds; the next one is on the left."""
+        """list: ids of published mini-batches that nobody holds; the leftmost is next."""
         return self._key("ready")
 
     @property
@@ -72,12 +72,12 @@ class JobKeys:
 
     @property
     def tries(self) -> str:
-        """hash: id → tries that failed. Only of those that had one."""
+        """hash: id → failed tries. Only of mini-batches that had one."""
         return self._key("tries")
 
     @property
     def lost(self) -> str:
-        """hash: id → deliveries that ended with the loss of their session. Only of those that had one."""
+        """hash: id → deliveries that ended with the loss of their session. Only of mini-batches that had one."""
         return self._key("lost")
 
     @property
@@ -97,12 +97,12 @@ class JobKeys:
 
     @property
     def outcomes(self) -> str:
-        """stream: what the leader must take note of. The leader trims it once it is in the decision log."""
+        """stream: entries for the leader, which trims it once they are in the decision log."""
         return self._key("outcomes")
 
     @property
     def events(self) -> str:
-        """stream, capped: what happened, for those who watch."""
+        """stream, capped: events, for those who watch the job."""
         return self._key("events")
 
     def all(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The leader's side of a job's queue: lead, publish, take note of outcomes, reap lost sessions."""
+"""The leader's side of a job's queue: lead, publish, read outcomes, reap lost sessions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MAX_MESSAGES = 1000
 """Messages in one publishing call: Lua can't unpack much more in one command."""
 
 LONGEST_PAUSE_MS = 30_000
-"""For so long nobody leads a job after a leader has resigned with a pause, at most."""
+"""The longest pause with which a leader resigns; nobody leads the job meanwhile."""
 
 
 def longest_ms(ttl_ms: int) -> int:
-    """How long leadership that is granted for so long can last. What lasts longer was granted by another clock."""
+    """The longest time that leadership with this time to live can last. A longer one was granted by another clock."""
     return 2 * ttl_ms + LONGEST_PAUSE_MS
 
 
@@ -40,7 +40,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What the end of sessions brought."""
+    """The result of ending sessions."""
 
     sessions: int
     returned: int
@@ -70,7 +70,7 @@ class LeaderQueue:
         ]  # fmt: skip
 
     def acquire(self, token: str, *, ttl_ms: int, folder_term: int) -> int:
-        """Begin a turn as leader; returns its term, or 0 while another process leads."""
+        """Begin a term as leader; returns it, or 0 while another process leads."""
         self.term = int(
             self._lead(keys=self._lead_keys, args=["acquire", token, ttl_ms, folder_term, longest_ms(ttl_ms)])
         )
@@ -86,15 +86,15 @@ class LeaderQueue:
             raise Fenced(f"term {self.term} is over")
 
     def resign(self, token: str, *, pause_ms: int = 0) -> None:
-        """Let another process lead: at once, or when nobody has for so long."""
+        """Let another process lead: at once, or after a pause in which nobody leads."""
         self._lead(keys=self._lead_keys, args=["resign", token, pause_ms, self.term])
 
     def checkpoint(self) -> int:
-        """Id of the mini-batch that is to be published next."""
+        """Id of the mini-batch to publish next."""
         return int(self._redis.hget(self._keys.job, "published") or 0)
 
     def publish(self, first: int, messages: list[bytes]) -> Published:
-        """Put messages of consecutive ids up for leasing. With none, just look. A job that isn't processing takes none.
+        """Put messages of consecutive ids up for leasing; with none, only look. A job that isn't processing takes none.
 
         Raises:
             Fenced: another term has begun.
@@ -144,11 +144,11 @@ class LeaderQueue:
         return (raw.decode() for raw in self._redis.zrange(self._keys.sessions, 0, -1))  # type: ignore[union-attr]
 
     def leases(self) -> dict[int, str]:
-        """The mini-batches that agents hold, with the token of each; a straggler with its second delivery only."""
+        """The mini-batches that agents hold, with the token of each; for a straggler, that of its second delivery."""
         return {int(raw): token.decode() for raw, token in self._redis.hgetall(self._keys.leases).items()}  # type: ignore[union-attr]
 
     def speculate(self, deliveries: list[tuple[int, str]]) -> int:
-        """Give these out a second time; returns how many of them were still out.
+        """Deliver these a second time; returns how many of them were still leased.
 
         Raises:
             Fenced: another term has begun.
@@ -178,10 +178,10 @@ class LeaderQueue:
             raise Fenced(f"term {self.term} may not assign nodes")
 
     def count_setback(self, kind: str, *, mark: int = 0) -> int:
-        """Count one more thing of this kind that went wrong; returns how many have in a row.
+        """Count one more setback of this kind; returns how many there were in a row.
 
         Args:
-            mark: how much is durable. When it is more than at the last setback, of whatever kind, all begin anew.
+            mark: how much is durable. When it is more than at the last setback, of any kind, all counts begin again.
         """
         key = self._keys.setbacks
         if mark > int(self._redis.hget(key, "mark") or 0):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """What an agent says of its node."""
+    """An agent's description of its node."""
 
     node: str
     session: str
@@ -28,7 +28,7 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     started: float
     jobs: list[str] = []
     workers: dict[str, int] = {}
-    """How many of the busy slots each job has that has any."""
+    """Busy slots per job."""
     lease_ms: int = 0
     """How long it counts as alive after a heartbeat."""
 
@@ -41,16 +41,16 @@ class Nodes:
         self._beat = script(redis, "beat")
 
     def beat(self, info: NodeInfo, *, lease_ms: int) -> None:
-        """A node is alive."""
+        """Record that a node is alive."""
         described = msgspec.json.encode(msgspec.structs.replace(info, lease_ms=lease_ms))
         self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[info.node, described, lease_ms])
 
     def remove(self, node: str) -> None:
-        """A node has gone in order."""
+        """Take a node off the list: it has shut down in order."""
         self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[node, "", 0])
 
     def all(self) -> list[tuple[NodeInfo, bool]]:
-        """Every node that is known, by name, and whether it is alive."""
+        """All known nodes, by name, and whether each is alive."""
         with self._redis.pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.hgetall(keys.NODES)

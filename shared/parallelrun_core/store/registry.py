@@ -28,7 +28,7 @@ _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """What Redis knows of a job: its state and how far it is."""
+    """What Redis knows about a job: its state and its progress."""
 
     job_id: str
     state: JobState
@@ -52,7 +52,7 @@ class Registry:
         self._expect([])
 
     def add_job(self, job_id: str, *, submitted: float, output: Path | None = None) -> None:
-        """Make a job known that has its folder already. Doing it twice changes nothing.
+        """Make a job known, once it has its folder. A second call changes nothing.
 
         Args:
             output: the file that it will publish, when other jobs may name the same.
@@ -86,12 +86,12 @@ class Registry:
         return bool(self._redis.set(keys.KNOWN, 1, nx=True))
 
     def is_active(self, job_id: str) -> bool:
-        """Whether the job may need a leader or agents; one that has ended does so until it is retired."""
+        """Whether the job may need a leader or agents; one that has ended may until it is retired."""
         return self._redis.zscore(keys.ACTIVE_JOBS, job_id) is not None
 
     def peek(self) -> list[tuple[str, JobState | None, int]]:
-        """The active jobs, oldest first, each with its state and how many mini-batches are ready."""
-        # In one round trip, but for the first time after a change: a thousand nodes do this several times a second.
+        """The active jobs, oldest first, each with its state and the number of ready mini-batches."""
+        # In one round trip, except after a change of the list: a thousand nodes do this several times a second.
         active, *found = self._peek([])
         while active != self._expected:
             self._expect(active)
@@ -122,7 +122,7 @@ class Registry:
             raise Fenced(f"term {term} may not retire the job")
 
     def status(self, job_id: str) -> JobStatus:
-        """What Redis knows of a job.
+        """What Redis knows about a job.
 
         Raises:
             NotFound: nothing.
@@ -142,7 +142,7 @@ class Registry:
         )
 
     def state(self, job_id: str) -> JobState | None:
-        """A job's state, or None when Redis knows no such job."""
+        """A job's state, or None when Redis doesn't know the job."""
         raw: Any = self._redis.hget(JobKeys(job_id).job, "state")
         return JobState(raw.decode()) if raw else None
 
@@ -150,11 +150,11 @@ class Registry:
         """Move a job to another state.
 
         Args:
-            term: of the leader that wants it; None for anybody else.
+            term: that of the leader that calls; None for any other caller.
 
         Raises:
             NotFound: there is no such job.
-            Conflict: it can't get there from where it is.
+            Conflict: it can't be entered from the current state.
             Fenced: the term is over.
         """
         job = JobKeys(job_id)
@@ -186,7 +186,7 @@ class Registry:
         self.add_job(job_id, submitted=submitted, output=output)
 
     def has_leader(self, job_id: str, *, longest_ms: int = sys.maxsize) -> bool:
-        """Whether somebody leads the job; not, when leadership is to last for longer than it can."""
+        """Whether a process leads the job. Leadership that would last longer than `longest_ms` doesn't count."""
         lasts_ms: Any = self._redis.pttl(JobKeys(job_id).leader)
         return bool(0 <= lasts_ms <= longest_ms)
 
@@ -196,7 +196,7 @@ class Registry:
         return float(seconds) + float(micros) / 1e6
 
     def ping(self) -> float:
-        """How long a round trip takes, in seconds."""
+        """The time of a round trip, in seconds."""
         began = time.perf_counter()
         self._redis.ping()
         return time.perf_counter() - began

@@ -1,7 +1,7 @@
-"""A service's RQ workers: as many processes as wanted, restarted when they die, ended in order.
+"""A service's RQ workers: a number of processes, restarted when they die, ended in order.
 
-They are forked from a process that has imported everything, so a worker, and the process that it forks in turn for
-each entry, starts within milliseconds.
+They are forked from a process that has imported everything, so a worker, and the process that it forks for each entry,
+starts within milliseconds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST_LISTEN_S = 5
 
 
 class _Worker(Worker):
-    """An RQ worker that notices soon when Redis is back, and by itself when its connection is dead."""
+    """An RQ worker that soon notices when Redis is back, and when its connection is dead."""
 
     max_connection_wait_time = 1.0
 
@@ -36,7 +36,7 @@ class _Worker(Worker):
         return self.dequeue_timeout + 2
 
     def setup_work_horse_signals(self) -> None:
-        """Let the process that runs an entry end with this worker: whoever starts another one looks for both."""
+        """Let the process that runs an entry end with this worker, too, not only with the supervisor's `stop`."""
         super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
         die_with_parent()
 
@@ -48,8 +48,8 @@ class RqWorkers:
     """Keeps `count` RQ workers on one queue (RQ protects a popped entry only for workers of a single queue)."""
 
     def __init__(self, redis_url: str, queue_name: str, count: int, *, listen_s: float = _LONGEST_LISTEN_S) -> None:
-        """`listen_s`: what is put on the queue may be handed, in vain, to a worker that was cut off no longer ago."""
-        # RQ listens for its time to live less 15 s, by default for minutes.
+        """`listen_s`: for so long, Redis may hand an entry to a worker that was cut off, where it is lost."""
+        # RQ listens for 15 s less than its time to live, by default for minutes.
         self._ttl_s = 15 + max(1, min(int(listen_s), _LONGEST_LISTEN_S))
         self._redis_url = redis_url
         self._queue_name = queue_name
@@ -57,7 +57,7 @@ class RqWorkers:
         self._pids: set[int] = set()
 
     def keep_running(self) -> None:
-        """Start the workers that are missing."""
+        """Start missing workers."""
         for pid in list(self._pids):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
@@ -91,12 +91,12 @@ class RqWorkers:
             os._exit(code)
 
     def stop(self) -> None:
-        """Ask the processes that run an entry to end, then the workers; kill what is left after a while."""
+        """Ask the processes that run an entry to end, then the workers; kill those that are left after a while."""
         workers = [psutil.Process(pid) for pid in self._pids if psutil.pid_exists(pid)]
         asked: set[psutil.Process] = set()
         until = time.monotonic() + _STOP_S
         while self._pids and time.monotonic() < until:
-            # Again and again: a worker that was just taking an entry forks a process for it after our first look.
+            # Again and again: a worker that is just taking an entry forks a process for it after our first look.
             entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._pids}
             for process in (*(entries - asked), *(set(workers) - asked)):
                 _signal(process, signal.SIGTERM)

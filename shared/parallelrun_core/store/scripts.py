@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def script(redis: Redis, name: str) -> Script:
-    """The script `lua/<name>.lua`, bound to a connection; it is sent once and called by its hash from then on."""
+    """The script `lua/<name>.lua`, bound to a client; it is sent once, and called by its hash from then on."""
     return redis.register_script(source(name))
 
 
@@ -27,14 +27,14 @@ def source(name: str) -> str:
 
 
 class QuickScript:
-    """A script that is called many times each second: packed in part beforehand, and by `ask`.
+    """A script that is called many times each second: partly packed in advance, and sent by `ask`.
 
-    For a client with `one_connection`; raises the same errors as any other, and `redis.ConnectionError` when the server
-    behind a connection has become another one, as behind a proxy: this one may have forgotten something.
+    For a client with `one_connection`; raises the same errors as any other script, and `redis.ConnectionError` when the
+    server behind a connection has become another one, as behind a proxy: this one may have forgotten something.
 
     Args:
-        keys: what it is called with each time, and packed only once.
-        args: the first arguments of each call, likewise.
+        keys: those of every call, packed only once.
+        args: the first arguments of every call, likewise.
     """
 
     def __init__(self, client: Redis, of: Script, keys: list[str], args: list[Any]) -> None:
@@ -65,6 +65,6 @@ class QuickScript:
 
 
 def _pack(words: Sequence[Any]) -> tuple[int, bytes]:
-    """How many words, and these as Redis reads them, without the line before them that says how many."""
+    """The number of words, and the words in Redis' protocol, without the line that gives their number."""
     _, _, packed = pack_command(tuple(words)).partition(b"\r\n")
     return len(words), packed

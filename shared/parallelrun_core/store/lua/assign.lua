@@ -1,4 +1,4 @@
--- The leader says which nodes may work for the job.
+-- The leader names the nodes that may work for the job.
 --
 -- KEYS  1 job  2 nodes
 -- ARGV  1 term  2… nodes

@@ -1,5 +1,5 @@
--- A node's heartbeat in the list of nodes; an empty description takes the node off the list. Who has not been heard of for
--- a day will hardly come back under that name: containers have a new one each time.
+-- A node's heartbeat in the list of nodes; an empty description takes the node off the list. A node that has been silent
+-- for a day will hardly come back under its name: containers have a new one each time.
 --
 -- KEYS  1 nodes  2 nodes:alive
 -- ARGV  1 node  2 description as JSON  3 lease, ms
@@ -15,7 +15,7 @@ for _, lost in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now - 8640000
   redis.call('HDEL', KEYS[1], lost)
   redis.call('ZREM', KEYS[2], lost)
 end
--- A clock that was set back would keep nodes alive for as long as it jumped. Not every node has the same lease.
+-- If the clock was set back, nodes would stay alive for as long as it jumped. Nodes may have different leases.
 local far = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. (now + 2 * ARGV[3]), '+inf', 'WITHSCORES', 'LIMIT', 0, 1000)
 for i = 1, #far, 2 do
   local described = redis.call('HGET', KEYS[1], far[i])

@@ -1,5 +1,5 @@
--- The leader has these entries in its decision log: Redis may forget them. A leader whose term is over must not,
--- because its successor may not have read them.
+-- Drops entries that are in the leader's decision log. A leader whose term is over is refused, because its successor may
+-- not have read them.
 --
 -- KEYS  1 job  2 outcomes
 -- ARGV  1 term  2 the lowest id to keep

@@ -1,9 +1,9 @@
--- Leadership of one job: at most one process holds it, and its term says whose turn it is.
+-- Leadership of one job: at most one process holds it, and the term tells leaders apart.
 --
 -- KEYS  1 job  2 leader
--- ARGV  1 acquire | renew | resign  2 token  3 time to live, ms; of a resignation: for how long nobody is to lead
+-- ARGV  1 acquire | renew | resign  2 token  3 time to live, ms; of a resignation: how long nobody shall lead
 --       4 acquire: highest term in the folder; else: own term
---       5 acquire: how long leadership can last, ms: a clock that was set back would keep it for as long as it jumped
+--       5 acquire: how long leadership can last, ms; if the clock was set back, it would last for as long as that jumped
 -- Answer: acquire → the term, or 0 while another leads; renew, resign → 1, or 0 when it is lost.
 
 local action, token = ARGV[1], ARGV[2]
@@ -16,7 +16,7 @@ if action == 'acquire' then
   redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
   return term
 end
--- A key that ran out while its owner was slow may be taken back as long as no other term has begun.
+-- A key that expired while its owner was slow may be taken back as long as no other term has begun.
 if term ~= tonumber(ARGV[4]) or (leader and leader ~= token) then return 0 end
 if action == 'renew' then
   redis.call('SET', KEYS[2], token, 'PX', ARGV[3])

@@ -1,4 +1,4 @@
--- What a node looks at that looks for work: the active jobs, oldest first, and how far those are that it knows of.
+-- What a node reads when it looks for work: the active jobs, oldest first, and the state of those that it knows.
 --
 -- KEYS  1 jobs:active, then job and ready of each job that the node believes to be active
 -- Answer {active jobs, [state, how many are ready]...}

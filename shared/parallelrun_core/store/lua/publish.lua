@@ -2,7 +2,7 @@
 -- dies between two calls leaves nothing published twice and nothing skipped.
 --
 -- KEYS  1 job  2 ready  3 messages
--- ARGV  1 term  2 generation  3 id of the first message  4… messages, of consecutive ids; an empty one is decided already: skip it
+-- ARGV  1 term  2 generation  3 id of the first message  4… messages, of consecutive ids; an empty one is decided already, and skipped
 -- Answer {1, messages outstanding}, {0, 'fenced'}, {0, 'ended'} when the job isn't processing any more, or
 -- {0, checkpoint} when the checkpoint isn't at that id.
 

@@ -1,5 +1,5 @@
--- The leader ends the sessions whose lease has run out: what they held goes back, on the account of the
--- infrastructure and not of the user's tries. What was lost too often is given up, as an entry for the leader.
+-- The leader ends the sessions whose lease has expired: what they held goes back, counted as lost and not as a failed try.
+-- What was lost too often is given up, as an entry for the leader.
 --
 -- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 outcomes  9 twins
 -- ARGV  1 term  2 lost deliveries that a mini-batch may have  3 longest lease, ms
@@ -9,7 +9,7 @@ if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return {'fenced'} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- A clock that was set back would keep sessions alive for as long as it jumped.
+-- If the clock was set back, sessions would stay alive for as long as it jumped.
 for _, session in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '(' .. (now + 2 * ARGV[3]), '+inf')) do
   redis.call('ZADD', KEYS[7], now + ARGV[3], session)
 end

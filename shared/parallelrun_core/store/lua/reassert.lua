@@ -1,5 +1,5 @@
--- After a restart of Redis, which may have forgotten the last moments: an agent says what it holds, and
--- everything that Redis believes it to hold beyond that goes back, uncharged.
+-- After a restart of Redis, which may have forgotten the last moments: an agent names what it holds, and all that Redis
+-- believes it to hold beyond that goes back, uncharged.
 --
 -- KEYS  1 ready  2 leases  3 twins
 -- ARGV  1 session, then every token that the agent holds

@@ -1,8 +1,8 @@
 -- A job that has ended goes on, in a new generation: queued again, nothing published, nothing leased. A leader that still
--- lives knows nothing of that generation, so its term is over.
+-- runs doesn't know that generation, so its term is over.
 --
 -- KEYS  1 job  2 events  3 leader  4 setbacks
--- Answer {1, 'queued'} or {0, present state}.
+-- Answer {1, 'queued'} or {0, current state}.
 
 local state = redis.call('HGET', KEYS[1], 'state')
 if state and state ~= 'completed' and state ~= 'failed' and state ~= 'canceled' then return {0, state} end

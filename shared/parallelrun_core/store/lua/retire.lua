@@ -1,7 +1,7 @@
--- A job whose end is recorded goes off the list of active ones, and what only running needs is freed. A leader whose term
--- is over must not: the job may have been reopened since.
+-- Takes a job whose end is recorded off the list of active ones, and frees what only a running job needs. A leader whose
+-- term is over is refused: the job may have been reopened since.
 --
--- KEYS  1 job  2 active jobs  3 events  4… what only running needs
+-- KEYS  1 job  2 active jobs  3 events  4… what only a running job needs
 -- ARGV  1 term  2 job id  3 how long the rest is remembered, s
 -- Answer: 1, or 0 when another term has begun.
 

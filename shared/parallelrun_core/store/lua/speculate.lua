@@ -1,7 +1,7 @@
--- The leader gives a straggler out a second time. Whichever delivery commits first wins; the other one is refused.
+-- The leader delivers stragglers a second time. Whichever delivery commits first wins; the other one is refused.
 --
 -- KEYS  1 job  2 ready  3 leases  4 twins
--- ARGV  1 term, then id and token of each delivery that is to get a twin
+-- ARGV  1 term, then id and token of each delivery that shall get a twin
 -- Answer: how many did, or -1 when another term has begun.
 
 if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return -1 end

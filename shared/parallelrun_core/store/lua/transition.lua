@@ -1,9 +1,9 @@
--- A job's move from one state to another: a compare-and-set, so that of two who race one wins. A leader whose turn is
--- over must not: what has gone wrong on its side says nothing of a job that somebody else leads.
+-- A job's move from one state to another: a compare-and-set, so of two racing callers one wins. A leader whose term is
+-- over is refused: what went wrong on its side says nothing about a job that another process leads.
 --
 -- KEYS  1 job  2 outcomes  3 events
--- ARGV  1 the leader's term, or '' for anybody else  2 new state  3 failure as JSON, or ''  4… the states it may leave
--- Answer {1, new state} or {0, present state}; the present state is '' when there is no such job. {-1, present state} when
+-- ARGV  1 the leader's term, or '' for any other caller  2 new state  3 failure as JSON, or ''  4… the states it may leave
+-- Answer {1, new state} or {0, current state}; the current state is '' when there is no such job. {-1, current state} when
 -- another term has begun.
 
 local present = redis.call('HGET', KEYS[1], 'state')

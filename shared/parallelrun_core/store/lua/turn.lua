@@ -1,17 +1,17 @@
--- One turn of an agent for one job: report what ended, renew the session, lease what comes next.
+-- One turn of an agent for one job: report what ended, renew the session, lease what is next.
 --
 -- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins
 -- ARGV  1 session  2 node  3 generation  4 lease, ms
---       5 mode: join | stay | renew | leave; to stay is for a session whose lease was renewed a moment ago
---       6 how many to lease  7 what the tokens of these begin with: session, '/', and what no other call has
+--       5 mode: join | stay | renew | leave; stay is for a session whose lease was renewed a moment ago
+--       6 how many to lease  7 prefix of their tokens: session, '/', and what no other call has
 --       and if there is something to report, 8 a JSON object that has, where there are any, [ids, tokens] of the
 --         decided     done, or failed for good
 --         retries     the try failed, another shall follow: charged
---         returns     never started: goes back uncharged
+--         returns     never started: they go back uncharged
 --       9 records of the decided  10 records of the retries: JSON lists in the same order, each record on its own line
 -- Answer {state, ready left, refused reports, {id, token, tries, lost, message}...}, or {'lost', state} when the session
--- has been given up: its mini-batches belong to others now, and nothing of this turn was done. {'gone'} when there is no
--- such job, or the agent takes it for one of another generation: what it would commit could not be decided.
+-- has been given up: its mini-batches belong to others now, and the turn had no effect. {'gone'} when there is no such job,
+-- or the agent believes it to be of another generation: what it would commit could not be decided.
 
 local session, node, mode = ARGV[1], ARGV[2], ARGV[5]
 local job = redis.call('HMGET', KEYS[1], 'state', 'generation')
@@ -24,18 +24,18 @@ if mode == 'join' or mode == 'renew' then
   redis.call('ZADD', KEYS[7], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[4], session)
 end
 
--- Most jobs have none of these. A mini-batch may have been given out a second time (speculate.lua): its first delivery is
--- then in `twins`. Or a try or a delivery before may have gone wrong. Or only some nodes may work for the job.
+-- Most jobs have none of these: mini-batches that were delivered a second time (speculate.lua), whose first delivery is
+-- then in `twins`; tries that failed and deliveries that were lost; a list of the nodes that may work for the job.
 local unusual = redis.call('EXISTS', KEYS[10], KEYS[5], KEYS[6], KEYS[8]) > 0
 local charged = unusual
 local refused = 0
 
--- Most turns only lease, and to make these functions would take as long as that.
+-- Most turns only lease, and creating these functions would take as long as that.
 if ARGV[8] or mode == 'leave' then
   local have_twins = unusual and redis.call('EXISTS', KEYS[10]) == 1
   local function twin(id) return have_twins and redis.call('HGET', KEYS[10], id) end
 
-  -- Ends one delivery that decided nothing; unless the mini-batch is with somebody else, too, it is given out anew.
+  -- Ends a delivery that decided nothing; unless the mini-batch is also with another session, it is delivered again.
   local function release(id, token)
     local first = twin(id)
     if first then
@@ -47,7 +47,7 @@ if ARGV[8] or mode == 'leave' then
     end
   end
 
-  -- The records at these places.
+  -- The records at these indexes.
   local function pick(records, places)
     local picked, place = {}, 0
     for record in records:sub(2, -2):gmatch(',?([^\n]+)') do
@@ -57,8 +57,8 @@ if ARGV[8] or mode == 'leave' then
     return '[' .. table.concat(picked, ',') .. ']'
   end
 
-  -- Takes reports; answers ids and tokens of those whose lease is still theirs, and tells the leader of them. Both
-  -- deliveries of a mini-batch may be reported in one turn: one of them decides, but each has a lease to be released.
+  -- Takes reports; returns ids and tokens of those that still hold their lease, and passes their records to the leader.
+  -- Both deliveries of a mini-batch may be reported in one turn: one of them decides, but each has a lease to release.
   local function take(reports, records, decides)
     local ids, tokens = {}, {}
     if not reports then return ids, tokens end
