@@ -64,7 +64,7 @@ def test_an_mltable_file_is_read_when_the_job_is_submitted(tmp_path: Path) -> No
     table.write_text("paths:\n- file: /etc/passwd\n- folder: ./gone\n")
     assert [problem.partition(" ")[2] for problem in checked(tmp_path, data={"type": "mltable"})] == [
         f"'/etc/passwd' is outside of the folders that jobs may use (allowed_roots: {tmp_path})",
-        f"there is no '{tmp_path}/in/gone', which the MLTable names",
+        f"the MLTable names '{tmp_path}/in/gone', which does not exist",
     ]
 
 

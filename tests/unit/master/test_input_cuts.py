@@ -119,7 +119,7 @@ def test_files_and_tables_do_not_mix(tmp_path: Path) -> None:
     path = tree(tmp_path, "a.csv")
     table = {"path": path, "transformations": ["read_delimited"]}
     job = Job(tmp_path, inputs={"files": path, "rows": table}, input_data=["files", "rows"])
-    with pytest.raises(InvalidInput, match="files and tables can't be cut in one job"):
+    with pytest.raises(InvalidInput, match="inputs must be all files or all tables"):
         job.lead()
 
 

@@ -472,5 +472,5 @@ def test_files_that_are_no_table_have_mini_batches_of_so_many_files(size: str, u
         Cut(folder_with({"a.txt": "x"}), [], size)
     (problem,) = caught.value.problems
     assert problem.pointer == "/mini_batch_size"
-    assert problem.message == f"{unit} are for tables, and input 'data' is a list of files"
+    assert problem.message == f"{unit} apply to tables, and input 'data' is a list of files"
     assert "mini_batch_size: 10" in str(problem.hint)
