@@ -63,6 +63,7 @@ def test_an_answer_that_is_too_late_is_not_taken_for_the_next_one(proxy: Proxy) 
     with pytest.raises(redis.TimeoutError):
         ask(client, packed("ECHO", "late"))
     proxy.set("pass")
+    limit_wait(client, 30)
     assert ask(client, WHO) == b"who"
 
 
