@@ -42,6 +42,6 @@ def test_an_end_of_the_worker_alone_leaves_its_children(start: worker.Start, mon
 
 
 def test_output_without_a_limit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capped_log.CappedLog, "look", always(False))
+    monkeypatch.setattr(capped_log.CappedLog, "trim", always(False))
     with expect_failure():
         policies.test_output_stays_short_and_what_is_dropped_is_counted(tmp_path)
