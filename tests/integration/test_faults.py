@@ -136,7 +136,7 @@ def test_an_empty_input_fails_the_job_with_its_path() -> None:
         assert result.failure is not None
         assert str(folder) in result.failure.summary
         (folder / "late.txt").touch()
-        with pytest.raises(Conflict, match=r"would fail again at once: .* submit it again"):
+        with pytest.raises(Conflict, match=r"would fail again at once: .* submit a new job when they have files"):
             Reopenings(cluster.root, cluster.registry, lambda *_: None).resume(job, accept_changed_inputs=False)
 
 

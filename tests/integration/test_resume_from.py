@@ -150,7 +150,7 @@ def test_a_job_file_of_azure_resumes_a_job_that_was_canceled(cluster: Cluster, c
 def test_a_plan_that_differs_is_refused_and_leaves_nothing(cluster: Cluster, client: Client) -> None:
     earlier = half_done(cluster, client)
     before = sorted((cluster.root / "jobs").iterdir())
-    with pytest.raises(InvalidRequest, match=r"mini_batch_size: it is 3 here and 2 in job"):
+    with pytest.raises(InvalidRequest, match=r"mini_batch_size: it is 3 here but 2 in job"):
         client.jobs.create(spec(cluster, MENDED, resume_from=earlier, mini_batch_size=3))
     with pytest.raises(InvalidRequest, match="there is no job 'job_nothing' here"):
         client.jobs.create(spec(cluster, MENDED, resume_from="job_nothing"))

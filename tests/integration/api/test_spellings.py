@@ -64,7 +64,7 @@ def test_its_code_may_be_sent_along(api: httpx.Client, site: Site) -> None:
     [
         ("jobs.score.mini_batch_size", 5, "/jobs/score/mini_batch_size", "a string"),
         ("jobs.score.task.code", "/nowhere", "/jobs/score/task/code", "no folder"),
-        ("jobs.score.task.code", "./src", "/jobs/score/task/code", "relative path"),
+        ("jobs.score.task.code", "./src", "/jobs/score/task/code", "is relative, but there is no job"),
         ("jobs.score.task.entry_script", "no.py", "/jobs/score/task/entry_script", "no file"),
         ("jobs.score.component", "./x.yml", "/jobs/score/component", "over the network"),
         ("jobs.score.task.environment", {"conda_file": "/etc/passwd"}, "/jobs/score/task/environment/conda_file",

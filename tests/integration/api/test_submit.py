@@ -194,9 +194,9 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
         "/inputs/data/path",
         "is a folder",
     ),
-    "a relative input": (changed(inputs={"data": "data"}), "/inputs/data/path", "relative path"),
-    "a relative code folder": (changed(code="./code"), "/code", "relative path"),
-    "a relative output": (changed(output="out"), "/output", "relative path"),
+    "a relative input": (changed(inputs={"data": "data"}), "/inputs/data/path", "is relative, but there is no job"),
+    "a relative code folder": (changed(code="./code"), "/code", "is relative, but there is no job"),
+    "a relative output": (changed(output="out"), "/output", "is relative, but there is no job"),
     "a path with a NUL": (changed(code="/a\0b"), "/code", "NUL"),
     "no code at all": (changed(code=None), "/code", "required"),
     "a missing code folder": (changed(code="/no/such/folder"), "/code", "there is no folder"),
@@ -286,7 +286,7 @@ class TestRefused:
         answer = api.post("/v1/jobs", json=site.spec(output=str(root / inner)))
 
         assert answer.status_code == 422
-        assert "keeps its own files" in answer.text
+        assert "is among ParallelRun's own files" in answer.text
 
     def test_a_zip_and_a_code_folder(self, api: httpx.Client, site: Site) -> None:
         answer = api.post(

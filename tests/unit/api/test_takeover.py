@@ -80,7 +80,7 @@ def test_all_that_differs_is_told_at_once(tmp_path: Path) -> None:
     earlier(tmp_path, rank_mini_batch_count=4, inputs={}, mini_batch_size=None)
     found = refused(tmp_path)
     assert set(found) == {"/input_data", "/mini_batch_size", "/rank_mini_batch_count"}
-    assert found["/mini_batch_size"].startswith("it is 5 here and not set in job")
+    assert found["/mini_batch_size"].startswith("it is 5 here but not set in job")
 
 
 def test_the_separator_does_not_matter_where_there_is_none(tmp_path: Path) -> None:
