@@ -17,7 +17,7 @@ class SkippedJobs:
     """The jobs that a service skips, each logged once, not each time that it is looked at.
 
     Args:
-        root: the folder of all jobs; the commonest reason why a job has no folder is that this isn't the API's root.
+        root: the folder of all jobs; the most common reason why a job has no folder is that this isn't the API's root.
     """
 
     def __init__(self, root: Path) -> None:
