@@ -51,9 +51,16 @@ def forked(supervisor: psutil.Popen) -> tuple[psutil.Process, psutil.Process]:
 def wait_for_end(*processes: psutil.Process) -> None:
     """Their parent has died, and perhaps nobody else collects what has ended."""
     until = time.monotonic() + PATIENCE_S
-    while any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes):
+    while not all(map(has_ended, processes)):
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def has_ended(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def test_a_worker_whose_supervisor_was_killed_ends_after_what_it_runs(supervisor: psutil.Popen) -> None:
