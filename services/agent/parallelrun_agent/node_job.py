@@ -30,14 +30,13 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.session import Session
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.error_files import ErrorFiles
-from parallelrun_agent.workers.packets import packet_of
+from parallelrun_agent.workers.payloads import payload_of
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
-from parallelrun_core import failpoints, message
+from parallelrun_core import failpoints
 from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.job_folder import JobFolder
-from parallelrun_core.manifest import resolve
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure
 from parallelrun_core.store.outcome_stream import (
@@ -181,7 +180,7 @@ class NodeJob:
             command = commands.popleft()
             # Each mini-batch brings one of these two; `match` would take several times as long to see which.
             if type(command) is Deliver:
-                self._deliver(command.worker, command.assignment)
+                self._deliver(command.worker, command.assignments)
             elif type(command) is Commit:
                 self._errors.add_try(command.outcome)
                 self._session.committer.add(command.outcome, self._processes.part_fd(command.worker))
@@ -208,34 +207,43 @@ class NodeJob:
                 self._close_session()
                 self._session = self._new_session()
 
-    def _deliver(self, worker: Worker, assignment: Assignment) -> None:
-        try:
-            found = message.decode(assignment.delivery.message)
-            if found.kind == message.REFERENCE:
-                found = resolve(self._path, found)
-            kind, payload = packet_of(found)
-        except (ParallelRunError, OSError, StopIteration) as error:
-            if isinstance(error, OSError) and is_disk_trouble(error):
+    def _deliver(self, worker: Worker, assignments: list[Assignment]) -> None:
+        process = self._processes.process(worker)
+        handed_over = time.time()
+        for assignment in assignments:
+            try:
+                kind, assignment.items, payload = payload_of(assignment.delivery.message, self._path)
+            except (ParallelRunError, OSError, StopIteration) as error:
+                self._unreadable(worker, assignment, error)
+                continue
+            assignment.handed_over = handed_over
+            assignment.loads = kind == frames.DESCRIBED
+            try:
+                process.deliver(assignment.delivery.mini_batch, payload, kind)
+            except OSError as error:  # a long one goes by way of a file
                 self._undelivered(worker, assignment, error)
-            else:
-                failure = Failure("INPUT_UNREADABLE", f"The mini-batch message can't be read: {error}")
-                self._machine.unreadable(worker, assignment, failure)
-            return
-        assignment.items = found.items
-        assignment.handed_over = time.time()
-        assignment.loads = kind == frames.DESCRIBED
         try:
-            self._processes.process(worker).deliver(assignment.delivery.mini_batch, payload, kind)
-        except OSError as error:  # a long one goes by way of a file
+            process.send()
+        except OSError as error:
+            self._out_of_reach(worker, error)
+
+    def _unreadable(self, worker: Worker, assignment: Assignment, error: Exception) -> None:
+        if isinstance(error, OSError) and is_disk_trouble(error):
             self._undelivered(worker, assignment, error)
+        else:
+            failure = Failure("INPUT_UNREADABLE", f"The mini-batch message can't be read: {error}")
+            self._machine.unreadable(worker, assignment, failure)
 
     def _undelivered(self, worker: Worker, assignment: Assignment, error: OSError) -> None:
         self._machine.undelivered(worker, assignment, time.monotonic())
         if is_disk_trouble(error):
             self._disk_failed(str(error))
         else:
-            log.error("worker_out_of_reach", job_id=self.job_id, process=worker.process, error=str(error))
-            self._machine.out_of_reach(worker)
+            self._out_of_reach(worker, error)
+
+    def _out_of_reach(self, worker: Worker, error: OSError) -> None:
+        log.error("worker_out_of_reach", job_id=self.job_id, process=worker.process, error=str(error))
+        self._machine.out_of_reach(worker)
 
     # What came of it
 
@@ -275,7 +283,7 @@ class NodeJob:
         self._machine.check_time(now)
         self._execute()
         self._processes.replace_hoarders(now)
-        self._processes.trim_logs(now)
+        self._processes.look_after_logs(now)
         self._session.check_disk(now)
 
     # Ends

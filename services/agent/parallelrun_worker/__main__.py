@@ -1,6 +1,6 @@
-"""`python [-P] -m parallelrun_worker CONTROL RESULTS PART CONFIG AGENT`: how an agent starts a worker.
+"""`python [-P] -m parallelrun_worker RING CONTROL RESULTS PART CONFIG AGENT`: how an agent starts a worker.
 
-CONTROL, RESULTS, PART: file descriptors (see frames.py); PART is -1 when no rows are kept. CONFIG: path of a JSON
+RING, CONTROL, RESULTS, PART: file descriptors (see frames.py); PART is -1 when no rows are kept. CONFIG: path of a JSON
 file (see docs/protocol.md). AGENT: the agent's process id.
 """
 
@@ -21,19 +21,22 @@ def main() -> int:
     """Prepare the process for the user's code, then run it."""
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the working folder: what the script writes there must not be imported
-    control, results, part = map(int, sys.argv[1:4])
-    config_path, agent = sys.argv[4], int(sys.argv[5])
+    ring_fd, control, results, part = map(int, sys.argv[1:5])
+    config_path, agent = sys.argv[5], int(sys.argv[6])
     _die_with_the_agent(agent)
     _prefer_me_when_memory_runs_out()
     import json
+    from mmap import mmap
 
-    from parallelrun_worker.frames import WorkerConfig
+    from parallelrun_worker.frames import RING_SIZE, WorkerConfig
 
     with open(config_path) as file:
         config = WorkerConfig(**json.load(file))
     for fd in (control, results, part, config.stdout, config.stderr):
         if fd >= 0:
             os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
+    ring = mmap(ring_fd, RING_SIZE)
+    os.close(ring_fd)
     _set_up_streams(config)
     if config.nice is not None:
         _be_nice(config.nice)
@@ -44,7 +47,7 @@ def main() -> int:
     entry_script.provide(config)
     atexit.register(_end_quietly)  # registered first, so called last
     try:
-        return Runner(control, results, part).main(config)
+        return Runner(ring, control, results, part).main(config)
     finally:
         _interrupt_what_hangs(config.exit_s, config.stderr)
         _flush_open_files()  # the agent may end what follows before it is done

@@ -2,12 +2,18 @@
 
 The worker is started with the path of a JSON file, which holds a `WorkerConfig`.
 
-Agent → worker: a SOCK_SEQPACKET socket, one packet for each frame, so that the agent can take back packets which
-the worker has not read yet. End of file asks for an orderly end: `shutdown()`, then exit.
+Agent → worker: a pipe of tickets, one for each delivery, and memory that both have mapped: the ring, which holds
+their payloads. A ticket is written and read as a whole, so the agent can take back those that the worker has not read
+yet, by reading them itself. End of file asks for an orderly end: `shutdown()`, then exit.
 
-    delivery     kind (1 byte), mini-batch (8), payload: the paths, NUL between them (PATHS),
-                 or the path of a file that holds them (PATHS_IN_FILE) when they don't fit in a packet;
-                 JSON (DESCRIBED, DESCRIBED_IN_FILE) for anything but a list of files: see mini_batch.py
+    ticket       kind (1 byte), mini-batch (8), position (8) and length (4) of the payload in the ring
+    payload      the paths, NUL between them (PATHS), or the path of a file that holds them (PATHS_IN_FILE) when they
+                 are long; JSON (DESCRIBED, DESCRIBED_IN_FILE) for anything but a list of files: see mini_batch.py
+    FLUSH        a ticket without a payload, when nothing has come for a while: the worker writes what its log has
+                 gathered
+
+A position counts all bytes that were ever put into the ring; a payload lies at `ring_place(position)`, in one piece.
+The ring begins with the position up to which the worker needs no payload any more (8 bytes).
 
 Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each written at once and unbuffered.
 
@@ -32,13 +38,16 @@ PATHS = 1
 PATHS_IN_FILE = 2
 DESCRIBED = 3
 DESCRIBED_IN_FILE = 4
+FLUSH = 5
 OF_PATHS = (PATHS, PATHS_IN_FILE)
 IN_FILE = (PATHS_IN_FILE, DESCRIBED_IN_FILE)
-DELIVERY = struct.Struct("<BQ")
-MAX_PACKET = 65_000
-"""Larger packets would need a larger buffer for every read, and some kernels refuse them."""
-IDLE_S = 1
-"""After so long without a packet, a read of the socket fails, so that the worker writes what its log has gathered."""
+TICKET = struct.Struct("<BQQI")
+POSITION = struct.Struct("<Q")
+RING_BYTES = 1 << 18
+"""For payloads; a power of two."""
+RING_SIZE = POSITION.size + RING_BYTES
+MAX_PAYLOAD = RING_BYTES // 4
+"""A longer payload of a delivery goes by way of a file."""
 
 READY = 1
 INIT_FAILED = 2
@@ -57,11 +66,16 @@ LOAD = struct.Struct("<QId")
 """mini-batch, items, seconds that reading or copying them took."""
 SECONDS = struct.Struct("<d")
 MINI_BATCH = struct.Struct("<Q")
-MAX_PAYLOAD = 1 << 20
-"""More than any frame of ours holds: a longer one was written by something else in the process."""
+MAX_FRAME = 1 << 20
+"""More than the payload of any frame of ours: a longer one was written by something else in the process."""
 
 DUMP_STACKS = signal.SIGRTMAX - 1
 """At this signal a worker writes the stacks of all its threads to its stderr. No library is known to use it."""
+
+
+def ring_place(position: int) -> int:
+    """Where in the ring this position is."""
+    return POSITION.size + position % RING_BYTES
 
 
 class WorkerConfig(NamedTuple):

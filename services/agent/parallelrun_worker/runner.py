@@ -19,6 +19,7 @@ from parallelrun_worker.user_script import UserScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from mmap import mmap
     from types import FrameType
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -41,9 +42,10 @@ _CATEGORIES = {BadReturn: "BAD_RETURN", Unreadable: "INPUT_UNREADABLE"}
 
 
 class Runner:
-    """Serves one agent over two file descriptors, and writes rows to a third."""
+    """Serves one agent over a ring of payloads and two pipes, and writes rows to a file."""
 
-    def __init__(self, control: int, results: int, part: int) -> None:
+    def __init__(self, ring: mmap, control: int, results: int, part: int) -> None:
+        self._ring = ring
         self._control = control
         self._results = results
         self._part = part
@@ -76,17 +78,21 @@ class Runner:
         took_s = time.perf_counter() - began
         self._send(frames.READY, frames.SECONDS.pack(took_s))
         self._log.write("INFO", f"init() is done in {took_s:.3f} s.", at_once=True)
-        while packet := self._next():
-            self._run(script, packet)
+        while ticket := self._next():
+            kind, mini_batch, position, length = frames.TICKET.unpack(ticket)
+            place = frames.ring_place(position)
+            self._run(script, kind, mini_batch, self._ring[place : place + length])
+            # Only now, after a system call or two: no processor puts this before the copy.
+            frames.POSITION.pack_into(self._ring, 0, position + length)
         return self._shut_down(script)
 
     def _next(self) -> bytes:
-        """The next delivery; empty when the agent asks for the end."""
-        while True:
-            try:
-                return os.read(self._control, frames.MAX_PACKET + 64)
-            except BlockingIOError:  # nothing has come for some time (`frames.IDLE_S`)
-                self._log.flush()
+        """The ticket of the next delivery; empty when the agent asks for the end."""
+        while ticket := os.read(self._control, frames.TICKET.size):
+            if ticket[0] != frames.FLUSH:
+                break
+            self._log.flush()
+        return ticket
 
     def _begin(self, config: frames.WorkerConfig) -> UserScript:
         arguments = (config.code, config.entry_script, config.job_id)
@@ -99,9 +105,7 @@ class Runner:
             script.init()
         return script
 
-    def _run(self, script: UserScript, packet: bytes) -> None:
-        kind, mini_batch = frames.DELIVERY.unpack_from(packet)
-        payload = packet[frames.DELIVERY.size :]
+    def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes) -> None:
         began, cpu_began = time.perf_counter(), time.process_time()
         found, items = None, 0
         if self._log.is_due:  # a long one should be seen in the log while it runs

@@ -289,7 +289,7 @@ def test_a_worker_that_can_be_handed_nothing_any_more_is_replaced_at_nobodys_cos
     """)
     cluster.publish("first")
     assert cluster.decided(1)[0].process == "process000"
-    cluster.publish("x" * 65_000)
+    cluster.publish("x" * 70_000)
     outcome = cluster.decided(2)[1]
     assert (outcome.status, outcome.tries, outcome.process) == ("done", 1, "process001")
     assert not cluster.job.disk_is_full

@@ -59,7 +59,7 @@ def test_a_worker_begins_runs_reads_tells_and_ends(
     plan = {"name": "data", "kind": "files", "is_copied": True, "root": str(harness.logs.parent), "keys": []}
     (harness.logs.parent / "inputs.json").write_text(json.dumps([plan]))
     described = json.dumps({"input": 0, "keys": [], "pieces": [], "paths": [gone]}).encode()
-    harness.worker.deliver(2, described, frames.DESCRIBED)
+    harness.deliver(2, described, frames.DESCRIBED)
     error = harness.wait_for_answers(3)[2].error
     assert error["category"] == "INPUT_UNREADABLE"
     assert "No such file" in error["message"]

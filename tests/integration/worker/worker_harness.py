@@ -115,10 +115,15 @@ class WorkerHarness:
         """Wait for a frame of this kind."""
         self._wait(lambda: kind in self.kinds(), f"kind {kind}")
 
+    def deliver(self, mini_batch: int, payload: bytes, kind: int = frames.PATHS) -> None:
+        """Hand over one mini-batch, as far as there is room."""
+        self.worker.deliver(mini_batch, payload, kind)
+        self.worker.send()
+
     def run(self, *items: str, mini_batch: int = 0) -> Answer:
         """Hand over one mini-batch and wait for its answer."""
         before = len(self.answers())
-        self.worker.deliver(mini_batch, "\0".join(items).encode("utf-8", "surrogateescape"))
+        self.deliver(mini_batch, "\0".join(items).encode("utf-8", "surrogateescape"))
         self._wait(lambda: len(self.answers()) > before, f"answer {before}")
         return self.answers()[before]
 
@@ -138,7 +143,7 @@ class WorkerHarness:
         return found
 
     def waiting_files(self) -> list[Path]:
-        """Files of mini-batches that are too long for a packet."""
+        """Files of mini-batches that are too long for the ring."""
         return list(self.working_folder.parent.rglob("*mini-batch*"))
 
     def kinds(self) -> list[int]:

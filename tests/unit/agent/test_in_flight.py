@@ -39,7 +39,7 @@ class InFlightMachine(RuleBasedStateMachine):
         self.next += 1
         if not self.model:
             self.since = self.now
-        self.in_flight.push(pushed, self.now)
+        self.in_flight.push([pushed], self.now)
         self.model.append(pushed)
 
     @precondition(lambda self: self.model)
@@ -92,7 +92,7 @@ TestInFlight.settings = settings(max_examples=60, stateful_step_count=30, deadli
 @pytest.mark.parametrize("tries, lost", [(1, 0), (0, 1), (2, 3)])
 def test_what_failed_or_was_lost_before_has_nothing_behind_it(tries: int, lost: int) -> None:
     in_flight = InFlight()
-    in_flight.push(assignment(1, tries=tries, lost=lost), 0.0)
+    in_flight.push([assignment(1, tries=tries, lost=lost)], 0.0)
     assert in_flight.room(100, in_flight.head_since) == 0
     in_flight.answered(1, 1.0)
     assert in_flight.room(100, in_flight.head_since) == 100
@@ -100,28 +100,28 @@ def test_what_failed_or_was_lost_before_has_nothing_behind_it(tries: int, lost: 
 
 def test_the_time_of_the_next_one_begins_when_the_one_before_is_answered() -> None:
     in_flight = InFlight()
-    in_flight.push(assignment(1), 10.0)
-    in_flight.push(assignment(2), 11.0)
+    in_flight.push([assignment(1)], 10.0)
+    in_flight.push([assignment(2)], 11.0)
     assert in_flight.running_s(15.0) == 5.0
     in_flight.answered(1, 16.0)
     assert in_flight.running_s(17.0) == 1.0
     in_flight.answered(2, 18.0)
     assert in_flight.running_s(30.0) == 0.0
-    in_flight.push(assignment(3), 30.0)
+    in_flight.push([assignment(3)], 30.0)
     assert in_flight.running_s(31.0) == 1.0
 
 
 def test_there_is_no_room_behind_a_head_that_is_slow() -> None:
     in_flight = InFlight()
-    in_flight.push(assignment(1), 10.0)
+    in_flight.push([assignment(1)], 10.0)
     assert in_flight.room(4, 10.0 + SLOW_HEAD_S - 0.01) == 3
     assert in_flight.room(4, 10.1 + SLOW_HEAD_S) == 0
 
 
 def test_an_answer_that_is_not_for_the_head_is_not_believed() -> None:
     in_flight = InFlight()
-    in_flight.push(assignment(1), 0.0)
-    in_flight.push(assignment(2), 0.0)
+    in_flight.push([assignment(1)], 0.0)
+    in_flight.push([assignment(2)], 0.0)
     with pytest.raises(LookupError):
         in_flight.answered(2, 1.0)
     assert len(in_flight) == 2

@@ -42,7 +42,7 @@ def at_work(*mini_batches: int, **fields: Any) -> tuple[JobMachine, Worker]:
     deliveries = tuple(Delivery(number, f"s/{number}", 0, 0, b"") for number in mini_batches)
     turn = NextTurn("join", Reports(), len(deliveries))
     found.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=deliveries), sent_at=100.0, now=100.0)
-    assert [command.assignment.delivery.mini_batch for command in take(found, Deliver)] == list(mini_batches)
+    assert begun(found) == list(mini_batches)
     return found, worker
 
 
@@ -68,7 +68,7 @@ def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> 
     node, worker = at_work(1, 2, task_overhead_timeout=10 * RUN_S)
     for assignment in worker.in_flight.take_back([1, 2]):
         assignment.loads = True
-        worker.in_flight.push(assignment, 100.0)
+        worker.in_flight.push([assignment], 100.0)
     node._pool.check_time(100.0 + 9 * RUN_S)
     assert not take(node, DumpStacks)
     node.loaded(worker, 1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
@@ -289,7 +289,7 @@ def test_a_slow_head_gives_what_waits_behind_it_to_others() -> None:
 
 def begun(of: JobMachine) -> list[int]:
     """The mini-batches that were handed to a worker just now."""
-    return [command.assignment.delivery.mini_batch for command in take(of, Deliver)]
+    return [each.delivery.mini_batch for command in take(of, Deliver) for each in command.assignments]
 
 
 def lease(node: JobMachine, now: float, *deliveries: Delivery, ready: int = 0) -> None:

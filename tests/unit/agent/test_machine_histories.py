@@ -91,14 +91,14 @@ class NodeHistory(RuleBasedStateMachine):
         while self.machine.commands:
             command = self.machine.commands.popleft()
             match command:
-                case Deliver(worker, assignment):
+                case Deliver(worker, assignments):
                     process = self.processes[worker]
                     assert worker.ready
                     assert not self.draining, "it takes something on while it is to stop"
-                    assert assignment.delivery.token in self.machine._deliveries.held
+                    assert {each.delivery.token for each in assignments} <= self.machine._deliveries.held.keys()
                     suspects = [each for each in worker.in_flight._assignments if each.delivery.is_suspect]
                     assert not suspects or len(worker.in_flight) == 1, "a suspect has company"
-                    process.unread.append(assignment.delivery.mini_batch)
+                    process.unread += [each.delivery.mini_batch for each in assignments]
                     self.note_head(worker)
                 case Commit(outcome, worker):
                     self.check_charge(outcome, worker)

@@ -10,10 +10,10 @@ from parallelrun_core.outcome import Failure, Outcome
 
 
 class Deliver(msgspec.Struct, frozen=True):
-    """Hand over this mini-batch, which the worker has in flight already."""
+    """Hand over these mini-batches, which the worker has in flight already."""
 
     worker: Worker
-    assignment: Assignment
+    assignments: list[Assignment]
 
 
 class TakeBack(msgspec.Struct, frozen=True):

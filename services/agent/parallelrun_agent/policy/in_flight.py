@@ -66,12 +66,12 @@ class InFlight:
             return 0
         return depth - held
 
-    def push(self, assignment: Assignment, now: float) -> None:
-        """Add one at the end."""
+    def push(self, assignments: list[Assignment], now: float) -> None:
+        """Add these at the end; one that must run alone comes alone."""
         if not self._assignments:
             self.head_since = now
-        self.closed = self.closed or assignment.delivery.is_suspect
-        self._assignments.append(assignment)
+        self.closed = self.closed or assignments[0].delivery.is_suspect
+        self._assignments += assignments
 
     def answered(self, mini_batch: int, now: float) -> Assignment:
         """The worker has answered for its head; the next one runs from now on.

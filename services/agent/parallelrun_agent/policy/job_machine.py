@@ -262,7 +262,7 @@ class JobMachine:
         """It is dead, and all that it had sent was reported before.
 
         Args:
-            unread: mini-batches that it had not even read from its socket.
+            unread: mini-batches whose tickets it had not even read.
         """
         self._pool.exited(worker, end.code, now)
         # One that never gets as far as its first answer must be charged, or this would go on for ever.

@@ -29,7 +29,7 @@ from parallelrun_worker import frames
 log = logger()
 
 _ANSWERS = (frames.DONE, frames.FAILED)
-_TRIM_EVERY_S = 0.25
+_LOGS_EVERY_S = 0.25
 _MOST_UNWAITED = 200
 """How many ended children a worker may gather. In a container, all of a node may have some thousand processes."""
 
@@ -69,7 +69,7 @@ class WorkerProcesses:
         self._from_init: dict[str, int] = {}
         """How many ended children a worker had when it was through init(): its replacement begins with as many."""
         self._oom = OomWatch()
-        self._trim_at = 0.0
+        self._logs_at = 0.0
 
     def process(self, worker: Worker) -> WorkerProcess:
         return self._processes[worker.process]
@@ -204,8 +204,8 @@ class WorkerProcesses:
                 self._machine.replace(worker)
         self._execute()
 
-    def trim_logs(self, now: float) -> None:
-        """Keep logs short; after one was too long, look again in the next round."""
-        if now >= self._trim_at:
-            floods = [process.trim_logs() for process in self._processes.values()]
-            self._trim_at = now if any(floods) else now + _TRIM_EVERY_S
+    def look_after_logs(self, now: float) -> None:
+        """Keep logs short, and those of idle workers up to date; after one was too long, look again soon."""
+        if now >= self._logs_at:
+            floods = [process.look_after_logs() for process in self._processes.values()]
+            self._logs_at = now if any(floods) else now + _LOGS_EVERY_S

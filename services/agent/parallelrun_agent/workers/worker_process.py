@@ -6,33 +6,32 @@ for stdout and stderr, and none of our secrets in its environment.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
+import select
 import shutil
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from parallelrun_agent.workers.capped_log import CappedLog
+from parallelrun_agent.workers.delivery_ring import DeliveryRing
 from parallelrun_agent.workers.plans import WorkerPlan
 from parallelrun_core.files import sync_folder
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16
 _HEAD_BYTES = frames.HEAD.size
-_MOST_BYTES = frames.MAX_PACKET - frames.DELIVERY.size
-"""A longer payload goes by way of a file."""
-_IS_DEAD = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
-_AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # an operation on enums takes longer than the check for room
+_TICKETS_AT_ONCE = select.PIPE_BUF // frames.TICKET.size
+"""A pipe takes so many as a whole, or not at all."""
+_QUIET_LOOKS = 4
 
 
 class NotAFrame(Exception):
@@ -60,7 +59,8 @@ class WorkerProcess:
         self._asked_to_end = 0.0
         # Beside the script's own folder, which the script may empty or remove.
         self._waiting_files = plan.working_folder.with_name(f".{plan.process}")
-        self._outbox: deque[bytes] = deque()
+        self._outbox: deque[tuple[int, int, bytes]] = deque()
+        self._quiet_looks = 0
         self._received = b""
         self._script_logs = plan.script_logs
         with ExitStack() as undo:
@@ -73,62 +73,75 @@ class WorkerProcess:
             if self.part_fd >= 0:
                 undo.callback(os.close, self.part_fd)
             started = _start(plan, self.part_fd, [stream.fd for stream in self._streams])
-            self._popen, self._control, self._worker_end, self.results = started
+            self._popen, self._ring, self._control, self._worker_end, self.results = started
             undo.pop_all()
         self.pid = self._popen.pid
         self.pidfd = os.pidfd_open(self.pid)
 
     def deliver(self, mini_batch: int, payload: bytes, kind: int = frames.PATHS) -> None:
-        """Hand over a mini-batch: paths with NUL between them, or JSON when it is described.
+        """Add a mini-batch to what `send` hands over: paths with NUL between them, or JSON when it is described.
 
         Raises:
-            OSError: it is a long one, and the file for it can't be written; or the system doesn't take it.
+            OSError: it is a long one, and the file for it can't be written.
         """
-        if len(payload) > _MOST_BYTES:
+        if len(payload) > frames.MAX_PAYLOAD:
             self._waiting_files.mkdir(parents=True, exist_ok=True)
             file = self._waiting_files / f"mini-batch-{mini_batch}"
             file.write_bytes(payload)
             kind = frames.PATHS_IN_FILE if kind == frames.PATHS else frames.DESCRIBED_IN_FILE
             payload = os.fsencode(file)
-        self._outbox.append(frames.DELIVERY.pack(kind, mini_batch) + payload)
-        try:
-            self._flush()
-        except OSError:
-            self._outbox.pop()
-            raise
+        self._outbox.append((kind, mini_batch, payload))
 
-    def _flush(self) -> None:
-        """Send what the socket takes. The rest waits for the worker's next answer."""
+    def send(self) -> None:
+        """Hand over as much as ring and pipe take. The rest waits for the worker's next answer.
+
+        Raises:
+            OSError: the worker can't be handed anything any more.
+        """
         while self._outbox:
+            begin = self._ring.end
+            tickets = []
+            for kind, mini_batch, payload in islice(self._outbox, _TICKETS_AT_ONCE):
+                position = self._ring.put(payload)
+                if position < 0:
+                    break
+                tickets.append(frames.TICKET.pack(kind, mini_batch, position, len(payload)))
+            if not tickets:
+                return
             try:
-                self._control.send(self._outbox[0], _AT_ONCE)
+                os.write(self._control, b"".join(tickets))
             except BlockingIOError:
+                self._ring.rewind(begin)
                 return
-            except OSError as error:
-                if error.errno not in _IS_DEAD:
-                    raise
-                self._outbox.clear()  # its exit is about to be noticed
-                return
-            self._outbox.popleft()
+            for _ in tickets:
+                self._outbox.popleft()
 
     def take_back(self) -> list[int]:
         """Take back every delivery that the worker has not read yet; returns their mini-batches."""
-        packets = []
-        while True:
-            try:
-                packet = self._worker_end.recv(frames.MAX_PACKET + 64, socket.MSG_DONTWAIT)
-            except OSError:
-                break
-            if not packet:
-                break
-            packets.append(packet)
-        packets += self._outbox
+        tickets = b"".join(iter(self._unread, b""))
+        taken = []
+        files = []
+        for kind, mini_batch, position, length in frames.TICKET.iter_unpack(tickets):
+            if kind != frames.FLUSH:
+                taken.append((mini_batch, position))
+                if kind in frames.IN_FILE:
+                    files.append(self._ring.get(position, length))
+        if taken:
+            self._ring.rewind(taken[0][1])
+        files += [payload for kind, _, payload in self._outbox if kind in frames.IN_FILE]
+        for file in files:
+            with suppress(OSError):
+                os.unlink(file)
+        waiting = [mini_batch for _, mini_batch, _ in self._outbox]
         self._outbox.clear()
-        for packet in packets:
-            if packet[0] in frames.IN_FILE:
-                with suppress(OSError):
-                    os.unlink(packet[frames.DELIVERY.size :])
-        return [frames.DELIVERY.unpack_from(packet)[1] for packet in packets]
+        return [mini_batch for mini_batch, _ in taken] + waiting
+
+    def _unread(self) -> bytes:
+        """Tickets that the worker has not read, which it can't any more then; none when there are no more."""
+        try:
+            return os.read(self._worker_end, 1 << 16)
+        except BlockingIOError:
+            return b""
 
     def receive(self) -> Iterator[tuple[int, bytes]]:
         """Every complete frame that the worker has sent so far, as `(kind, payload)`; never waits.
@@ -138,18 +151,19 @@ class WorkerProcess:
         """
         if self._outbox:  # what it has read since then has made room
             with suppress(OSError):  # the next delivery raises it again
-                self._flush()
+                self.send()
         while self.is_trusted:
             try:
                 chunk = os.read(self.results, _READ_BYTES)
             except BlockingIOError:
                 return
             self.is_closed = not chunk
+            self._quiet_looks = 0
             received = self._received + chunk
             at, size = 0, len(received)
             while (begin := at + _HEAD_BYTES) <= size:
                 kind, length = frames.HEAD.unpack_from(received, at)
-                if not frames.READY <= kind <= frames.LOADED or length > frames.MAX_PAYLOAD:
+                if not frames.READY <= kind <= frames.LOADED or length > frames.MAX_FRAME:
                     raise NotAFrame(f"kind {kind}, {length} bytes")
                 if begin + length > size:
                     break
@@ -162,7 +176,8 @@ class WorkerProcess:
     def end(self) -> None:
         """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits."""
         self._asked_to_end = time.monotonic()
-        self._control.shutdown(socket.SHUT_WR)
+        os.close(self._control)
+        self._control = -1
 
     @property
     def ending_s(self) -> float:
@@ -175,8 +190,15 @@ class WorkerProcess:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, frames.DUMP_STACKS)
 
-    def trim_logs(self) -> bool:
-        """Cut its output down to the limit; whether that was necessary."""
+    def look_after_logs(self) -> bool:
+        """Cut its output down to the limit; whether that was necessary. For calls a few times a second.
+
+        When nothing has come from it for some of them, it is asked to write the lines that its own log has gathered.
+        """
+        self._quiet_looks += 1
+        if self._quiet_looks == _QUIET_LOOKS and not self._asked_to_end:
+            with suppress(OSError):  # the pipe is full, so it is not idle
+                os.write(self._control, frames.TICKET.pack(frames.FLUSH, 0, 0, 0))
         return sum(stream.trim() for stream in self._streams) > 0
 
     def kill(self) -> None:
@@ -196,8 +218,10 @@ class WorkerProcess:
         """Free everything but the part file, which the committer may still have to sync."""
         os.close(self.results)
         os.close(self.pidfd)
-        self._control.close()
-        self._worker_end.close()
+        self._ring.close()
+        os.close(self._worker_end)
+        if self._control >= 0:
+            os.close(self._control)
         for stream in self._streams[:2]:
             stream.close()
         for stream in self._streams[2:]:
@@ -221,24 +245,30 @@ class _Started(NamedTuple):
     """A process, and our ends of what connects us with it."""
 
     popen: subprocess.Popen[bytes]
-    control: socket.socket
-    worker_end: socket.socket
-    """The worker's end of `control`: what is read from it is taken back."""
+    ring: DeliveryRing
+    control: int
+    worker_end: int
+    """Another end of `control` like the worker's: what is read from it is taken back."""
     results: int
 
 
 def _start(plan: WorkerPlan, part_fd: int, streams: list[int]) -> _Started:
     config_path = _prepare(plan, streams)
-    control, worker_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    worker_end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", frames.IDLE_S, 0))
-    results, results_end = os.pipe()
-    os.set_blocking(results, False)
     stdout, stderr, child_stdout, child_stderr = streams
-    fds = [worker_end.fileno(), results_end, stdout, stderr, *([part_fd] if part_fd >= 0 else [])]
-    # Python before 3.11, which a user's environment may have, doesn't know -P; the worker then does the same itself.
-    command = [plan.python, *(["-P"] if plan.python == sys.executable else []), "-m", "parallelrun_worker"]
-    command += [str(worker_end.fileno()), str(results_end), str(part_fd), str(config_path), str(os.getpid())]
-    try:
+    with ExitStack() as undo, ExitStack() as given:
+        ring = DeliveryRing()
+        undo.callback(ring.close)
+        tickets, control = _pipe(given, undo)
+        results, answers = _pipe(undo, given)
+        # Opened anew, because the worker must wait at its end, and we must not at ours.
+        worker_end = os.open(f"/proc/self/fd/{tickets}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        undo.callback(os.close, worker_end)
+        os.set_blocking(control, False)
+        os.set_blocking(results, False)
+        fds = [ring.fd, tickets, answers, stdout, stderr, *([part_fd] if part_fd >= 0 else [])]
+        # Python before 3.11, which a user's environment may have, doesn't know -P; the worker then does it itself.
+        command = [plan.python, *(["-P"] if plan.python == sys.executable else []), "-m", "parallelrun_worker"]
+        command += [*map(str, (ring.fd, tickets, answers, part_fd, config_path, os.getpid()))]
         popen = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -249,14 +279,16 @@ def _start(plan: WorkerPlan, part_fd: int, streams: list[int]) -> _Started:
             pass_fds=fds,
             start_new_session=True,
         )
-    except OSError:
-        for end in (control, worker_end):
-            end.close()
-        os.close(results)
-        raise
-    finally:
-        os.close(results_end)
-    return _Started(popen, control, worker_end, results)
+        undo.pop_all()
+    return _Started(popen, ring, control, worker_end, results)
+
+
+def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
+    """A new pipe, each end to be closed when its stack is left."""
+    end, other = os.pipe()
+    reading.callback(os.close, end)
+    writing.callback(os.close, other)
+    return end, other
 
 
 def _prepare(plan: WorkerPlan, streams: list[int]) -> Path:

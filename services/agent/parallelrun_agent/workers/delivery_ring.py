@@ -1,0 +1,70 @@
+"""The memory through which the payloads of deliveries reach a worker: written here, read there, never copied between.
+
+Format and rules: `parallelrun_worker/frames.py`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from mmap import mmap
+
+from parallelrun_worker import frames
+
+
+class DeliveryRing:
+    """The agent's end. `fd` is what the worker maps.
+
+    Raises:
+        OSError: there is no memory for it.
+    """
+
+    def __init__(self) -> None:
+        self.fd = os.memfd_create("parallelrun-deliveries")
+        try:
+            os.ftruncate(self.fd, frames.RING_SIZE)
+            self._memory = mmap(self.fd, frames.RING_SIZE)
+        except OSError:
+            os.close(self.fd)
+            raise
+        self.end = 0
+        """Where the next payload may begin."""
+        self._needed_from = 0
+        """Up to where the worker needed no payload any more when we last looked."""
+
+    def put(self, payload: bytes) -> int:
+        """Add a payload; returns its position, or -1 when there is no room for now.
+
+        Raises:
+            OSError: something has written into the ring that is not our worker.
+        """
+        position = self.end
+        left = frames.RING_BYTES - position % frames.RING_BYTES
+        if len(payload) > left:  # payloads are in one piece
+            position += left
+        end = position + len(payload)
+        if end - self._needed_from > frames.RING_BYTES:
+            (found,) = frames.POSITION.unpack_from(self._memory)
+            if not self._needed_from <= found <= self.end:
+                raise OSError(errno.EFAULT, "something has written over the memory through which deliveries come")
+            self._needed_from = found
+            if end - found > frames.RING_BYTES:
+                return -1
+        place = frames.ring_place(position)
+        self._memory[place : place + len(payload)] = payload
+        self.end = end
+        return position
+
+    def get(self, position: int, length: int) -> bytes:
+        """A payload that was put there."""
+        place = frames.ring_place(position)
+        return self._memory[place : place + length]
+
+    def rewind(self, position: int) -> None:
+        """Remove all payloads from this position on: the worker has not got, or not kept, their tickets."""
+        self.end = position
+
+    def close(self) -> None:
+        """Free it here; the worker may still have it mapped."""
+        self._memory.close()
+        os.close(self.fd)

@@ -1,0 +1,42 @@
+"""From a message to what a worker gets: the agent decodes, so that workers need none of our libraries."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from parallelrun_core import message
+from parallelrun_core.manifest import resolve
+from parallelrun_core.message import Message
+from parallelrun_worker import frames
+
+
+def payload_of(raw: bytes, folder: Path) -> tuple[int, int, bytes]:
+    """Kind, number of items and payload of the delivery of a message.
+
+    Args:
+        folder: of the job, for a message that only refers to its manifest.
+
+    Raises:
+        CorruptLog: it can't be read.
+        OSError, StopIteration: the manifest can't be read, or not there.
+    """
+    found = message.decode(raw)
+    if found.kind == message.REFERENCE:
+        found = resolve(folder, found)
+    if message.is_described(found):
+        return frames.DESCRIBED, found.items, _described(found)
+    return frames.PATHS, found.items, message.paths_of(found)
+
+
+def _described(found: Message) -> bytes:
+    described = message.described_of(found)
+    # JSON writes a byte of a path that is not UTF-8 as a lone surrogate, which is read back as that byte.
+    pieces = [
+        [os.fsdecode(piece.path), piece.start, piece.end, piece.is_aligned, piece.first_row]
+        for piece in described.pieces
+    ]
+    paths = [os.fsdecode(path) for path in message.described_paths(described)]
+    fields = {"input": described.input, "keys": described.keys, "pieces": pieces, "paths": paths}
+    return json.dumps(fields).encode()
