@@ -422,7 +422,7 @@ def test_a_worker_that_is_killed_for_its_memory_is_told_as_such_and_its_agent_li
 
 
 def test_a_script_that_removes_its_working_folder_harms_nobody() -> None:
-    """Lists of files that are too long for the memory they share wait for the worker in a file: not in a folder of the script's."""
+    """Long lists of files wait for the worker in a file: not in a folder of the script's."""
     script = textwrap.dedent("""
         import os, shutil, time
         HERE = os.getcwd()
