@@ -55,6 +55,9 @@ class Deliveries:
         output is put together. A suspect delivery must run alone: the worker with the fewest in flight gets nothing
         more until it is empty.
         """
+        if depth == 1:  # whoever is empty gets one, suspect or not
+            empty = [worker for worker in workers if worker.in_flight.room(depth, now)]
+            return [self._give(worker, [self.backlog.popleft()], now) for worker in empty[: len(self.backlog)]]
         rooms = [(-room, place) for place, worker in enumerate(workers) if (room := worker.in_flight.room(depth, now))]
         heapq.heapify(rooms)
         most = max(1, len(self.backlog) // (_RUNS * len(workers)))
@@ -80,6 +83,10 @@ class Deliveries:
                 heapq.heappop(rooms)
         self.backlog.extendleft(reversed(waiting))
         return [Deliver(workers[place], assignments) for place, assignments in given.items()]
+
+    def _give(self, worker: Worker, run: list[Assignment], now: float) -> Deliver:
+        worker.in_flight.push(run, now)
+        return Deliver(worker, run)
 
     def _unsuspected(self, most: int) -> list[Assignment]:
         """The first ones of the backlog, up to a suspect."""
