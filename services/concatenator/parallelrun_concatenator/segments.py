@@ -12,7 +12,7 @@ from parallelrun_core.decisions import FirstWins, read_places
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.manifest import Closing
 
-_PLACE = Struct("=QQIII")  # offset, length, crc, rows, number of the part
+_PLACE = Struct("=?QQIII")  # whether there is one, offset, length, crc, rows, number of the part
 _STEP_PLACES = 4096
 """A table that grows by steps is cheaper than one that grows with each place."""
 
@@ -30,7 +30,7 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
 
 
 class SegmentTable:
-    """Every decided segment of a job, in 28 bytes each, indexed by mini-batch.
+    """Every decided segment of a job, in 29 bytes each, indexed by mini-batch.
 
     Raises:
         CorruptLog: a mini-batch has two. Earlier steps prevent that; this is the last chance to notice.
@@ -50,10 +50,10 @@ class SegmentTable:
             at = found.mini_batch * _PLACE.size
             if at >= len(places):
                 places.extend(bytes(at + _STEP_PLACES * _PLACE.size - len(places)))
-            elif _PLACE.unpack_from(places, at)[1]:
+            elif places[at]:
                 raise CorruptLog(f"mini-batch {found.mini_batch} has been decided twice, with rows each time")
             number = numbers.setdefault(found.part, len(numbers))
-            _PLACE.pack_into(places, at, found.offset, length, found.crc, found.rows, number)
+            _PLACE.pack_into(places, at, True, found.offset, length, found.crc, found.rows, number)
             self._count += 1
             self.bytes += length
         self._parts = list(numbers)
@@ -76,6 +76,6 @@ class SegmentTable:
 
     def in_order(self) -> Iterator[Segment]:
         """The segments by mini-batch."""
-        for mini_batch, (offset, length, crc, rows, part) in enumerate(_PLACE.iter_unpack(self._places)):
-            if length:
+        for mini_batch, (is_there, offset, length, crc, rows, part) in enumerate(_PLACE.iter_unpack(self._places)):
+            if is_there:
                 yield Segment(mini_batch, self._parts[part], offset, length, crc, rows)
