@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from parallelrun_core.outcome import Outcome, decode_list, encode_all
+from parallelrun_core.outcome import Outcome, Place, decode_list, decode_places, encode_all
 from parallelrun_core.record_log import RecordWriter
 from parallelrun_core.term_log import open_term, read_term_log
 
 NAME = "decisions"
+_STEP_BYTES = 4096
+"""A table that grows by steps is cheaper than one that grows with each entry."""
 
 
 class _Failed(NamedTuple):
@@ -93,6 +95,38 @@ class Decided:
         self.items_failed -= failure.items
 
 
+class FirstWins:
+    """The rule of `Decided` without its totals, for whoever reads a whole log and needs only the decisions."""
+
+    _FAILED, _DONE = 1, 2
+
+    def __init__(self) -> None:
+        self._states = bytearray()
+        self._failed_in: dict[int, int] = {}  # the generation of the last failure of each
+        self.count = 0
+        """Mini-batches that have a decision."""
+
+    def accept(self, found: Outcome | Place) -> bool:
+        """Whether this outcome is the decision of its mini-batch."""
+        mini_batch = found.mini_batch
+        if mini_batch >= len(self._states):
+            self._states.extend(bytes(mini_batch + _STEP_BYTES - len(self._states)))
+        state = self._states[mini_batch]
+        if state and self._is_late(found, state):
+            return False
+        self.count += not state
+        if found.status == "done":
+            self._states[mini_batch] = self._DONE
+        else:
+            self._states[mini_batch] = self._FAILED
+            self._failed_in[mini_batch] = found.generation
+        return True
+
+    def _is_late(self, found: Outcome | Place, state: int) -> bool:
+        """Whether the earlier decision stands."""
+        return state == self._DONE or found.generation <= self._failed_in[found.mini_batch]
+
+
 class DecisionWriter:
     """The leader's own file of the decision log.
 
@@ -133,10 +167,15 @@ def read_outcomes(folder: Path) -> Iterator[Outcome]:
         yield from decode_list(raw)
 
 
+def read_places(folder: Path) -> Iterator[Place]:
+    """The same as `read_outcomes`, for whoever needs to know only where the rows are."""
+    for _, _, raw in read_term_log(folder, NAME):
+        yield from decode_places(raw)
+
+
 def read_decisions(folder: Path) -> Iterator[Outcome]:
     """The decisions: the recorded outcomes without those that the first-wins rule drops.
 
     A mini-batch that failed and was retried by the user comes twice, in the order of its generations.
     """
-    decided = Decided()
-    return (outcome for outcome in read_outcomes(folder) if decided.accept(outcome))
+    return filter(FirstWins().accept, read_outcomes(folder))

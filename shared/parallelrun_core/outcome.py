@@ -80,8 +80,27 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True):
         return max(1, self.items) if self.status == "failed" else max(0, self.items - self.rows)
 
 
+class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Where the rows of a try are: the first fields of `Outcome`. A reader that needs no others saves time."""
+
+    mini_batch: int
+    generation: int
+    status: Status
+    token: str
+    tries: int
+    node: str
+    process: str
+    part: str
+    offset: int
+    length: int
+    crc: int
+    items: int
+    rows: int
+
+
 _encoder: Final = msgspec.json.Encoder()
 _list_decoder: Final = msgspec.json.Decoder(list[Outcome])
+_place_decoder: Final = msgspec.json.Decoder(list[Place])
 
 
 def encode(outcome: Outcome) -> bytes:
@@ -105,3 +124,8 @@ def encode_lines(encoded: list[bytes]) -> bytes:
 
 def decode_list(raw: bytes) -> list[Outcome]:
     return _list_decoder.decode(raw)
+
+
+def decode_places(raw: bytes) -> list[Place]:
+    """The first fields of the outcomes that `decode_list` returns."""
+    return _place_decoder.decode(raw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,8 +171,9 @@ def test_an_output_that_is_written_in_place_is_found(job: merge.Job, monkeypatch
 
 
 def test_an_output_of_damaged_rows_is_found(job: merge.Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    def copy(parts: Parts, segment: Segment, output: Sink) -> None:
-        output.write(parts.begin(segment, segment.length))
+    def copy(parts: Parts, segments: Iterable[Segment], output: Sink) -> None:
+        for segment in segments:
+            output.write(parts.begin(segment, segment.length))
 
     monkeypatch.setattr(Parts, "copy", copy)
     with expect_failure():

@@ -26,8 +26,7 @@ class Verbatim:
     """Copies the rows as they are, which is all that lines need."""
 
     def assemble(self, segments: Iterable[Segment], parts: Parts, output: Output) -> None:
-        for segment in segments:
-            parts.copy(segment, output)
+        parts.copy(segments, output)
 
 
 def merge(

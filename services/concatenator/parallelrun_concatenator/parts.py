@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +18,8 @@ _OPEN_PARTS = 200
 _WINDOW_BYTES = 1 << 16
 _SMALL_BYTES = 1 << 14
 """Segments up to this size are read many at once: a worker has written them one after the other."""
+_AT_ONCE = 64
+"""So many segments are checked together, from no more parts than may be open."""
 
 
 class Sink(Protocol):
@@ -35,16 +39,36 @@ class Parts:
         self._folder = folder
         self._open: OrderedDict[str, _Part] = OrderedDict()
 
-    def copy(self, segment: Segment, sink: Sink) -> None:
-        """All of a segment, into the sink.
+    def copy(self, segments: Iterable[Segment], sink: Sink) -> None:
+        """All of these segments, one after the other, into the sink.
 
         Raises:
-            CorruptLog: it isn't what was committed; some of it may be in the sink.
+            CorruptLog: one isn't what was committed; some of it may be in the sink.
         """
+        following = iter(segments)
+        while group := list(islice(following, _AT_ONCE)):
+            if max([segment.length for segment in group]) <= _SMALL_BYTES:
+                sink.write(self._read_small(group))
+            else:
+                for segment in group:
+                    self._copy_one(segment, sink)
+
+    def _read_small(self, group: list[Segment]) -> bytes:
+        try:
+            parts = {name: self._part(name) for name in {segment.part for segment in group}}
+            pieces = [parts[segment.part].read(segment.offset, segment.length) for segment in group]
+        except OSError:
+            pieces = []
+        found = list(map(crc32, pieces)), sum(map(len, pieces))
+        if found == ([segment.crc for segment in group], sum([segment.length for segment in group])):
+            return b"".join(pieces)
+        return b"".join(map(self.read, group))  # again one by one, to tell the first that has a problem
+
+    def _copy_one(self, segment: Segment, sink: Sink) -> None:
         if segment.length <= _SMALL_BYTES:
             sink.write(self.read(segment))
             return
-        fd, at, end, crc = self._part(segment).fd, segment.offset, segment.offset + segment.length, 0
+        fd, at, end, crc = self._part(segment.part).fd, segment.offset, segment.offset + segment.length, 0
         while at < end:
             room = sink.room(end - at)
             try:
@@ -65,14 +89,14 @@ class Parts:
         Raises:
             CorruptLog: it isn't what was committed.
         """
-        data = self._part(segment).read(segment.offset, segment.length)
+        data = self._part(segment.part).read(segment.offset, segment.length)
         if crc32(data) != segment.crc or len(data) < segment.length:
             raise _not_committed(segment)
         return data
 
     def begin(self, segment: Segment, length: int) -> bytes:
         """The first bytes of a segment, unchecked."""
-        return self._part(segment).read(segment.offset, min(length, segment.length))
+        return self._part(segment.part).read(segment.offset, min(length, segment.length))
 
     def close(self) -> None:
         """Close all files."""
@@ -80,14 +104,14 @@ class Parts:
             os.close(part.fd)
         self._open.clear()
 
-    def _part(self, segment: Segment) -> _Part:
-        part = self._open.get(segment.part)
+    def _part(self, name: str) -> _Part:
+        part = self._open.get(name)
         if part is None:
-            part = self._open[segment.part] = _Part(self._folder / segment.part)
+            part = self._open[name] = _Part(self._folder / name)
             if len(self._open) > _OPEN_PARTS:
                 os.close(self._open.popitem(last=False)[1].fd)
         else:
-            self._open.move_to_end(segment.part)
+            self._open.move_to_end(name)
         return part
 
 
@@ -103,6 +127,9 @@ class _Part:
         self._window = b""
 
     def read(self, offset: int, length: int) -> bytes:
+        begin = offset - self._at
+        if begin >= 0 and begin + length <= len(self._window):
+            return self._window[begin : begin + length]
         try:
             return self._read(offset, length)
         except OSError as error:
@@ -111,11 +138,8 @@ class _Part:
     def _read(self, offset: int, length: int) -> bytes:
         if length > _SMALL_BYTES:
             return _read_all(self.fd, offset, length)
-        begin = offset - self._at
-        if begin < 0 or begin + length > len(self._window):
-            self._window = os.pread(self.fd, _WINDOW_BYTES, offset)
-            self._at, begin = offset, 0
-        return self._window[begin : begin + length]
+        self._window, self._at = os.pread(self.fd, _WINDOW_BYTES, offset), offset
+        return self._window[:length]
 
 
 def _read_all(fd: int, offset: int, length: int) -> bytes:

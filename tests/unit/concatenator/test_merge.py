@@ -70,15 +70,17 @@ def job(tmp_path: Path) -> Job:
     seed=st.integers(0, 10**6),
     parts=st.integers(1, 5),
     window=st.integers(0, 60),
+    at_once=st.integers(1, 10),
 )
 @settings(deadline=None, max_examples=40)
 def test_rows_come_in_mini_batch_order_whatever_order_they_were_committed_in(
-    rows: list[bytes], seed: int, parts: int, window: int
+    rows: list[bytes], seed: int, parts: int, window: int, at_once: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts_module, "_OPEN_PARTS", 2)
         patch.setattr(parts_module, "_WINDOW_BYTES", window)
         patch.setattr(parts_module, "_SMALL_BYTES", min(window, 20))
+        patch.setattr(parts_module, "_AT_ONCE", at_once)
         patch.setattr(output_module, "_BLOCK_BYTES", 3)
         job = Job(Path(name))
         order = random.Random(seed)
@@ -211,6 +213,23 @@ def test_rows_that_are_not_what_was_committed_are_told_and_nothing_is_published(
     # The output of an earlier time stays, whole, and nothing lies beside it.
     assert job.target.read_bytes() == before
     assert names_in(job.target.parent) == ["out.txt"]
+
+
+@pytest.mark.parametrize(
+    "gone, told", [(12, "No such file or directory: .*/parts/b"), (16, "mini-batch 14 in parts/a")]
+)
+def test_of_rows_that_are_read_together_the_first_with_a_problem_are_told(job: Job, gone: int, told: str) -> None:
+    for number in range(20):
+        job.commit(number, b"number %d\n" % number, "b" if number == gone else "a")
+    job.write()
+    (job.parts / "b").unlink()
+    with (job.parts / "a").open("r+b") as part:
+        for number in (14, 18):
+            part.seek(job.outcomes[number].offset)
+            part.write(b"N")
+    with pytest.raises((CorruptLog, FileNotFoundError), match=told):
+        job.merge()
+    assert names_in(job.target.parent) == []
 
 
 def test_a_disk_that_takes_a_little_at_a_time_gets_it_all(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.decisions import Decided, DecisionWriter, read_decisions, read_outcomes
-from parallelrun_core.outcome import Outcome, encode, encode_list
+from parallelrun_core.decisions import (
+    Decided,
+    DecisionWriter,
+    FirstWins,
+    read_decisions,
+    read_outcomes,
+    read_places,
+)
+from parallelrun_core.outcome import Outcome, Place, encode, encode_list
 from tests.unit.core.factories import failed, outcome
 
 some = st.builds(
@@ -46,6 +53,9 @@ def test_the_first_of_a_generation_counts_and_success_is_final(outcomes: list[Ou
     ids = {each.mini_batch for each in expected}
     assert decided.count == len(ids)
     assert {number for number in range(10) if number in decided} == ids
+    rule = FirstWins()
+    assert [each for each in outcomes if rule.accept(each)] == expected
+    assert rule.count == len(ids)
 
 
 def test_what_failed_before_anybody_knew_its_items_counts_as_one() -> None:
@@ -131,6 +141,11 @@ def test_all_fields_come_back(tmp_path: Path) -> None:
     writer.sync()
     writer.close()
     assert list(read_outcomes(tmp_path)) == given_outcomes
+    names = Place.__struct_fields__
+    assert names == Outcome.__struct_fields__[: len(names)]
+    assert [[getattr(place, name) for name in names] for place in read_places(tmp_path)] == [
+        [getattr(each, name) for name in names] for each in given_outcomes
+    ]
 
 
 @pytest.mark.parametrize(
