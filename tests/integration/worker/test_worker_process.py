@@ -443,6 +443,18 @@ def test_a_worker_that_has_written_over_the_ring_gets_nothing_more(start: Start)
     assert worker.take_back() == list(range(9))
 
 
+def test_a_script_can_not_cut_the_memory_that_its_agent_writes_to(start: Start) -> None:
+    harness = start("""
+        import os
+        def run(items):
+            for fd in os.listdir("/proc/self/fd"):
+                if "memfd:parallelrun" in os.path.realpath(f"/proc/self/fd/{fd}"):
+                    os.ftruncate(int(fd), 0)
+            return items
+    """).ready()
+    assert "PermissionError" in harness.run("a").error["message"]
+
+
 def test_payloads_go_round_the_ring_whole_and_in_order(start: Start) -> None:
     harness = start(ECHO).ready()
     sizes = [1 + 7919 * number % 40_000 for number in range(60)]

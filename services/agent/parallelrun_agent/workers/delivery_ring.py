@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+from fcntl import F_ADD_SEALS, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, fcntl
 from mmap import mmap
 
 from parallelrun_worker import frames
@@ -20,9 +21,11 @@ class DeliveryRing:
     """
 
     def __init__(self) -> None:
-        self.fd = os.memfd_create("parallelrun-deliveries")
+        self.fd = os.memfd_create("parallelrun-deliveries", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.ftruncate(self.fd, frames.RING_SIZE)
+            # A script that cut it would end the agent, by a signal.
+            fcntl(self.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
             self._memory = mmap(self.fd, frames.RING_SIZE)
         except OSError:
             os.close(self.fd)
