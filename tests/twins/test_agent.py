@@ -13,8 +13,10 @@ from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
+from parallelrun_agent.workers.delivery_ring import DeliveryRing
 from parallelrun_core.outcome import Failure, Outcome
 from tests.twins.sabotage import always, expect_failure, nothing
+from tests.unit.agent import test_delivery_ring as delivery_ring
 from tests.unit.agent import test_in_flight as in_flight
 from tests.unit.agent import test_machine as machine
 from tests.unit.agent import test_outcomes as outcomes
@@ -108,3 +110,10 @@ def test_a_clock_without_a_margin_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(LeaseClock, "__init__", without_margin)
     with expect_failure():
         machine.test_the_deadline_counts_from_when_the_turn_was_sent()
+
+
+def test_a_ring_that_forgets_what_is_still_needed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed_from = property(lambda ring: ring.end, nothing)
+    monkeypatch.setattr(DeliveryRing, "_needed_from", needed_from, raising=False)
+    with expect_failure():
+        delivery_ring.test_what_is_still_needed_is_not_written_over()
