@@ -97,7 +97,7 @@ class LineFile:
         return add
 
     def _form(self, level: str, message: str) -> str:
-        return f"%s,%03d|{level}{self._tail}{message}\n"
+        return f"%s|{level}{self._tail}{message}\n"
 
     def settle(self) -> None:
         """Write what was gathered; for a while, nothing is due."""
@@ -134,10 +134,14 @@ class LineFile:
 
 def _text(entries: list[_Entry]) -> str:
     lines = []
-    stamp, begin, end = "", 0, 0  # of one second, in which many lines were added
+    second, date = -1, ""
+    stamp, begin, end = "", 0.0, 0.0  # of a millisecond: short mini-batches share it
     for now, form, words in entries:
         if not begin <= now < end:
-            begin, end = int(now), int(now) + 1
-            stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(begin))
-        lines.append(form % (stamp, (now - begin) * 1000, *words))
+            if int(now) != second:
+                second = int(now)
+                date = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(second))
+            millisecond = int((now - second) * 1000)
+            stamp, begin, end = f"{date},{millisecond:03d}", now, second + (millisecond + 1) / 1000
+        lines.append(form % (stamp, *words))
     return "".join(lines)
