@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAX_TRACEBACK = 16_000
+_AT_ONCE_S = 50e-6
+"""When a mini-batch follows the last one so soon, the CPU time at its beginning is that at the last one's end: it costs
+much to ask for, and what threads in the background have used meanwhile is too little to matter."""
 
 
 class NoRoom(Exception):
@@ -50,6 +53,8 @@ class Runner:
         self._end = 0
         self._code = ""
         self._pid = os.getpid()
+        self._run_ended = self._cpu_ended = 0.0
+        """Of the last mini-batch that was done: the time when run() returned, and the CPU time before the answer."""
         self._log: LineFile
         self._profiler: Profiler | None = None
         self._render: Callable[[object], Rendered]
@@ -102,7 +107,8 @@ class Runner:
     def _run(self, script: UserScript, packet: bytes) -> None:
         kind, mini_batch = frames.DELIVERY.unpack_from(packet)
         payload = packet[frames.DELIVERY.size :]
-        began, cpu_began = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
+        cpu_began = self._cpu_ended if began - self._run_ended < _AT_ONCE_S else time.process_time()
         found, items = None, 0
         if began >= self._log.due_at:  # a long one should be seen in the log while it runs
             self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
@@ -117,7 +123,7 @@ class Runner:
                 began = time.perf_counter()
             items = found.items
             returned = script.run(mini_batch, found) if items else []
-            run_s = time.perf_counter() - began
+            run_ended = time.perf_counter()
             self._exit_if_forked()
             data, rows, *counts = self._render(returned)
         except NoRoom as error:
@@ -129,7 +135,7 @@ class Runner:
         finally:
             if found is not None:
                 found.release()
-        crc = zlib.crc32(data)
+        crc, run_s = zlib.crc32(data), run_ended - began
         if self._part < 0:
             data, crc = b"", 0
         try:
@@ -139,10 +145,12 @@ class Runner:
                 raise
             self._give_back(mini_batch, error)
             return
-        cpu_s = time.process_time() - cpu_began
+        cpu_ended = time.process_time()
+        cpu_s = cpu_ended - cpu_began
         self._send(
             frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, *counts, run_s, cpu_s)
         )
+        self._run_ended, self._cpu_ended = run_ended, cpu_ended
         self._log_done(mini_batch, run_s, rows, items)
 
     def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
