@@ -109,23 +109,21 @@ class Runner:
         payload = packet[frames.DELIVERY.size :]
         began = time.perf_counter()
         cpu_began = self._cpu_ended if began - self._run_ended < _AT_ONCE_S else time.process_time()
-        found, items = None, 0
         if began >= self._log.due_at:  # a long one should be seen in the log while it runs
             self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
             self._log.settle()
+        found, items = None, 0
         try:
-            if kind in frames.IN_FILE:
-                payload = _read_and_remove(payload)
-            if kind in frames.OF_PATHS:
+            if kind == frames.PATHS:
                 found = of_paths(payload)
             else:
-                found = self._load(mini_batch, payload, began)
+                found = self._fetch(kind, mini_batch, payload, began)
                 began = time.perf_counter()
             items = found.items
             returned = script.run(mini_batch, found) if items else []
             run_ended = time.perf_counter()
             self._exit_if_forked()
-            data, rows, *counts = self._render(returned)
+            data, rows, line_breaks, shortened = self._render(returned)
         except NoRoom as error:
             self._give_back(mini_batch, error)
             return
@@ -133,8 +131,8 @@ class Runner:
             self._failed(mini_batch, items, error, time.perf_counter() - began, time.process_time() - cpu_began)
             return
         finally:
-            if found is not None:
-                found.release()
+            if found is not None and found.copies is not None:
+                found.copies.remove()  # it has been run
         crc, run_s = zlib.crc32(data), run_ended - began
         if self._part < 0:
             data, crc = b"", 0
@@ -146,12 +144,18 @@ class Runner:
             self._give_back(mini_batch, error)
             return
         cpu_ended = time.process_time()
-        cpu_s = cpu_ended - cpu_began
-        self._send(
-            frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, *counts, run_s, cpu_s)
+        result = frames.RESULT.pack(
+            mini_batch, offset, len(data), crc, items, rows, line_breaks, shortened, run_s, cpu_ended - cpu_began
         )
+        self._send(frames.DONE, result)
         self._run_ended, self._cpu_ended = run_ended, cpu_ended
         self._log_done(mini_batch, run_s, rows, items)
+
+    def _fetch(self, kind: int, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
+        """What is in a file, or is read or copied before run() can be called."""
+        if kind in frames.IN_FILE:
+            payload = _read_and_remove(payload)
+        return of_paths(payload) if kind in frames.OF_PATHS else self._load(mini_batch, payload, began)
 
     def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
         """Read or copy what the delivery describes; its time is not that of run()."""
