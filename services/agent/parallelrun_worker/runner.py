@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import struct
 import sys
 import time
 import zlib
@@ -26,6 +27,8 @@ _MAX_TRACEBACK = 16_000
 _AT_ONCE_S = 50e-6
 """When a mini-batch follows the last one so soon, the CPU time at its beginning is that at the last one's end: it costs
 much to ask for, and what threads in the background have used meanwhile is too little to matter."""
+_DONE = struct.Struct(frames.HEAD.format + frames.RESULT.format[1:])
+"""A whole frame DONE."""
 
 
 class NoRoom(Exception):
@@ -122,8 +125,8 @@ class Runner:
             items = found.items
             returned = script.run(mini_batch, found) if items else []
             run_ended = time.perf_counter()
-            self._exit_if_forked()
             data, rows, line_breaks, shortened = self._render(returned)
+            self._exit_if_forked()  # from here to the answer, nothing of the user's runs
         except NoRoom as error:
             self._give_back(mini_batch, error)
             return
@@ -144,10 +147,11 @@ class Runner:
             self._give_back(mini_batch, error)
             return
         cpu_ended = time.process_time()
-        result = frames.RESULT.pack(
-            mini_batch, offset, len(data), crc, items, rows, line_breaks, shortened, run_s, cpu_ended - cpu_began
-        )
-        self._send(frames.DONE, result)
+        answer = _DONE.pack(
+            frames.DONE, frames.RESULT.size, mini_batch, offset, len(data), crc, items, rows, line_breaks, shortened,
+            run_s, cpu_ended - cpu_began,
+        )  # fmt: skip
+        _write_all(self._results, answer)
         self._run_ended, self._cpu_ended = run_ended, cpu_ended
         self._log_done(mini_batch, run_s, rows, items)
 

@@ -362,6 +362,24 @@ def test_a_forked_child_that_falls_out_of_run_does_not_answer_for_its_parent(sta
     assert [answer.mini_batch for answer in harness.answers()] == [0, 1, 2]
 
 
+def test_a_child_that_is_forked_while_rows_become_text_writes_none(start: Start) -> None:
+    harness = start("""
+        import os
+        class Row:
+            def __str__(self):
+                child = os.fork()
+                if child:
+                    os.waitpid(child, 0)
+                return "row"
+        def run(items):
+            return [Row()]
+    """).ready()
+    assert [harness.run("x", mini_batch=number).rows for number in range(3)] == [b"row\n"] * 3
+    assert harness.part is not None
+    assert harness.part.read_bytes() == b"row\n" * 3
+    assert harness.kinds() == [frames.READY, *[frames.DONE] * 3]
+
+
 @pytest.mark.parametrize("end", ["return", "sys.exit(0)", "raise ValueError('in the child')"])
 def test_a_forked_child_that_falls_out_of_init_or_shutdown_says_nothing(start: Start, end: str) -> None:
     harness = start(f"""
