@@ -64,9 +64,8 @@ class LineFile:
         self._left_out = "INFO" if level == "WARNING" else ""
         self._left = max_bytes
         self._entries: list[_Entry] = []
-        self._settled_at = float("-inf")
-        self._second = 0
-        self._stamp = ""
+        self.due_at = 0.0
+        """When it is time to `settle`, by time.perf_counter()."""
         self._tail = f"|{os.getpid()}|{threading.get_ident()}|"
 
     def write(self, level: str, message: str, *, at_once: bool = False) -> None:
@@ -88,51 +87,61 @@ class LineFile:
         """
         if level == self._left_out:
             return lambda *_: None
-        form = self._form(level, message)
+        form, entries, now = self._form(level, message), self._entries, time.time
 
         def add(*numbers: float) -> None:
-            self._entries.append((time.time(), form, numbers))
-            if len(self._entries) > _GATHERED:
+            entries.append((now(), form, numbers))
+            if len(entries) > _GATHERED:
                 self.flush()
 
         return add
 
     def _form(self, level: str, message: str) -> str:
-        return f"%s,%03d|{level}{self._tail}{message}\n"
-
-    def _line(self, entry: _Entry) -> str:
-        now, form, words = entry
-        second = int(now)
-        if second != self._second:
-            self._second = second
-            self._stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(second))
-        return form % (self._stamp, (now - second) * 1000, *words)
-
-    @property
-    def is_due(self) -> bool:
-        """It is time to `settle`."""
-        return time.monotonic() - self._settled_at > _SETTLE_EVERY_S
+        return f"%s|{level}{self._tail}{message}\n"
 
     def settle(self) -> None:
         """Write what was gathered; for a while, nothing is due."""
-        self._settled_at = time.monotonic()
+        self.due_at = time.perf_counter() + _SETTLE_EVERY_S
         self.flush()
 
     def flush(self) -> None:
         """Write what was gathered; an error of the disk is ignored."""
-        entries, self._entries = self._entries, []
+        entries = self._entries[:]
+        self._entries.clear()
         if not entries or self._left <= 0:
             return
-        data = "".join(map(self._line, entries)).encode("utf-8", "backslashreplace")
+        data = _text(entries).encode("utf-8", "backslashreplace")
         self._left -= len(data)
         if self._left <= 0:
             data += b"This log is full: nothing more is written to it.\n"
         try:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            fd = self._opened()
             try:
                 os.write(fd, data)
             finally:
                 os.close(fd)
         except OSError:
             pass
+
+    def _opened(self) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        try:
+            return os.open(self._path, flags, 0o644)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            return os.open(self._path, flags, 0o644)
+
+
+def _text(entries: list[_Entry]) -> str:
+    lines = []
+    second, date = -1, ""
+    stamp, begin, end = "", 0.0, 0.0  # of a millisecond: short mini-batches share it
+    for now, form, words in entries:
+        if not begin <= now < end:
+            if int(now) != second:
+                second = int(now)
+                date = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(second))
+            millisecond = int((now - second) * 1000)
+            stamp, begin, end = f"{date},{millisecond:03d}", now, second + (millisecond + 1) / 1000
+        lines.append(form % (stamp, *words))
+    return "".join(lines)

@@ -8,9 +8,12 @@ is in the file `inputs.json` of the job folder; it is read when it is first need
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from parallelrun_worker.copies import Copies
+
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 
 class Dataset:
@@ -32,6 +35,7 @@ class MiniBatch:
     dataset: Dataset | None = None
     first_row: int | None = None
     copies: Copies | None = None
+    """Has the files of its paths, until it has been run."""
 
     def __init__(self, value: object, items: int) -> None:
         self.value = value
@@ -39,15 +43,10 @@ class MiniBatch:
         """Number of files or rows; run() is not called for none at all."""
         self.partition_key_value: dict[str, Any] = {}
 
-    def release(self) -> None:
-        """It has been run: remove its copies."""
-        if self.copies is not None:
-            self.copies.remove()
-
 
 def of_paths(payload: bytes) -> MiniBatch:
     """A list of files: paths, NUL between them."""
-    paths = os.fsdecode(payload).split("\0")
+    paths = payload.decode(_ENCODING, _ERRORS).split("\0")
     return MiniBatch(paths, len(paths))
 
 

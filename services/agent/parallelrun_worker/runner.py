@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import struct
 import sys
 import time
 import zlib
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAX_TRACEBACK = 16_000
+_AT_ONCE_S = 50e-6
+"""When a mini-batch follows the last one so soon, the CPU time at its beginning is that at the last one's end: it costs
+much to ask for, and what threads in the background have used meanwhile is too little to matter."""
+_DONE = struct.Struct(frames.HEAD.format + frames.RESULT.format[1:])
+"""A whole frame DONE."""
 
 
 class NoRoom(Exception):
@@ -52,6 +58,8 @@ class Runner:
         self._end = 0
         self._code = ""
         self._pid = os.getpid()
+        self._run_ended = self._cpu_ended = 0.0
+        """Of the last mini-batch that was done: the time when run() returned, and the CPU time before the answer."""
         self._log: LineFile
         self._profiler: Profiler | None = None
         self._render: Callable[[object], Rendered]
@@ -106,24 +114,23 @@ class Runner:
         return script
 
     def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes) -> None:
-        began, cpu_began = time.perf_counter(), time.process_time()
-        found, items = None, 0
-        if self._log.is_due:  # a long one should be seen in the log while it runs
+        began = time.perf_counter()
+        cpu_began = self._cpu_ended if began - self._run_ended < _AT_ONCE_S else time.process_time()
+        if began >= self._log.due_at:  # a long one should be seen in the log while it runs
             self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
             self._log.settle()
+        found, items = None, 0
         try:
-            if kind in frames.IN_FILE:
-                payload = _read_and_remove(payload)
-            if kind in frames.OF_PATHS:
+            if kind == frames.PATHS:
                 found = of_paths(payload)
             else:
-                found = self._load(mini_batch, payload, began)
+                found = self._fetch(kind, mini_batch, payload, began)
                 began = time.perf_counter()
             items = found.items
             returned = script.run(mini_batch, found) if items else []
-            run_s = time.perf_counter() - began
-            self._exit_if_forked()
-            data, rows, *counts = self._render(returned)
+            run_ended = time.perf_counter()
+            data, rows, line_breaks, shortened = self._render(returned)
+            self._exit_if_forked()  # from here to the answer, nothing of the user's runs
         except NoRoom as error:
             self._give_back(mini_batch, error)
             return
@@ -131,9 +138,9 @@ class Runner:
             self._failed(mini_batch, items, error, time.perf_counter() - began, time.process_time() - cpu_began)
             return
         finally:
-            if found is not None:
-                found.release()
-        crc = zlib.crc32(data)
+            if found is not None and found.copies is not None:
+                found.copies.remove()  # it has been run
+        crc, run_s = zlib.crc32(data), run_ended - began
         if self._part < 0:
             data, crc = b"", 0
         try:
@@ -143,11 +150,20 @@ class Runner:
                 raise
             self._give_back(mini_batch, error)
             return
-        cpu_s = time.process_time() - cpu_began
-        self._send(
-            frames.DONE, frames.RESULT.pack(mini_batch, offset, len(data), crc, items, rows, *counts, run_s, cpu_s)
-        )
+        cpu_ended = time.process_time()
+        answer = _DONE.pack(
+            frames.DONE, frames.RESULT.size, mini_batch, offset, len(data), crc, items, rows, line_breaks, shortened,
+            run_s, cpu_ended - cpu_began,
+        )  # fmt: skip
+        _write_all(self._results, answer)
+        self._run_ended, self._cpu_ended = run_ended, cpu_ended
         self._log_done(mini_batch, run_s, rows, items)
+
+    def _fetch(self, kind: int, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
+        """What is in a file, or is read or copied before run() can be called."""
+        if kind in frames.IN_FILE:
+            payload = _read_and_remove(payload)
+        return of_paths(payload) if kind in frames.OF_PATHS else self._load(mini_batch, payload, began)
 
     def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
         """Read or copy what the delivery describes; its time is not that of run()."""
@@ -159,7 +175,7 @@ class Runner:
             raise Unreadable(error) from error
         self._send(frames.LOADED, frames.LOAD.pack(mini_batch, found.items, time.perf_counter() - began))
         self._log_loaded(mini_batch, found.items)
-        if self._log.is_due:
+        if time.perf_counter() >= self._log.due_at:
             self._log.settle()
         return found
 

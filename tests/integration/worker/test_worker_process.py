@@ -45,6 +45,45 @@ def test_a_worker_without_rows_counts_them_all_the_same(start: Start) -> None:
     assert harness.run("a", "b") == (0, b"", 2, {})
 
 
+def cpu_seconds(harness: WorkerHarness) -> list[float]:
+    return [frames.RESULT.unpack(payload)[-1] for kind, payload in harness.received if kind == frames.DONE]
+
+
+def test_the_cpu_time_of_each_mini_batch_is_told_once(start: Start) -> None:
+    harness = start("""
+        import time
+        def run(items):
+            began = time.process_time()
+            while items == ["busy"] and time.process_time() < began + 0.2:
+                pass
+            return [time.process_time()]
+    """).ready()
+    before = float(harness.run("x").rows)
+    for number in range(300):
+        harness.worker.deliver(1 + number, b"busy" if number == 100 else b"x")
+    used = float(harness.wait_for_answers(301)[-1].rows) - before
+    _, *each = cpu_seconds(harness)
+    assert each[100] >= 0.2
+    assert min(each) > 0
+    assert sum(each) <= used + 0.01  # the last one's, after its own look at the clock
+
+
+def test_what_a_thread_uses_between_two_mini_batches_belongs_to_none(start: Start) -> None:
+    harness = start("""
+        import threading, time, zlib
+        data = bytes(50_000_000)
+        def spin():
+            while True:
+                zlib.crc32(data)  # meanwhile, run() can run
+        threading.Thread(target=spin, daemon=True).start()
+        def run(items):
+            return [time.process_time()]
+    """).ready()
+    first = float(harness.run("x").rows)
+    harness.until(lambda: float(harness.run("x").rows) > first + 1, "the thread has run for a second")
+    assert sum(cpu_seconds(harness)) < 0.5 * (float(harness.run("x").rows) - first)
+
+
 def test_orderly_end_finishes_the_line_calls_shutdown_and_says_so(start: Start) -> None:
     harness = start(ECHO + "def shutdown():\n    open('done', 'w').close()\n").ready()
     for number in range(5):
@@ -319,6 +358,24 @@ def test_a_forked_child_that_falls_out_of_run_does_not_answer_for_its_parent(sta
     harness.worker.end()
     harness.exited()
     assert [answer.mini_batch for answer in harness.answers()] == [0, 1, 2]
+
+
+def test_a_child_that_is_forked_while_rows_become_text_writes_none(start: Start) -> None:
+    harness = start("""
+        import os
+        class Row:
+            def __str__(self):
+                child = os.fork()
+                if child:
+                    os.waitpid(child, 0)
+                return "row"
+        def run(items):
+            return [Row()]
+    """).ready()
+    assert [harness.run("x", mini_batch=number).rows for number in range(3)] == [b"row\n"] * 3
+    assert harness.part is not None
+    assert harness.part.read_bytes() == b"row\n" * 3
+    assert harness.kinds() == [frames.READY, *[frames.DONE] * 3]
 
 
 @pytest.mark.parametrize("end", ["return", "sys.exit(0)", "raise ValueError('in the child')"])

@@ -53,13 +53,17 @@ class Lines:
         return _encode(text.getvalue())
 
     def _lines(self, rows: Any) -> tuple[bytes, int, int]:
-        lines = [str(row) for row in rows]
+        lines = [*rows]
+        are_texts = [*map(type, lines)].count(str) == len(lines)  # what most scripts return; nothing of it is left out
+        if not are_texts:
+            lines = [str(row) for row in lines]
         together = "".join(lines)  # searching all at once is much quicker
         line_breaks = together.count("\n") if "\n" in together else 0
-        shortened = sum(map(_is_shortened, rows)) if _ELLIPSIS in together else 0
+        shortened = 0 if are_texts or _ELLIPSIS not in together else sum(map(_is_shortened, rows))
         if self._safe and (line_breaks or "\r" in together):
             lines, line_breaks = [_on_one_line(line) for line in lines], 0
-        return _encode("\n".join([*lines, ""])), line_breaks, shortened
+        lines.append("")
+        return _encode("\n".join(lines)), line_breaks, shortened
 
 
 def _is_shortened(value: Any, depth: int = 3) -> bool:
