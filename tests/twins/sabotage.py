@@ -108,9 +108,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.decisions:Decided._is_late", always(False)),
     ),
     # The check that a leader's term still lasts, in all that it does on Redis.
-    "lead.term": tuple(
-        Line(script, "~= ARGV[1] then", "== '' then")
-        for script in ("assign", "forget", "publish", "reap", "retire", "speculate", "transition")
+    "lead.term": (
+        *(
+            Line(script, "~= ARGV[1] then", "== '' then")
+            for script in ("assign", "forget", "reap", "retire", "speculate", "transition")
+        ),
+        Step("parallelrun_core.store.leader_queue:LeaderQueue._check_term", nothing),
     ),
     # The end of an agent's workers before Redis lets others in.
     "lease.deadline": (_DEADLINE,),
