@@ -102,7 +102,7 @@ _DEADLINE: Final = Step("parallelrun_agent.policy.lease_clock:LeaseClock.is_vali
 MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The token of a commit, the end of a lost session, and the rule that the first decision wins.
     "commit.fence": (
-        Line("turn", "held[i] == token", "true"),
+        Line("turn", "held[i] == stem", "true"),
         Line("turn", "mode ~= 'join' and not", "mode == 'leave' and not"),
         _DEADLINE,
         Step("parallelrun_core.decisions:Decided._is_late", always(False)),

@@ -182,7 +182,8 @@ class LeaderQueue:
 
     def leases(self) -> dict[int, str]:
         """The mini-batches that agents hold, with the token of each; for a straggler, that of its second delivery."""
-        return {int(raw): token.decode() for raw, token in self._redis.hgetall(self._keys.leases).items()}  # type: ignore[union-attr]
+        found: Any = self._redis.hgetall(self._keys.leases)
+        return {int(raw): (stem + raw).decode() for raw, stem in found.items()}
 
     def speculate(self, deliveries: list[tuple[int, str]]) -> int:
         """Deliver these a second time; returns how many of them were still leased.
@@ -190,7 +191,7 @@ class LeaderQueue:
         Raises:
             Fenced: another term has begun.
         """
-        flat = [part for delivery in deliveries for part in delivery]
+        flat = [word for mini_batch, token in deliveries for word in (mini_batch, token.removesuffix(str(mini_batch)))]
         keys = [self._keys.job, self._keys.ready, self._keys.leases, self._keys.twins]
         made = int(self._speculate(keys=keys, args=[self.term, *flat]))
         if made < 0:

@@ -317,7 +317,7 @@ def test_sessions_of_which_one_name_begins_the_other_are_told_apart(job: JobOnRe
     job.publish(2)
     short, long = job.agent("n"), job.agent("n")
     short.lease(1)
-    job.redis.hset(job.keys.leases, "1", f"{short.name}-1/x.1")
+    job.redis.hset(job.keys.leases, "1", f"{short.name}-1/x.")
     job.expire(short)
     assert job.leader.reap(max_lost=10, max_lease_ms=LONG_MS).returned == 1
     assert list(job.leases()) == [1]
