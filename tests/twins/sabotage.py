@@ -102,16 +102,19 @@ _DEADLINE: Final = Step("parallelrun_agent.policy.lease_clock:LeaseClock.is_vali
 MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The token of a commit, the end of a lost session, and the rule that the first decision wins.
     "commit.fence": (
-        Line("turn", "held[i] == token", "true"),
+        Line("turn", "held[i] == stem", "true"),
         Line("turn", "mode ~= 'join' and not", "mode == 'leave' and not"),
         _DEADLINE,
         Step("parallelrun_core.decisions:Decided._is_late", always(False)),
         Step("parallelrun_core.decisions:FirstWins._is_late", always(False)),
     ),
     # The check that a leader's term still lasts, in all that it does on Redis.
-    "lead.term": tuple(
-        Line(script, "~= ARGV[1] then", "== '' then")
-        for script in ("assign", "forget", "publish", "reap", "retire", "speculate", "transition")
+    "lead.term": (
+        *(
+            Line(script, "~= ARGV[1] then", "== '' then")
+            for script in ("assign", "forget", "reap", "retire", "speculate", "transition")
+        ),
+        Step("parallelrun_core.store.leader_queue:LeaderQueue._check_term", nothing),
     ),
     # The end of an agent's workers before Redis lets others in.
     "lease.deadline": (_DEADLINE,),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from itertools import count
+from itertools import compress, count, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -28,10 +29,11 @@ lease long before its last fiftieth."""
 
 Mode = Literal["join", "stay", "leave"]
 
+_RECORD: Final = itemgetter(2)
 _STATES: Final = {state.value.encode(): state for state in JobState}
 
 
-class Delivery(msgspec.Struct, frozen=True):
+class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One mini-batch handed to this agent, under one token."""
 
     mini_batch: int
@@ -66,9 +68,9 @@ class Reports(msgspec.Struct):
         """As arguments of `turn.lua`."""
         by_kind: dict[str, Sequence[tuple[Any, ...]]]
         by_kind = {"decided": self.decided, "retries": self.retries, "returns": self.returns}
-        said = {kind: _ids_and_tokens(reports) for kind, reports in by_kind.items() if reports}
-        records = [encode_lines([record for *_, record in reports]) for reports in (self.decided, self.retries)]
-        return [msgspec.json.encode(said), *records]
+        said = {kind: _ids_and_stems(reports) for kind, reports in by_kind.items() if reports}
+        records = [encode_lines(list(map(_RECORD, reports))) for reports in (self.decided, self.retries)]
+        return [msgspec.msgpack.encode(said), *records]
 
     def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
         """The reports that fit in one turn, and the rest."""
@@ -76,9 +78,10 @@ class Reports(msgspec.Struct):
         return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
 
 
-def _ids_and_tokens(reports: Sequence[tuple[Any, ...]]) -> tuple[list[str], tuple[str, ...]]:
-    ids, tokens, *_ = zip(*reports, strict=True)
-    return [str(each) for each in ids], tokens
+def _ids_and_stems(reports: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[str]]:
+    mini_batches, tokens, *_ = zip(*reports, strict=True)
+    ids = list(map(str, mini_batches))
+    return ids, list(map(str.removesuffix, tokens, ids))
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -93,6 +96,24 @@ class Turn(msgspec.Struct, frozen=True):
     refused: int = 0
     """Reports that came too late: their lease had passed to another session, or the job had ended."""
     deliveries: tuple[Delivery, ...] = ()
+
+
+def _deliveries(
+    stem: str,
+    ids: Sequence[bytes] = (),
+    messages: Sequence[Any] = (),
+    tries: Iterable[bytes | None] = (),
+    lost: Iterable[bytes | None] = (),
+) -> tuple[Delivery, ...]:
+    """What a turn leased."""
+    tokens = [stem + name for name in b",".join(ids).decode().split(",")]
+    made = map(Delivery, map(int, ids), tokens, _counts(tries), _counts(lost), messages)
+    return tuple(compress(made, messages))  # what has no message was decided meanwhile
+
+
+def _counts(found: Iterable[bytes | None]) -> Iterable[int]:
+    """Most answers have none: nothing has failed or been lost."""
+    return (int(each or 0) for each in found) if found else repeat(0)
 
 
 class AgentQueue:
@@ -134,11 +155,7 @@ class AgentQueue:
             return Turn(None)
         if answer[0] == b"lost":
             return Turn(_STATES[answer[1]], lost=True)
-        deliveries = [
-            Delivery(mini_batch, token.decode(), tries, lost, message)
-            for mini_batch, token, tries, lost, message in answer[3:]
-        ]
-        return Turn(_STATES[answer[0]], False, answer[1], answer[2], tuple(deliveries))
+        return Turn(_STATES[answer[0]], False, answer[1], answer[2], _deliveries(stem, *answer[3:]))
 
     def reassert(self, tokens: Iterable[str]) -> int:
         """Name what this session holds; what Redis believes it to hold beyond that goes back. Returns how many did."""

@@ -62,12 +62,13 @@ class JobKeys:
 
     @property
     def leases(self) -> str:
-        """hash: id → token of the delivery that holds it. A token begins with its session and '/'."""
+        """hash: id → stem of the token of the delivery that holds it, which is the stem and the id. A stem begins with
+        its session and '/', and no two calls that lease share one."""
         return self._key("leases")
 
     @property
     def twins(self) -> str:
-        """hash: id → token of the first delivery, of mini-batches that were given out a second time."""
+        """hash: id → stem of the token of the first delivery, of mini-batches that were given out a second time."""
         return self._key("twins")
 
     @property

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
+from redis import WatchError
+
 from parallelrun_core.errors import Fenced
+from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import is_concatenating
+from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
     from redis.client import Pipeline
 
 MAX_MESSAGES = 1000
-"""Messages in one publishing call: Lua can't unpack much more in one command."""
+"""Messages in one publishing call: other calls wait meanwhile."""
 
 LONGEST_PAUSE_MS = 30_000
 """The longest pause with which a leader resigns; nobody leads the job meanwhile."""
@@ -58,8 +63,6 @@ class LeaderQueue:
         self.generation = 0
         self._lead = script(redis, "lead")
         self._lead_keys = [keys.job, keys.leader]
-        self._publish = script(redis, "publish")
-        self._publish_keys = [keys.job, keys.ready, keys.messages]
         self._forget = script(redis, "forget")
         self._assign = script(redis, "assign")
         self._speculate = script(redis, "speculate")
@@ -96,17 +99,51 @@ class LeaderQueue:
     def publish(self, first: int, messages: list[bytes]) -> Published:
         """Put messages of consecutive ids up for leasing; with none, only look. A job that isn't processing takes none.
 
+        The checkpoint moves in the same step, so a leader that dies between two calls leaves nothing published twice
+        and nothing skipped. An empty message is decided already, and skipped.
+
         Raises:
             Fenced: another term has begun.
         """
-        done, *rest = self._publish(keys=self._publish_keys, args=[self.term, self.generation, first, *messages])
-        if rest[0] == b"fenced":
-            raise Fenced(f"term {self.term} may not publish")
-        if rest[0] == b"ended":
+        # Not a script, which would copy and hash each message twice: a change of the job in between undoes all of it.
+        while True:
+            try:
+                with self._redis.pipeline() as pipe:
+                    pipe.watch(self._keys.job)  # type: ignore[no-untyped-call]
+                    return self._publish_watched(pipe, first, messages)
+            except WatchError as error:
+                if isinstance(error.__context__, CONNECTION_ERRORS):  # redis-py takes it for a change, too
+                    raise error.__context__ from None
+
+    def _publish_watched(self, pipe: Pipeline, first: int, messages: list[bytes]) -> Published:
+        keys = self._keys
+        checkpoint, state = self._look(pipe)
+        if state is not JobState.PROCESSING:
             return Published(first, 0)
-        if not done:
-            return Published(int(rest[0]), 0)
-        return Published(first + len(messages), int(rest[0]))
+        if checkpoint != first:
+            return Published(checkpoint, 0)
+        following = first + len(messages)
+        ids = list(map(str, compress(range(first, following), messages)))
+        pipe.multi()
+        if ids:
+            pipe.hset(keys.messages, items=list(chain.from_iterable(zip(ids, filter(None, messages), strict=True))))
+            pipe.rpush(keys.ready, *ids)
+        if messages:
+            pipe.hset(keys.job, items=["published", following, "generation", self.generation])
+        pipe.hlen(keys.messages)
+        *_, outstanding = pipe.execute()
+        return Published(following, outstanding)
+
+    def _look(self, pipe: Pipeline) -> tuple[int, JobState | None]:
+        """Checkpoint and state of the job."""
+        found: Any = pipe.hmget(self._keys.job, "term", "published", "state")
+        term, published, state = found
+        self._check_term(term)
+        return int(published or 0), JobState(state.decode()) if state else None
+
+    def _check_term(self, term: bytes | None) -> None:
+        if term != b"%d" % self.term:
+            raise Fenced(f"term {self.term} may not publish")
 
     def read_entries(self, after: bytes, *, block_ms: int | None, count: int = MAX_ENTRIES) -> list[StreamEntry]:
         """Entries of the outcome stream after `after`; waits for the first when `block_ms` is given."""
@@ -145,7 +182,8 @@ class LeaderQueue:
 
     def leases(self) -> dict[int, str]:
         """The mini-batches that agents hold, with the token of each; for a straggler, that of its second delivery."""
-        return {int(raw): token.decode() for raw, token in self._redis.hgetall(self._keys.leases).items()}  # type: ignore[union-attr]
+        found: Any = self._redis.hgetall(self._keys.leases)
+        return {int(raw): (stem + raw).decode() for raw, stem in found.items()}
 
     def speculate(self, deliveries: list[tuple[int, str]]) -> int:
         """Deliver these a second time; returns how many of them were still leased.
@@ -153,7 +191,7 @@ class LeaderQueue:
         Raises:
             Fenced: another term has begun.
         """
-        flat = [part for delivery in deliveries for part in delivery]
+        flat = [word for mini_batch, token in deliveries for word in (mini_batch, token.removesuffix(str(mini_batch)))]
         keys = [self._keys.job, self._keys.ready, self._keys.leases, self._keys.twins]
         made = int(self._speculate(keys=keys, args=[self.term, *flat]))
         if made < 0:

@@ -87,8 +87,7 @@ class JobOnRedis:
         return [int(raw) for raw in found]
 
     def leases(self) -> dict[int, str]:
-        found: Any = self.redis.hgetall(self.keys.leases)
-        return {int(raw): token.decode() for raw, token in found.items()}
+        return self.leader.leases()
 
     def expiries(self) -> list[float]:
         """When the sessions' leases end, ms of Redis' clock."""

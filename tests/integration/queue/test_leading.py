@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from redis.exceptions import ConnectionError
 
 from parallelrun_core.errors import Fenced
 from parallelrun_core.outcome import Failure
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import Reports
+from parallelrun_core.store.connection import ServerUnable, connect
 from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue, Published
 from parallelrun_core.store.outcome_stream import (
     Concatenated,
@@ -26,6 +29,7 @@ from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, m
 
 if TYPE_CHECKING:
     from redis import Redis
+    from redis.client import Pipeline
 
 pytestmark = pytest.mark.integration
 
@@ -184,6 +188,66 @@ def test_who_was_replaced_cannot_publish(job: JobOnRedis) -> None:
     assert new.publish(0, [message(0)]).next_id == 1
 
 
+def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+    """Let this happen once, just after the leader has looked whether it may publish."""
+    look, happened = LeaderQueue._look, list[object]()
+
+    def looked(queue: LeaderQueue, pipe: Pipeline) -> tuple[int, JobState | None]:
+        found = look(queue, pipe)
+        if not happened:
+            happened.append(change())
+        return found
+
+    monkeypatch.setattr(LeaderQueue, "_look", looked)
+
+
+def test_who_is_replaced_while_it_publishes_has_not_published(job: JobOnRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: successor(job))
+    with pytest.raises(Fenced):
+        job.leader.publish(0, [message(0)])
+    assert (job.ready(), job.messages(), job.leader.checkpoint()) == ([], set(), 0)
+
+
+def test_a_cancel_while_the_leader_publishes_comes_first(job: JobOnRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: job.registry.move(job.job_id, JobState.CANCELED))
+    assert job.leader.publish(0, [message(0)]).next_id == 0
+    assert (job.ready(), job.messages(), job.leader.checkpoint()) == ([], set(), 0)
+
+
+def test_a_change_of_the_job_that_does_not_matter_only_delays_what_is_published(
+    job: JobOnRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile(monkeypatch, lambda: job.leader.show({"progress": "{}"}))
+    assert job.leader.publish(0, [message(0)]).next_id == 1
+    assert (job.ready(), job.messages(), job.leader.checkpoint()) == ([0], {0}, 1)
+
+
+def test_a_connection_that_breaks_while_the_leader_publishes_is_an_error(
+    job: JobOnRedis, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must look what Redis has forgotten."""
+    client = connect(redis_url)
+    number = client.client_id()
+    queue = LeaderQueue(client, job.job_id)
+    queue.term = job.leader.term
+    meanwhile(monkeypatch, lambda: job.redis.client_kill_filter(_id=str(number)))
+    with pytest.raises(ConnectionError):
+        queue.publish(0, [message(0)])
+    assert (job.ready(), job.messages(), job.leader.checkpoint()) == ([], set(), 0)
+
+
+def test_a_redis_that_can_write_nothing_publishes_nothing_and_is_away(
+    job: JobOnRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile(monkeypatch, lambda: job.redis.config_set("maxmemory", 1))
+    try:
+        with pytest.raises(ServerUnable):
+            job.leader.publish(0, [message(0)])
+    finally:
+        job.redis.config_set("maxmemory", 0)
+    assert (job.ready(), job.messages(), job.leader.checkpoint()) == ([], set(), 0)
+
+
 @pytest.mark.parametrize("state", [state for state in JobState if state is not JobState.PROCESSING])
 def test_nothing_is_published_unless_the_job_is_processing(job: JobOnRedis, state: JobState) -> None:
     job.force(state)
@@ -253,7 +317,7 @@ def test_sessions_of_which_one_name_begins_the_other_are_told_apart(job: JobOnRe
     job.publish(2)
     short, long = job.agent("n"), job.agent("n")
     short.lease(1)
-    job.redis.hset(job.keys.leases, "1", f"{short.name}-1/x.1")
+    job.redis.hset(job.keys.leases, "1", f"{short.name}-1/x.")
     job.expire(short)
     assert job.leader.reap(max_lost=10, max_lease_ms=LONG_MS).returned == 1
     assert list(job.leases()) == [1]

@@ -153,14 +153,13 @@ def test_what_is_not_refused_is_told_byte_by_byte(job: JobOnRedis, status: Statu
     assert b",".join(lines) == b",".join(record for mini_batch, _, record in reports if mini_batch not in late)
 
 
-def test_somebody_elses_token_is_refused_for_another_mini_batch(job: JobOnRedis) -> None:
-    job.publish(2)
+@pytest.mark.parametrize("pair", [(0, 1), (1, 11)])
+def test_somebody_elses_token_is_refused_for_another_mini_batch(job: JobOnRedis, pair: tuple[int, int]) -> None:
+    job.publish(12)
     agent = job.agent()
-    held = agent.lease(2)
-    mixed = [
-        msgspec.structs.replace(held[0], token=held[1].token),
-        msgspec.structs.replace(held[1], token=held[0].token),
-    ]
+    held = agent.lease(12)
+    one, other = (held[place] for place in pair)
+    mixed = [msgspec.structs.replace(one, token=other.token), msgspec.structs.replace(other, token=one.token)]
     assert agent.queue.turn("stay", decided(mixed), 0).refused == 2
     assert job.outcomes() == []
 

@@ -10,14 +10,14 @@ for i = 2, #ARGV do mine[ARGV[i]] = true end
 local prefix = ARGV[1] .. '/'
 local twins = redis.call('HGETALL', KEYS[3])
 for i = 1, #twins, 2 do -- a first delivery that has ended: the second one goes on alone
-  local token = twins[i + 1]
-  if token:sub(1, #prefix) == prefix and not mine[token] then redis.call('HDEL', KEYS[3], twins[i]) end
+  local stem = twins[i + 1]
+  if stem:sub(1, #prefix) == prefix and not mine[stem .. twins[i]] then redis.call('HDEL', KEYS[3], twins[i]) end
 end
 local leases = redis.call('HGETALL', KEYS[2])
 local back = 0
 for i = 1, #leases, 2 do
-  local token = leases[i + 1]
-  if token:sub(1, #prefix) == prefix and not mine[token] then
+  local stem = leases[i + 1]
+  if stem:sub(1, #prefix) == prefix and not mine[stem .. leases[i]] then
     local first = redis.call('HGET', KEYS[3], leases[i])
     if first then -- the first delivery of it goes on alone
       redis.call('HSET', KEYS[2], leases[i], first)

@@ -3,15 +3,20 @@
 -- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins
 -- ARGV  1 session  2 node  3 generation  4 lease, ms
 --       5 mode: join | stay | renew | leave; stay is for a session whose lease was renewed a moment ago
---       6 how many to lease  7 prefix of their tokens: session, '/', and what no other call has
---       and if there is something to report, 8 a JSON object that has, where there are any, [ids, tokens] of the
+--       6 how many to lease  7 stem of their tokens: session, '/', what no other call has, '.'
+--       and if there is something to report, 8 a MessagePack map that has, where there are any, [ids, stems] of the
 --         decided     done, or failed for good
 --         retries     the try failed, another shall follow: charged
 --         returns     never started: they go back uncharged
 --       9 records of the decided  10 records of the retries: JSON lists in the same order, each record on its own line
--- Answer {state, ready left, refused reports, {id, token, tries, lost, message}...}, or {'lost', state} when the session
--- has been given up: its mini-batches belong to others now, and the turn had no effect. {'gone'} when there is no such job,
--- or the agent believes it to be of another generation: what it would commit could not be decided.
+-- Answer {state, ready left, refused reports}, and if something was leased, then also ids, messages, and when some may
+-- have failed or been lost before, tries and lost: each a list in the same order; what has no message is not leased.
+-- {'lost', state} when the session has been given up: its mini-batches belong to others now, and the turn had no effect.
+-- {'gone'} when there is no such job, or the agent believes it to be of another generation: what it would commit could not
+-- be decided.
+--
+-- The token of a delivery is its stem and its id. A lease is kept as the stem alone: it is the same string for all that
+-- one call leases, which no other call shares.
 
 local session, node, mode = ARGV[1], ARGV[2], ARGV[5]
 local job = redis.call('HMGET', KEYS[1], 'state', 'generation')
@@ -36,10 +41,10 @@ if ARGV[8] or mode == 'leave' then
   local function twin(id) return have_twins and redis.call('HGET', KEYS[10], id) end
 
   -- Ends a delivery that decided nothing; unless the mini-batch is also with another session, it is delivered again.
-  local function release(id, token)
+  local function release(id, stem)
     local first = twin(id)
     if first then
-      if first ~= token then redis.call('HSET', KEYS[4], id, first) end
+      if first ~= stem then redis.call('HSET', KEYS[4], id, first) end
       redis.call('HDEL', KEYS[10], id)
     else
       redis.call('HDEL', KEYS[4], id)
@@ -57,35 +62,51 @@ if ARGV[8] or mode == 'leave' then
     return '[' .. table.concat(picked, ',') .. ']'
   end
 
-  -- Takes reports; returns ids and tokens of those that still hold their lease, and passes their records to the leader.
+  local function are_same(some, others)
+    for i = 1, #others do
+      if some[i] ~= others[i] then return false end
+    end
+    return true
+  end
+
+  -- Takes reports; returns ids and stems of those that still hold their lease, and passes their records to the leader.
+  -- Those that decide end it.
   -- Both deliveries of a mini-batch may be reported in one turn: one of them decides, but each has a lease to release.
   local function take(reports, records, decides)
-    local ids, tokens = {}, {}
-    if not reports then return ids, tokens end
-    local all, places, seen = reports[1], {}, {}
+    if not reports or state ~= 'processing' then
+      refused = refused + (reports and #reports[1] or 0)
+      return {}, {}
+    end
+    local all, all_stems = reports[1], reports[2]
     local held = redis.call('HMGET', KEYS[4], unpack(all))
+    -- Nearly always, all are held and none comes twice: then as many leases end as there are reports.
+    if decides and are_same(held, all_stems) and redis.call('HDEL', KEYS[4], unpack(all)) == #all then
+      redis.call('XADD', KEYS[9], '*', 'r', records)
+      return all, all_stems
+    end
+    local ids, stems, places, seen = {}, {}, {}, {}
     for i, id in ipairs(all) do
-      local token = reports[2][i]
-      local counts_once = decides and id or token
-      if state == 'processing' and (held[i] == token or twin(id) == token) and not seen[counts_once] then
+      local stem = all_stems[i]
+      local counts_once = decides and id or stem .. id
+      if (held[i] == stem or twin(id) == stem) and not seen[counts_once] then
         seen[counts_once] = true
         ids[#ids + 1] = id
-        tokens[#ids] = token
+        stems[#ids] = stem
         places[i] = true
       end
     end
     refused = refused + #all - #ids
+    if decides and #ids > 0 then redis.call('HDEL', KEYS[4], unpack(ids)) end
     if records and #ids > 0 then
       redis.call('XADD', KEYS[9], '*', 'r', #ids == #all and records or pick(records, places))
     end
-    return ids, tokens
+    return ids, stems
   end
 
-  local said = ARGV[8] and cjson.decode(ARGV[8]) or {}
+  local said = ARGV[8] and cmsgpack.unpack(ARGV[8]) or {}
 
   local decided = take(said.decided, ARGV[9], true)
   if #decided > 0 then
-    redis.call('HDEL', KEYS[4], unpack(decided))
     redis.call('HDEL', KEYS[3], unpack(decided))
     if have_twins then redis.call('HDEL', KEYS[10], unpack(decided)) end
     if unusual then
@@ -94,16 +115,16 @@ if ARGV[8] or mode == 'leave' then
     end
   end
 
-  local retries, tokens = take(said.retries, ARGV[10])
+  local retries, stems = take(said.retries, ARGV[10])
   for i, id in ipairs(retries) do
     redis.call('HINCRBY', KEYS[5], id, 1)
-    release(id, tokens[i])
+    release(id, stems[i])
     charged = true
   end
 
   local returns
-  returns, tokens = take(said.returns)
-  for i = #returns, 1, -1 do release(returns[i], tokens[i]) end
+  returns, stems = take(said.returns)
+  for i = #returns, 1, -1 do release(returns[i], stems[i]) end
 
   if mode == 'leave' then
     local prefix = session .. '/'
@@ -128,18 +149,17 @@ if state == 'processing' and welcome then
   if ids then
     local messages = redis.call('HMGET', KEYS[3], unpack(ids))
     local leases = {}
-    for i, id in ipairs(ids) do
+    for i = 1, #ids do
       if messages[i] then
-        local token, tries, lost = ARGV[7] .. id, 0, 0
-        if charged then
-          tries, lost = tonumber(redis.call('HGET', KEYS[5], id) or 0), tonumber(redis.call('HGET', KEYS[6], id) or 0)
-        end
-        leases[#leases + 1] = id
-        leases[#leases + 1] = token
-        answer[#answer + 1] = {tonumber(id), token, tries, lost, messages[i]}
+        leases[#leases + 1] = ids[i]
+        leases[#leases + 1] = ARGV[7]
       end
     end
     if #leases > 0 then redis.call('HSET', KEYS[4], unpack(leases)) end
+    answer[4], answer[5] = ids, messages
+    if charged then
+      answer[6], answer[7] = redis.call('HMGET', KEYS[5], unpack(ids)), redis.call('HMGET', KEYS[6], unpack(ids))
+    end
   end
   answer[2] = redis.call('LLEN', KEYS[2])
 end
