@@ -88,19 +88,27 @@ class Scheduler:
         writer = self._writer
         if writer is None:
             return False
-        until = time.perf_counter() + budget_s
-        for found in self._cuts:
-            if found is not None:
-                writer.add(found.raw, found.items)
-            if time.perf_counter() >= until:
-                failpoints.reach("schedule.before_sync")
-                writer.sync()
-                return True
+        found, more = self._cut(budget_s)
+        writer.extend([each.raw for each in found], sum(each.items for each in found))
         failpoints.reach("schedule.before_sync")
+        if more:
+            writer.sync()
+            return True
         self.closing = writer.close(order="sorted" if self._inputs.is_sorted else "listing")
         self._writer = None
         failpoints.reach("schedule.closed")
         return False
+
+    def _cut(self, budget_s: float) -> tuple[list[Cut], bool]:
+        """What can be cut in about this long, and whether there is more."""
+        until = time.perf_counter() + budget_s
+        found = []
+        for cut in self._cuts:
+            if cut is not None:
+                found.append(cut)
+            if time.perf_counter() >= until:
+                return found, True
+        return found, False
 
     def _cuts_of(self, inputs: InputCuts) -> Generator[Cut | None]:
         try:
