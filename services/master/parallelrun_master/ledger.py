@@ -134,8 +134,8 @@ class Ledger:
         self._retries.add(noted)
         # A leader that takes over finds in the logs what its predecessor has not reported yet.
         told_again = self._tries.is_catching_up
-        for outcome in (*failed_tries, *decisions) if told_again else (*retries, *accepted):
-            self._tries.add(outcome, picked_before=self._picked_before.get(outcome.mini_batch, 0))
+        tries = (*failed_tries, *decisions) if told_again else (*retries, *accepted)
+        self._tries.add(tries, self._picked_before)
         self.progress.retried += len(retries)
         self._show_decided()
         return accepted, new_groups
