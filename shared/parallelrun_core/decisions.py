@@ -16,6 +16,7 @@ from parallelrun_core.record_log import RecordWriter
 from parallelrun_core.term_log import open_term, read_term_log
 
 NAME = "decisions"
+_GROW_BY = 4096
 
 
 class _Failed(NamedTuple):
@@ -50,29 +51,41 @@ class Decided:
         """Whether this outcome is the decision of its mini-batch; if so, it is counted."""
         mini_batch = outcome.mini_batch
         if mini_batch >= len(self._states):
-            self._states.extend(bytes(mini_batch + 1 - len(self._states)))
+            self._states.extend(bytes(mini_batch + _GROW_BY - len(self._states)))
         state = self._states[mini_batch]
         earlier = self._failures.get(mini_batch)
         if (state or earlier is not None) and self._is_late(outcome, state, earlier):
             return False
         if state == self._FAILED and earlier is not None:
             self._take_out(earlier)
-        self.count += state == self._OPEN
-        failed_items = outcome.failed_items
+        if state == self._OPEN:
+            self.count += 1
         if outcome.status == "done":
             self._states[mini_batch] = self._DONE
-            self.done += 1
-            self.empty += outcome.items == 0
-            self.rows += outcome.rows
-            self.line_breaks += outcome.line_breaks
-            self.shortened += outcome.shortened
+            self._count_done(outcome)
         else:
             self._states[mini_batch] = self._FAILED
-            self._failures[mini_batch] = _Failed(outcome.generation, failed_items)
+            self._failures[mini_batch] = _Failed(outcome.generation, outcome.failed_items)
             self.failed += 1
-        self.items_failed += failed_items
-        self.items_done += max(0, outcome.items - failed_items)
+            self.items_failed += outcome.failed_items
         return True
+
+    def _count_done(self, outcome: Outcome) -> None:
+        items, rows = outcome.items, outcome.rows
+        self.done += 1
+        self.rows += rows
+        if rows < items:
+            self.items_done += rows
+            self.items_failed += items - rows
+        else:
+            self.items_done += items
+        # Hardly any mini-batch has something of these.
+        if not items:
+            self.empty += 1
+        if outcome.line_breaks:
+            self.line_breaks += outcome.line_breaks
+        if outcome.shortened:
+            self.shortened += outcome.shortened
 
     def _is_late(self, outcome: Outcome, state: int, earlier: _Failed | None) -> bool:
         """Whether the earlier decision stands."""
