@@ -47,6 +47,10 @@ class Decided:
     def __contains__(self, mini_batch: int) -> bool:
         return mini_batch < len(self._states) and self._states[mini_batch] != self._OPEN
 
+    def has_any(self, first: int, end: int) -> bool:
+        """Whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
+        return any(self._states[first:end])
+
     def accept(self, outcome: Outcome) -> bool:
         """Whether this outcome is the decision of its mini-batch; if so, it is counted."""
         mini_batch = outcome.mini_batch

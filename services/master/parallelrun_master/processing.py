@@ -39,7 +39,7 @@ class Processing:
             term.folder.path, term.spec, term.queue.term, self._scheduling_log.enter, self._shuffled
         )
         term.mark += self._scheduler.mini_batches
-        self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided)
+        self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(Nodes(term.redis), term.queue, term.spec, term.settings)
         self._waits_for_room = False
         self._completion = Completion(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
