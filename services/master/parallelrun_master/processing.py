@@ -26,6 +26,7 @@ from parallelrun_master.scheduling import InputUnreadable, Publisher, Scheduler
 from parallelrun_master.term import Term
 
 _SLICE_S = 0.005
+_LONG_SLICE_S = 0.02
 
 
 class Processing:
@@ -129,7 +130,8 @@ class Processing:
         if scheduler.closing is not None:
             more = False
         else:
-            more = scheduler.step(_SLICE_S)
+            # Nobody waits for what comes next while plenty is there, and each slice costs a sync and two round trips.
+            more = scheduler.step(_LONG_SLICE_S if self._publisher.window.has_plenty else _SLICE_S)
             self._scheduling_log.look(scheduler.mini_batches, scheduler.items, time.monotonic(), finished=not more)
             if not more:
                 self._term.reports.overview.say(
