@@ -7,7 +7,7 @@ that the user asked for) replaces a failure, never a success.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,10 +130,16 @@ class DecisionWriter:
             if self.decided.accept(outcome):
                 seen(outcome)
 
-    def add(self, outcomes: list[Outcome]) -> list[Outcome]:
-        """Record those that are decisions; returns them. Not durable before `sync()`."""
+    def add(self, outcomes: list[Outcome], encoded: Sequence[bytes] = ()) -> list[Outcome]:
+        """Record those that are decisions; returns them. Not durable before `sync()`.
+
+        Args:
+            encoded: the same outcomes as JSON arrays, if the caller has them: they need not be encoded again.
+        """
         accepted = [outcome for outcome in outcomes if self.decided.accept(outcome)]
-        if accepted:
+        if encoded and len(accepted) == len(outcomes):
+            self._log.extend(encoded)
+        elif accepted:
             self._log.append(encode_all(accepted))
         return accepted
 

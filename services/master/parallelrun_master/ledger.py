@@ -6,7 +6,7 @@ An outcome exists once it is in the decision log. So the order is: append, sync,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -114,14 +114,18 @@ class Ledger:
         self._last_seen = self._forgotten = _BEGINNING
         self._tries.start_over()
 
-    def enter(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[ErrorGroup]]:
-        """Record decisions and count tries; returns the decisions that are new, and errors not seen before."""
+    def enter(self, outcomes: list[Outcome], encoded: Sequence[bytes] = ()) -> tuple[list[Outcome], list[ErrorGroup]]:
+        """Record decisions and count tries; returns the decisions that are new, and errors not seen before.
+
+        Args:
+            encoded: the same outcomes as JSON arrays, if the caller has them.
+        """
         new_groups = []
         decisions = [outcome for outcome in outcomes if outcome.status != "retry"]
         failed_tries = [outcome for outcome in outcomes if outcome.status == "retry"]
         retries = [outcome for outcome in failed_tries if self._tell(outcome)]
         self._is_synced = False
-        accepted = self._log.add(decisions)
+        accepted = self._log.add(decisions, encoded if not failed_tries else ())
         noted = []
         for outcome in (*retries, *accepted):
             if outcome.failure is None:

@@ -150,7 +150,8 @@ class Processing:
     def _enter(self, entries: list[StreamEntry], now: float) -> None:
         outcomes = [outcome for entry in entries for outcome in entry.outcomes]
         if outcomes:
-            accepted, new_groups = self._ledger.enter(outcomes)
+            encoded = [entry.encoded for entry in entries if entry.outcomes]
+            accepted, new_groups = self._ledger.enter(outcomes, encoded if all(encoded) else ())
             self._publisher.window.decided(len(accepted))
             self._completion.entered(accepted, now)
             if self._speculation is not None:
