@@ -153,7 +153,7 @@ class Processing:
             encoded = [entry.encoded for entry in entries if entry.outcomes]
             accepted, new_groups = self._ledger.enter(outcomes, encoded if all(encoded) else ())
             self._publisher.window.decided(len(accepted))
-            self._completion.entered(accepted, now)
+            self._completion.entered(now)
             if self._speculation is not None:
                 for outcome in accepted:
                     self._speculation.observe(outcome.run_s)
