@@ -44,7 +44,7 @@ def schedule(stage: Stage, path: str, listing: Callable[[str], Listing]) -> Figu
     with patch("parallelrun_master.planning.sources.Listing", listing):
         cpu, began = cpu_seconds(processes), time.perf_counter()
         scheduler = Scheduler(folder.path, spec, queue.term)
-        publisher = Publisher(folder.path, queue, Decided())
+        publisher = Publisher(folder.path, queue, Decided(), scheduler.handover)
         listed_s, more = 0.0, True
         while publisher.window.next_id < scheduler.mini_batches or more:
             more = more and scheduler.step(_SLICE_S)

@@ -7,7 +7,7 @@ that the user asked for) replaces a failure, never a success.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,33 +48,49 @@ class Decided:
     def __contains__(self, mini_batch: int) -> bool:
         return mini_batch < len(self._states) and self._states[mini_batch] != self._OPEN
 
+    def has_any(self, first: int, end: int) -> bool:
+        """Whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
+        return any(self._states[first:end])
+
     def accept(self, outcome: Outcome) -> bool:
         """Whether this outcome is the decision of its mini-batch; if so, it is counted."""
         mini_batch = outcome.mini_batch
         if mini_batch >= len(self._states):
-            self._states.extend(bytes(mini_batch + 1 - len(self._states)))
+            self._states.extend(bytes(mini_batch + _STEP_BYTES - len(self._states)))
         state = self._states[mini_batch]
         earlier = self._failures.get(mini_batch)
         if (state or earlier is not None) and self._is_late(outcome, state, earlier):
             return False
         if state == self._FAILED and earlier is not None:
             self._take_out(earlier)
-        self.count += state == self._OPEN
-        failed_items = outcome.failed_items
+        if state == self._OPEN:
+            self.count += 1
         if outcome.status == "done":
             self._states[mini_batch] = self._DONE
-            self.done += 1
-            self.empty += outcome.items == 0
-            self.rows += outcome.rows
-            self.line_breaks += outcome.line_breaks
-            self.shortened += outcome.shortened
+            self._count_done(outcome)
         else:
             self._states[mini_batch] = self._FAILED
-            self._failures[mini_batch] = _Failed(outcome.generation, failed_items)
+            self._failures[mini_batch] = _Failed(outcome.generation, outcome.failed_items)
             self.failed += 1
-        self.items_failed += failed_items
-        self.items_done += max(0, outcome.items - failed_items)
+            self.items_failed += outcome.failed_items
         return True
+
+    def _count_done(self, outcome: Outcome) -> None:
+        items, rows = outcome.items, outcome.rows
+        self.done += 1
+        self.rows += rows
+        if rows < items:
+            self.items_done += rows
+            self.items_failed += items - rows
+        else:
+            self.items_done += items
+        # Hardly any mini-batch has something of these.
+        if not items:
+            self.empty += 1
+        if outcome.line_breaks:
+            self.line_breaks += outcome.line_breaks
+        if outcome.shortened:
+            self.shortened += outcome.shortened
 
     def _is_late(self, outcome: Outcome, state: int, earlier: _Failed | None) -> bool:
         """Whether the earlier decision stands."""
@@ -147,10 +163,16 @@ class DecisionWriter:
             if self.decided.accept(outcome):
                 seen(outcome)
 
-    def add(self, outcomes: list[Outcome]) -> list[Outcome]:
-        """Record those that are decisions; returns them. Not durable before `sync()`."""
+    def add(self, outcomes: list[Outcome], encoded: Sequence[bytes] = ()) -> list[Outcome]:
+        """Record those that are decisions; returns them. Not durable before `sync()`.
+
+        Args:
+            encoded: the same outcomes as JSON arrays, if the caller has them: they need not be encoded again.
+        """
         accepted = [outcome for outcome in outcomes if self.decided.accept(outcome)]
-        if accepted:
+        if encoded and len(accepted) == len(outcomes):
+            self._log.extend(encoded)
+        elif accepted:
             self._log.append(encode_all(accepted))
         return accepted
 

@@ -57,18 +57,21 @@ class ManifestWriter:
         # Our own file first: its header ends those of earlier leaders, which may still be writing.
         self._log = open_term(folder, NAME, term)
         for entry in read_manifest(folder):
-            self._count(entry.raw, message.decode(entry.raw).items)
-
-    def _count(self, raw: bytes, items: int) -> None:
-        self._hash.update(raw)
-        self.mini_batches += 1
-        self.items += items
+            self._hash.update(entry.raw)
+            self.mini_batches += 1
+            self.items += message.decode(entry.raw).items
 
     def add(self, raw: bytes, items: int) -> int:
         """Append one full message; returns its mini-batch id."""
-        self._log.append(raw)
-        self._count(raw, items)
+        self.extend([raw], items)
         return self.mini_batches - 1
+
+    def extend(self, raws: list[bytes], items: int) -> None:
+        """Append full messages, which have this number of items together."""
+        self._log.extend(raws)
+        self._hash.update(b"".join(raws))
+        self.mini_batches += len(raws)
+        self.items += items
 
     def sync(self) -> None:
         self._log.sync()

@@ -29,7 +29,7 @@ ErrorCategory = Literal[
 ]
 
 
-class Failure(msgspec.Struct, array_like=True, frozen=True):
+class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Why a try failed, in words for the user."""
 
     category: ErrorCategory
@@ -37,7 +37,7 @@ class Failure(msgspec.Struct, array_like=True, frozen=True):
     traceback: str = ""
 
 
-class Outcome(msgspec.Struct, array_like=True, frozen=True):
+class Outcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The end of one try: `done` and `failed` are decisions; after `retry` another try follows."""
 
     mini_batch: int

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import struct
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from isal.isal_zlib import crc32
 
 from parallelrun_core.files import sync_folder
 
@@ -36,10 +37,16 @@ class RecordWriter:
     def append(self, payload: bytes) -> int:
         """Append one record; returns the offset of its frame."""
         at = self.size
-        self._file.write(FRAME.pack(len(payload), _crc(payload)))
-        self._file.write(payload)
-        self.size = at + FRAME.size + len(payload)
+        frame = _framed(payload)
+        self._file.write(frame)
+        self.size = at + len(frame)
         return at
+
+    def extend(self, payloads: Iterable[bytes]) -> None:
+        """Append a record for each of these."""
+        frames = b"".join([_framed(payload) for payload in payloads])
+        self._file.write(frames)
+        self.size += len(frames)
 
     def flush(self) -> None:
         """Hand all appended records to the operating system, so that readers see them."""
@@ -106,7 +113,11 @@ class RecordReader:
 
 def _crc(payload: bytes) -> int:
     # The length is included, so that a run of zeros, as some file systems leave it after a crash, is not a record.
-    return zlib.crc32(payload, zlib.crc32(len(payload).to_bytes(4, "little")))
+    return crc32(payload, crc32(len(payload).to_bytes(4, "little")))
+
+
+def _framed(payload: bytes) -> bytes:
+    return FRAME.pack(len(payload), _crc(payload)) + payload
 
 
 def read_records(path: Path, *, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:

@@ -23,6 +23,7 @@ from parallelrun_core.job_folder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.idempotency import IdempotencyKeys
+from parallelrun_master.handover import Handover
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.planning.input_cuts import Known, known_in
 from parallelrun_master.planning.shuffling import Shuffle
@@ -47,6 +48,7 @@ from tests.unit.core import test_term_log as terms
 from tests.unit.master import test_completion as completion
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
+from tests.unit.master import test_publisher as publishing
 from tests.unit.master import test_reports as reports
 from tests.unit.master import test_shuffling as shuffles
 from tests.unit.tables import test_round_trips as round_trips
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 PIECES = TableCutter.pieces
 BEGIN_SHUFFLE = Shuffle.__init__
 KNOWN_IN = known_in
+TAKE = Handover.take
 
 # The leader
 
@@ -119,6 +122,15 @@ def test_books_that_are_synced_only_when_redis_has_something_to_forget_are_found
     monkeypatch.setattr(Ledger, "settle", only_to_forget)
     with expect_failure():
         ledger.test_what_was_entered_is_durable_whatever_redis_has_forgotten_by_then(tmp_path, False)
+
+
+def test_a_handover_that_goes_on_where_it_was_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though Redis was set back."""
+    monkeypatch.setattr(Handover, "take", lambda handover, _, *how_much: TAKE(handover, handover._first, *how_much))
+    with expect_failure():
+        inner(publishing.test_all_is_published_once_and_in_order_whatever_happens)(
+            steps=[("schedule", 30), ("publish", 0), ("set back", 1)], before=0, max_bytes=1 << 20, at_once=2
+        )
 
 
 def test_a_job_that_is_finalized_whatever_failed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

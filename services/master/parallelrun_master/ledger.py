@@ -6,7 +6,7 @@ An outcome exists once it is in the decision log. So the order is: append, sync,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -114,14 +114,18 @@ class Ledger:
         self._last_seen = self._forgotten = _BEGINNING
         self._tries.start_over()
 
-    def enter(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[ErrorGroup]]:
-        """Record decisions and count tries; returns the decisions that are new, and errors not seen before."""
+    def enter(self, outcomes: list[Outcome], encoded: Sequence[bytes] = ()) -> tuple[list[Outcome], list[ErrorGroup]]:
+        """Record decisions and count tries; returns the decisions that are new, and errors not seen before.
+
+        Args:
+            encoded: the same outcomes as JSON arrays, if the caller has them.
+        """
         new_groups = []
         decisions = [outcome for outcome in outcomes if outcome.status != "retry"]
         failed_tries = [outcome for outcome in outcomes if outcome.status == "retry"]
         retries = [outcome for outcome in failed_tries if self._tell(outcome)]
         self._is_synced = False
-        accepted = self._log.add(decisions)
+        accepted = self._log.add(decisions, encoded if not failed_tries else ())
         noted = []
         for outcome in (*retries, *accepted):
             if outcome.failure is None:
@@ -134,8 +138,8 @@ class Ledger:
         self._retries.add(noted)
         # A leader that takes over finds in the logs what its predecessor has not reported yet.
         told_again = self._tries.is_catching_up
-        for outcome in (*failed_tries, *decisions) if told_again else (*retries, *accepted):
-            self._tries.add(outcome, picked_before=self._picked_before.get(outcome.mini_batch, 0))
+        tries = (*failed_tries, *decisions) if told_again else (*retries, *accepted)
+        self._tries.add(tries, self._picked_before)
         self.progress.retried += len(retries)
         self._show_decided()
         return accepted, new_groups

@@ -26,6 +26,7 @@ from parallelrun_master.scheduling import InputUnreadable, Publisher, Scheduler
 from parallelrun_master.term import Term
 
 _SLICE_S = 0.005
+_LONG_SLICE_S = 0.02
 
 
 class Processing:
@@ -39,7 +40,7 @@ class Processing:
             term.folder.path, term.spec, term.queue.term, self._scheduling_log.enter, self._shuffled
         )
         term.mark += self._scheduler.mini_batches
-        self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided)
+        self._publisher = Publisher(term.folder.path, term.queue, term.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(Nodes(term.redis), term.queue, term.spec, term.settings)
         self._waits_for_room = False
         self._completion = Completion(term.spec, term.ledger.progress, term.ledger.errors, time.monotonic())
@@ -129,7 +130,8 @@ class Processing:
         if scheduler.closing is not None:
             more = False
         else:
-            more = scheduler.step(_SLICE_S)
+            # Nobody waits for what comes next while plenty is there, and each slice costs a sync and two round trips.
+            more = scheduler.step(_LONG_SLICE_S if self._publisher.window.has_plenty else _SLICE_S)
             self._scheduling_log.look(scheduler.mini_batches, scheduler.items, time.monotonic(), finished=not more)
             if not more:
                 self._term.reports.overview.say(
@@ -148,9 +150,10 @@ class Processing:
     def _enter(self, entries: list[StreamEntry], now: float) -> None:
         outcomes = [outcome for entry in entries for outcome in entry.outcomes]
         if outcomes:
-            accepted, new_groups = self._ledger.enter(outcomes)
+            encoded = [entry.encoded for entry in entries if entry.outcomes]
+            accepted, new_groups = self._ledger.enter(outcomes, encoded if all(encoded) else ())
             self._publisher.window.decided(len(accepted))
-            self._completion.entered(accepted, now)
+            self._completion.entered(now)
             if self._speculation is not None:
                 for outcome in accepted:
                     self._speculation.observe(outcome.run_s)

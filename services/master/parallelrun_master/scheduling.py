@@ -18,6 +18,7 @@ from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWr
 from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_master.handover import Handover
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
 from parallelrun_master.planning.shuffling import OnProgress
@@ -54,6 +55,8 @@ class Scheduler:
     ) -> None:
         self._folder = folder
         self.closing: Closing | None = read_closing(folder)
+        self.handover = Handover()
+        """What was scheduled last, durable."""
         self._writer: ManifestWriter | None = None
         if self.closing is None:
             self._writer = ManifestWriter(folder, term)
@@ -88,19 +91,30 @@ class Scheduler:
         writer = self._writer
         if writer is None:
             return False
-        until = time.perf_counter() + budget_s
-        for found in self._cuts:
-            if found is not None:
-                writer.add(found.raw, found.items)
-            if time.perf_counter() >= until:
-                failpoints.reach("schedule.before_sync")
-                writer.sync()
-                return True
+        found, more = self._cut(budget_s)
+        first, raws = writer.mini_batches, [each.raw for each in found]
+        writer.extend(raws, sum(each.items for each in found))
         failpoints.reach("schedule.before_sync")
+        if more:
+            writer.sync()
+            self.handover.add(first, raws)
+            return True
         self.closing = writer.close(order="sorted" if self._inputs.is_sorted else "listing")
         self._writer = None
+        self.handover.add(first, raws)
         failpoints.reach("schedule.closed")
         return False
+
+    def _cut(self, budget_s: float) -> tuple[list[Cut], bool]:
+        """What can be cut in about this long, and whether there is more."""
+        until = time.perf_counter() + budget_s
+        found = []
+        for cut in self._cuts:
+            if cut is not None:
+                found.append(cut)
+            if time.perf_counter() >= until:
+                return found, True
+        return found, False
 
     def _cuts_of(self, inputs: InputCuts) -> Generator[Cut | None]:
         try:
@@ -122,10 +136,15 @@ class Scheduler:
 
 
 class Publisher:
-    """Puts the manifest's mini-batches on Redis, in order, as far ahead as the window allows."""
+    """Puts the manifest's mini-batches on Redis, in order, as far ahead as the window allows.
 
-    def __init__(self, folder: Path, queue: LeaderQueue, decided: Decided) -> None:
+    Args:
+        handover: the scheduler's; without one, all is read from the manifest.
+    """
+
+    def __init__(self, folder: Path, queue: LeaderQueue, decided: Decided, handover: Handover | None = None) -> None:
         self.window = Window()
+        self._handover = handover or Handover()
         self._folder = folder
         self._queue = queue
         self._decided = decided
@@ -158,14 +177,25 @@ class Publisher:
         return False
 
     def _messages(self, count: int) -> list[bytes]:
-        cursor = self._cursor = self._cursor or ManifestCursor(self._folder, first=self.window.next_id)
+        first = self.window.next_id
+        messages = [] if self._cursor else self._handover.take(first, count, _CALL_BYTES)
+        messages = messages or self._read(first, count)
+        if self._decided.has_any(first, first + len(messages)):
+            return [b"" if number in self._decided else message for number, message in enumerate(messages, first)]
+        return messages
+
+    def _read(self, first: int, count: int) -> list[bytes]:
+        """Read the next messages from the manifest; from now on, all are."""
+        if self._cursor is None:
+            self._handover.end()
+            self._cursor = ManifestCursor(self._folder, first=first)
         messages: list[bytes] = []
         size = 0
         while len(messages) < count and size < _CALL_BYTES:
-            entry = cursor.read()
+            entry = self._cursor.read()
             if entry is None:
                 break
-            message = b"" if entry.mini_batch in self._decided else _for_redis(entry)
+            message = _for_redis(entry)
             messages.append(message)
             size += len(message)
         return messages

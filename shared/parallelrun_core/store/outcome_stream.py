@@ -62,6 +62,8 @@ class StreamEntry:
 
     entry_id: bytes
     outcomes: tuple[Outcome, ...] = ()
+    encoded: bytes = b""
+    """The outcomes as they came, a JSON array; empty when the leader made them itself."""
     init_failure: InitFailure | None = None
     phases: tuple[Phase, ...] = ()
     concatenated: Concatenated | None = None
@@ -76,7 +78,7 @@ _phases_decoder = msgspec.json.Decoder(list[Phase])
 def decode_entry(entry_id: bytes, fields: dict[bytes, bytes], generation: int) -> StreamEntry:
     """Decode an entry of the stream. A mini-batch that was given up is an outcome of the leader's `generation`."""
     if records := fields.get(b"r"):
-        return StreamEntry(entry_id, outcomes=tuple(decode_list(records)))
+        return StreamEntry(entry_id, outcomes=tuple(decode_list(records)), encoded=records)
     if mini_batch := fields.get(b"given_up"):
         return StreamEntry(entry_id, outcomes=(_given_up(int(mini_batch), generation, fields),))
     if failure := fields.get(b"init_failed"):

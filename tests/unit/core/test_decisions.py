@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.decisions import (
+    NAME,
     Decided,
     DecisionWriter,
     FirstWins,
@@ -18,6 +19,7 @@ from parallelrun_core.decisions import (
     read_places,
 )
 from parallelrun_core.outcome import Outcome, Place, encode, encode_list
+from parallelrun_core.term_log import read_term_log
 from tests.unit.core.factories import failed, outcome
 
 some = st.builds(
@@ -109,6 +111,18 @@ def test_repeats_are_not_written(tmp_path: Path) -> None:
     assert writer.add([]) == []
     writer.close()
     assert (tmp_path / "decisions.1").stat().st_size == size
+
+
+def test_what_is_encoded_already_is_written_as_it_is_unless_some_of_it_is_late(tmp_path: Path) -> None:
+    groups = [[outcome(0), failed(1)], [outcome(2)], [outcome(2, token="late"), outcome(3)]]
+    encoded = [encode_list([encode(each) for each in group]).replace(b",", b", ") for group in groups]
+    writer = DecisionWriter(tmp_path, 1)
+    assert writer.add([*groups[0], *groups[1]], encoded[:2]) == [*groups[0], *groups[1]]
+    assert writer.add(groups[2], encoded[2:]) == [outcome(3)]
+    writer.close()
+    assert list(read_outcomes(tmp_path)) == [outcome(0), failed(1), outcome(2), outcome(3)]
+    records = [raw for _, _, raw in read_term_log(tmp_path, NAME)]
+    assert records == [encoded[0], encoded[1], encode_list([encode(outcome(3))])]
 
 
 def test_a_paused_leader_decides_nothing_any_more(tmp_path: Path) -> None:

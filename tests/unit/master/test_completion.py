@@ -170,7 +170,7 @@ class JobHistory(RuleBasedStateMachine):
             self.truth[each.mini_batch] = each.status
         self.window.decided(len(accepted))
         if found:
-            self.completion.entered(accepted, self.now)
+            self.completion.entered(self.now)
         self.ledger.settle(self.now, at_once=at_once)
 
     @precondition(lambda self: not self.ends)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core import decisions
-from parallelrun_core.decisions import DecisionWriter, read_decisions
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.decisions import DecisionWriter, read_decisions, read_outcomes
+from parallelrun_core.outcome import Outcome, encode, encode_list
 from parallelrun_core.record_log import RecordWriter
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.term_log import open_term
@@ -59,6 +59,15 @@ def test_redis_forgets_only_what_is_durable(tmp_path: Path) -> None:
     books.settle(2.0, at_once=True)
     assert stream.forgotten[1:] == [(b"3-0", [0, 1, 2, 3])]
     books.close()
+
+
+def test_a_try_that_is_no_decision_is_not_written_with_those_that_are(tmp_path: Path) -> None:
+    """Though they came together, encoded together."""
+    found = [outcome(0), failed(1, status="retry"), outcome(2)]
+    books = ledger(Stream(tmp_path))
+    assert books.enter(found, [encode_list([encode(each) for each in found])])[0] == [found[0], found[2]]
+    books.close()
+    assert list(read_outcomes(tmp_path)) == [found[0], found[2]]
 
 
 def test_repeats_count_once_also_after_redis_came_back(tmp_path: Path) -> None:

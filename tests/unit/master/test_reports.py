@@ -48,7 +48,7 @@ def a_try(mini_batch: int, tries: int = 1, **changes: object) -> Outcome:
 
 def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> None:
     made = report(tmp_path)
-    made.add(a_try(7, 2, items=10, rows=8, elapsed_s=1.5, process_s=0.5, run_s=1.25, load_s=0.125))
+    made.add([a_try(7, 2, items=10, rows=8, elapsed_s=1.5, process_s=0.5, run_s=1.25, load_s=0.125)], {})
     made.close()
     assert (tmp_path / CSV).read_text().splitlines()[0] == ",".join(COLUMNS)
     loaded, ran = rows_of(tmp_path)
@@ -75,7 +75,7 @@ def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> 
 def test_the_status_says_how_it_ended(tmp_path: Path, category: ErrorCategory, statuses: list[str]) -> None:
     made = report(tmp_path, TOKEN="hidden-value")
     failure = Failure(category, 'a "quoted", hidden-value\nand a second line')
-    made.add(a_try(1, status="retry", failure=failure, detail='{"files": ["/a, b"]}'))
+    made.add([a_try(1, status="retry", failure=failure, detail='{"files": ["/a, b"]}')], {})
     made.close()
     rows = rows_of(tmp_path)
     assert [row["Status"] for row in rows] == statuses
@@ -87,7 +87,7 @@ def test_the_status_says_how_it_ended(tmp_path: Path, category: ErrorCategory, s
 
 def test_more_rows_than_items_fail_none(tmp_path: Path) -> None:
     made = report(tmp_path)
-    made.add(a_try(1, items=2, rows=5))
+    made.add([a_try(1, items=2, rows=5)], {})
     made.close()
     assert [(row["Succeeded"], row["Failed"]) for row in rows_of(tmp_path)][-1] == ("2", "0")
 
@@ -116,19 +116,19 @@ def test_whoever_takes_over_adds_what_is_missing_and_repeats_nothing(
     all_tries = [failed(0, tries=1), a_try(0, 2), a_try(1), failed(2, tries=1), a_try(2, 2), a_try(3)]
     first = report(logs)
     for each in all_tries[:flushed]:
-        first.add(each)
+        first.add([each], {})
     first.flush()
     if torn:
         with (logs / CSV).open("a") as file:
             file.write("17,1,n/process001,20")
     second = report(logs)
-    first.add(a_try(99))  # it wakes beside its successor
+    first.add([a_try(99)], {})  # it wakes beside its successor
     first.flush()
     assert second.is_catching_up
     for each in all_tries[min(seen, flushed) :]:  # what Redis has not forgotten, some of which is in the file
-        second.add(each)
+        second.add([each], {})
     second.caught_up()
-    second.add(a_try(4))
+    second.add([a_try(4)], {})
     second.close()
     found = [
         (int(row["Mini-batch Id"]), int(row["Picked Count"]))
@@ -142,7 +142,7 @@ def test_a_report_that_is_full_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(tries, "_MAX_BYTES", 2000)
     made = report(tmp_path)
     for number in range(100):
-        made.add(a_try(number))
+        made.add([a_try(number)], {})
         made.flush()
     made.close()
     assert (tmp_path / CSV).stat().st_size < 3000
@@ -155,8 +155,10 @@ def test_summaries_go_on_from_what_an_earlier_leader_has_reported(tmp_path: Path
         sums = Summaries(tmp_path)
         made = TryReport(tmp_path, Mask({}), sums)
         for number in range(3):
-            made.add(a_try(turn * 10 + number, node=f"n{number % 2}", items=4, rows=3, run_s=0.5, load_s=0.25))
-        made.add(a_try(turn * 10 + 5, node="n0", status="failed", failure=Failure("RUN_TIMEOUT", "slow"), items=4))
+            made.add([a_try(turn * 10 + number, node=f"n{number % 2}", items=4, rows=3, run_s=0.5, load_s=0.25)], {})
+        made.add(
+            [a_try(turn * 10 + 5, node="n0", status="failed", failure=Failure("RUN_TIMEOUT", "slow"), items=4)], {}
+        )
         made.close()
         while sums.step():
             pass
@@ -192,7 +194,7 @@ def test_a_log_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     (tmp_path / "sys").write_text("a file where a folder should be")
     EngineLog(tmp_path, "x").error("lost")
     made = report(tmp_path)
-    made.add(a_try(1))
+    made.add([a_try(1)], {})
     made.close()
 
 

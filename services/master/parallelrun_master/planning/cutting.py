@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from parallelrun_core.message import encode_files
 from parallelrun_master.planning.listing import Chunk
 from parallelrun_master.planning.seen_files import SeenFiles
@@ -18,7 +20,7 @@ class KeyedFiles(NamedTuple):
     groups: list[Chunk]
 
 
-class Cut(NamedTuple):
+class Cut(msgspec.Struct, frozen=True, gc=False):
     """One mini-batch: its full message and how many items it has."""
 
     raw: bytes

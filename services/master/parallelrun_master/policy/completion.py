@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
@@ -62,12 +60,11 @@ class Completion:
         """There was progress of some kind, or a reason for the lack of it that is not the job's."""
         self._stall.moved(now)
 
-    def entered(self, accepted: Iterable[Outcome], now: float) -> None:
-        """Tries have ended; these of them are decisions."""
+    def entered(self, now: float) -> None:
+        """Tries have ended, and are counted."""
         self._inits.ran()
         self._stall.moved(now)
-        if any(outcome.failed_items for outcome in accepted):
-            self.fail(over_threshold(self._spec, self._progress, self._errors))
+        self.fail(over_threshold(self._spec, self._progress, self._errors))
 
     def got_through_init(self) -> None:
         """Some worker got through init(): not all of them hang or fail there."""

@@ -33,6 +33,11 @@ class Window:
         """This many of the outstanding ones are decided."""
         self.outstanding = max(0, self.outstanding - count)
 
+    @property
+    def has_plenty(self) -> bool:
+        """Whether so many wait for an agent that no more need be published for a while."""
+        return self.outstanding - self.leased > MAX_OUTSTANDING // 2
+
     def room(self, scheduled: int) -> int:
         """How many to publish now of `scheduled` durable mini-batches: 0, or enough of them to be worth a call."""
         waiting = max(0, self.outstanding - self.leased)
@@ -40,7 +45,7 @@ class Window:
         if self.outstanding:
             room = min(room, MAX_OUTSTANDING_BYTES // max(1, self._message_bytes) - waiting)
         count = min(room, scheduled - self.next_id, MAX_MESSAGES)
-        if count < MAX_MESSAGES // 4 and waiting > MAX_OUTSTANDING // 2:
+        if count < MAX_MESSAGES and self.has_plenty:
             return 0
         return max(0, count)
 
