@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import signal
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from redis.client import Pipeline
 
 from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.concatenate import SETTINGS, Concatenation
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
+from parallelrun_core.store import leader_queue
 from parallelrun_core.store.agent_queue import AgentQueue
+from parallelrun_core.store.conversation import Ask, conversation
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
@@ -74,7 +76,7 @@ def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str)
 
 
 def test_a_checkpoint_apart_from_its_messages_publishes_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LeaderQueue, "_look", always((0, JobState.PROCESSING)))
+    monkeypatch.setattr(LeaderQueue, "_checkpoint_to_continue", always(0))
     with expect_failure():
         leading.test_the_same_call_twice_publishes_once(JobOnRedis(redis))
 
@@ -82,10 +84,12 @@ def test_a_checkpoint_apart_from_its_messages_publishes_twice(redis: Redis, monk
 def test_without_the_watch_who_is_replaced_while_it_publishes_has_published(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unwatched(pipe: Pipeline, *_: str) -> None:
-        pipe.watching = True
+    @contextmanager
+    def unwatched(client: Redis) -> Iterator[Ask]:
+        with conversation(client) as ask:
+            yield lambda *commands: ask(*(("PING",) if command[0] == "WATCH" else command for command in commands))
 
-    monkeypatch.setattr(Pipeline, "watch", unwatched)
+    monkeypatch.setattr(leader_queue, "conversation", unwatched)
     with expect_failure():
         leading.test_who_is_replaced_while_it_publishes_has_not_published(JobOnRedis(redis), monkeypatch)
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
-from redis import WatchError
-
 from parallelrun_core.errors import Fenced
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import is_concatenating
-from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.store.conversation import Command, conversation
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
@@ -107,43 +105,35 @@ class LeaderQueue:
         """
         # Not a script, which would copy and hash each message twice: a change of the job in between undoes all of it.
         while True:
-            try:
-                with self._redis.pipeline() as pipe:
-                    pipe.watch(self._keys.job)  # type: ignore[no-untyped-call]
-                    return self._publish_watched(pipe, first, messages)
-            except WatchError as error:
-                if isinstance(error.__context__, CONNECTION_ERRORS):  # redis-py takes it for a change, too
-                    raise error.__context__ from None
+            with conversation(self._redis) as ask:
+                _, found = ask(("WATCH", self._keys.job), ("HMGET", self._keys.job, "term", "published", "state"))
+                checkpoint = self._checkpoint_to_continue(*found)
+                if checkpoint == first:
+                    *_, done = ask(("MULTI",), *self._publishing(first, messages), ("EXEC",))
+                    if done is not None:
+                        return Published(first + len(messages), outstanding=done[-1])
+                else:
+                    ask(("UNWATCH",))
+                    return Published(first if checkpoint is None else checkpoint, 0)
 
-    def _publish_watched(self, pipe: Pipeline, first: int, messages: list[bytes]) -> Published:
-        keys = self._keys
-        checkpoint, state = self._look(pipe)
-        if state is not JobState.PROCESSING:
-            return Published(first, 0)
-        if checkpoint != first:
-            return Published(checkpoint, 0)
-        following = first + len(messages)
-        ids = list(map(str, compress(range(first, following), messages)))
-        pipe.multi()
-        if ids:
-            pipe.hset(keys.messages, items=list(chain.from_iterable(zip(ids, filter(None, messages), strict=True))))
-            pipe.rpush(keys.ready, *ids)
-        if messages:
-            pipe.hset(keys.job, items=["published", following, "generation", self.generation])
-        pipe.hlen(keys.messages)
-        *_, outstanding = pipe.execute()
-        return Published(following, outstanding)
-
-    def _look(self, pipe: Pipeline) -> tuple[int, JobState | None]:
-        """Checkpoint and state of the job."""
-        found: Any = pipe.hmget(self._keys.job, "term", "published", "state")
-        term, published, state = found
+    def _checkpoint_to_continue(self, term: bytes | None, published: bytes | None, state: bytes | None) -> int | None:
+        """The checkpoint; None when the job takes no more."""
         self._check_term(term)
-        return int(published or 0), JobState(state.decode()) if state else None
+        return int(published or 0) if state == JobState.PROCESSING.value.encode() else None
 
     def _check_term(self, term: bytes | None) -> None:
         if term != b"%d" % self.term:
             raise Fenced(f"term {self.term} may not publish")
+
+    def _publishing(self, first: int, messages: list[bytes]) -> Iterator[Command]:
+        keys, following = self._keys, first + len(messages)
+        ids = list(map(str, compress(range(first, following), messages)))
+        if ids:
+            yield "HSET", keys.messages, *chain.from_iterable(zip(ids, filter(None, messages), strict=True))
+            yield "RPUSH", keys.ready, *ids
+        if messages:
+            yield "HSET", keys.job, "published", following, "generation", self.generation
+        yield "HLEN", keys.messages
 
     def read_entries(self, after: bytes, *, block_ms: int | None, count: int = MAX_ENTRIES) -> list[StreamEntry]:
         """Entries of the outcome stream after `after`; waits for the first when `block_ms` is given."""

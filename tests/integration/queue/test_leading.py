@@ -29,7 +29,6 @@ from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, m
 
 if TYPE_CHECKING:
     from redis import Redis
-    from redis.client import Pipeline
 
 pytestmark = pytest.mark.integration
 
@@ -190,15 +189,15 @@ def test_who_was_replaced_cannot_publish(job: JobOnRedis) -> None:
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
     """Let this happen once, just after the leader has looked whether it may publish."""
-    look, happened = LeaderQueue._look, list[object]()
+    look, happened = LeaderQueue._checkpoint_to_continue, list[object]()
 
-    def looked(queue: LeaderQueue, pipe: Pipeline) -> tuple[int, JobState | None]:
-        found = look(queue, pipe)
+    def looked(queue: LeaderQueue, *found: bytes | None) -> int | None:
+        checkpoint = look(queue, *found)
         if not happened:
             happened.append(change())
-        return found
+        return checkpoint
 
-    monkeypatch.setattr(LeaderQueue, "_look", looked)
+    monkeypatch.setattr(LeaderQueue, "_checkpoint_to_continue", looked)
 
 
 def test_who_is_replaced_while_it_publishes_has_not_published(job: JobOnRedis, monkeypatch: pytest.MonkeyPatch) -> None:
