@@ -31,8 +31,6 @@ class LookAhead:
     """Learns from each finished run() how many mini-batches a worker may have in flight, and leases by that."""
 
     def __init__(self, *, enabled: bool) -> None:
-        self.depth = 1
-        """How many mini-batches a worker may have in flight, including the running one."""
         self.gather_until = NEVER
         """Until when to wait for answers that are due before a turn could bring anything; NEVER: for none."""
         self.shortest_s = 0.0
@@ -51,8 +49,13 @@ class LookAhead:
                 self.shortest_s = run_s
             else:
                 self.shortest_s += _FORGET * (run_s - self.shortest_s)
-        if self._enabled:
-            self.depth = max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))
+
+    @property
+    def depth(self) -> int:
+        """How many mini-batches a worker may have in flight, including the running one."""
+        if not self._enabled or self._run_s is None:
+            return 1
+        return max(1, min(MAX_DEPTH, int(HORIZON_S / max(self._run_s, 1e-6))))
 
     def wanted(self, workers: Iterable[Worker], waiting: int, now: float) -> int:
         """How many more to lease: nothing until some worker has room for a good part of the depth.
@@ -86,4 +89,4 @@ class LookAhead:
     @property
     def _is_brief(self) -> bool:
         """With one in flight, run() takes less than half of a turn: most of the time goes into turns."""
-        return self.depth == 1 and self._run_s is not None and self._run_s < TURN_S / 2
+        return self._run_s is not None and self._run_s < TURN_S / 2 and self.depth == 1
