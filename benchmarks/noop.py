@@ -82,5 +82,5 @@ def compare(mini_batches: int, rounds: int, *, look_ahead: bool, beside_rivals: 
 
 def main(size: Size) -> dict[str, object]:
     """With look-ahead, as by default."""
-    mini_batches, rounds = {"tiny": (500, 1), "quick": (20_000, 3), "full": (100_000, 7)}[size]
+    mini_batches, rounds = {"tiny": (500, 1), "quick": (20_000, 3), "full": (200_000, 7)}[size]
     return compare(mini_batches, rounds, look_ahead=True, beside_rivals=size == "full")
