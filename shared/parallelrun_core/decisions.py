@@ -7,9 +7,8 @@ that the user asked for) replaces a failure, never a success.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from parallelrun_core.outcome import Outcome, Place, decode_list, decode_places, encode_all
 from parallelrun_core.record_log import RecordWriter
@@ -20,23 +19,63 @@ _STEP_BYTES = 4096
 """A table that grows by steps is cheaper than one that grows with each entry."""
 
 
-class _Failed(NamedTuple):
-    generation: int
-    items: int
-
-
-class Decided:
-    """Which mini-batches have a decision, at a byte each, and the totals of the decisions."""
+class FirstWins:
+    """Which mini-batches have a decision, at a byte each: for whoever reads a log and needs no totals."""
 
     _OPEN, _FAILED, _DONE = 0, 1, 2
 
     def __init__(self) -> None:
         self._states = bytearray()
-        self._failures: dict[int, _Failed] = {}  # the last failure of each, even if it was reopened since
+        self._failed_in: dict[
+            int, int
+        ] = {}  # the generation of the last failure of each, even if it was reopened since
         self.count = 0
         """Mini-batches that have a decision."""
+
+    def __contains__(self, mini_batch: int) -> bool:
+        return mini_batch < len(self._states) and self._states[mini_batch] != self._OPEN
+
+    def has_any(self, first: int, end: int) -> bool:
+        """Whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
+        return any(self._states[first:end])
+
+    def accept(self, found: Place) -> bool:
+        """Whether this outcome is the decision of its mini-batch."""
+        mini_batch = found.mini_batch
+        if mini_batch >= len(self._states):
+            self._states.extend(bytes(mini_batch + _STEP_BYTES - len(self._states)))
+        state = self._states[mini_batch]
+        if (state or self._failed_in) and self._is_late(found, state):
+            return False
+        if not state:
+            self.count += 1
+        if found.status == "done":
+            self._states[mini_batch] = self._DONE
+        else:
+            self._states[mini_batch] = self._FAILED
+            self._failed_in[mini_batch] = found.generation
+        return True
+
+    def _is_late(self, found: Place, state: int) -> bool:
+        """Whether the earlier decision stands."""
+        return state == self._DONE or found.generation <= self._failed_in.get(found.mini_batch, -1)
+
+    def reopen(self, mini_batches: Iterable[int], generation: int) -> list[int]:
+        """Let those that failed in an earlier generation be decided again; returns them."""
+        reopened = [each for each in mini_batches if self._failed_in[each] < generation]
+        for mini_batch in reopened:
+            self._states[mini_batch] = self._OPEN
+        self.count -= len(reopened)
+        return reopened
+
+
+class Decided:
+    """Which mini-batches have a decision, and the totals of the decisions."""
+
+    def __init__(self) -> None:
+        self._first = FirstWins()
+        self._failed_items: dict[int, int] = {}  # of each mini-batch that counts as failed
         self.done = 0
-        self.failed = 0
         self.empty = 0
         """Those of `done` that have no items."""
         self.items_done = 0
@@ -46,32 +85,32 @@ class Decided:
         self.shortened = 0
 
     def __contains__(self, mini_batch: int) -> bool:
-        return mini_batch < len(self._states) and self._states[mini_batch] != self._OPEN
+        return mini_batch in self._first
 
     def has_any(self, first: int, end: int) -> bool:
         """Whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
-        return any(self._states[first:end])
+        return self._first.has_any(first, end)
+
+    @property
+    def count(self) -> int:
+        """Mini-batches that have a decision."""
+        return self._first.count
+
+    @property
+    def failed(self) -> int:
+        """How many mini-batches have failed."""
+        return len(self._failed_items)
 
     def accept(self, outcome: Outcome) -> bool:
         """Whether this outcome is the decision of its mini-batch; if so, it is counted."""
-        mini_batch = outcome.mini_batch
-        if mini_batch >= len(self._states):
-            self._states.extend(bytes(mini_batch + _STEP_BYTES - len(self._states)))
-        state = self._states[mini_batch]
-        earlier = self._failures.get(mini_batch)
-        if (state or earlier is not None) and self._is_late(outcome, state, earlier):
+        if not self._first.accept(outcome):
             return False
-        if state == self._FAILED and earlier is not None:
-            self._take_out(earlier)
-        if state == self._OPEN:
-            self.count += 1
+        if self._failed_items:
+            self._take_out(outcome.mini_batch)
         if outcome.status == "done":
-            self._states[mini_batch] = self._DONE
             self._count_done(outcome)
         else:
-            self._states[mini_batch] = self._FAILED
-            self._failures[mini_batch] = _Failed(outcome.generation, outcome.failed_items)
-            self.failed += 1
+            self._failed_items[outcome.mini_batch] = outcome.failed_items
             self.items_failed += outcome.failed_items
         return True
 
@@ -92,55 +131,16 @@ class Decided:
         if outcome.shortened:
             self.shortened += outcome.shortened
 
-    def _is_late(self, outcome: Outcome, state: int, earlier: _Failed | None) -> bool:
-        """Whether the earlier decision stands."""
-        return state == self._DONE or (earlier is not None and outcome.generation <= earlier.generation)
-
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
         """Let those that failed in an earlier generation (all of them, or these) be decided again."""
-        chosen = None if mini_batches is None else set(mini_batches)
-        for mini_batch, failure in self._failures.items():
-            is_chosen = chosen is None or mini_batch in chosen
-            if is_chosen and failure.generation < generation and self._states[mini_batch] == self._FAILED:
-                self._states[mini_batch] = self._OPEN
-                self.count -= 1
-                self._take_out(failure)
+        failed = self._failed_items.keys()
+        chosen = failed if mini_batches is None else failed & set(mini_batches)
+        for mini_batch in self._first.reopen(chosen, generation):
+            self._take_out(mini_batch)
 
-    def _take_out(self, failure: _Failed) -> None:
-        self.failed -= 1
-        self.items_failed -= failure.items
-
-
-class FirstWins:
-    """The rule of `Decided` without its totals, for whoever reads a whole log and needs only the decisions."""
-
-    _FAILED, _DONE = 1, 2
-
-    def __init__(self) -> None:
-        self._states = bytearray()
-        self._failed_in: dict[int, int] = {}  # the generation of the last failure of each
-        self.count = 0
-        """Mini-batches that have a decision."""
-
-    def accept(self, found: Outcome | Place) -> bool:
-        """Whether this outcome is the decision of its mini-batch."""
-        mini_batch = found.mini_batch
-        if mini_batch >= len(self._states):
-            self._states.extend(bytes(mini_batch + _STEP_BYTES - len(self._states)))
-        state = self._states[mini_batch]
-        if state and self._is_late(found, state):
-            return False
-        self.count += not state
-        if found.status == "done":
-            self._states[mini_batch] = self._DONE
-        else:
-            self._states[mini_batch] = self._FAILED
-            self._failed_in[mini_batch] = found.generation
-        return True
-
-    def _is_late(self, found: Outcome | Place, state: int) -> bool:
-        """Whether the earlier decision stands."""
-        return state == self._DONE or found.generation <= self._failed_in[found.mini_batch]
+    def _take_out(self, mini_batch: int) -> None:
+        """What was counted for its failure doesn't count any more."""
+        self.items_failed -= self._failed_items.pop(mini_batch, 0)
 
 
 class DecisionWriter:

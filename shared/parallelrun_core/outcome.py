@@ -37,8 +37,8 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
     traceback: str = ""
 
 
-class Outcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows."""
+class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Where the rows of a try are: the first fields of its outcome. Who needs no others saves time by reading these."""
 
     mini_batch: int
     generation: int
@@ -56,6 +56,11 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
     items: int
     rows: int
     """How many rows `run()` returned: the items that succeeded."""
+
+
+class Outcome(Place, array_like=True, frozen=True, gc=False):
+    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows."""
+
     started: float
     """When the agent handed it over, seconds since the epoch on the node's clock."""
     elapsed_s: float
@@ -78,24 +83,6 @@ class Outcome(msgspec.Struct, array_like=True, frozen=True, gc=False):
         One that couldn't be read, so that its rows are unknown, counts as one item: thresholds must see it.
         """
         return max(1, self.items) if self.status == "failed" else max(0, self.items - self.rows)
-
-
-class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Where the rows of a try are: the first fields of `Outcome`. A reader that needs no others saves time."""
-
-    mini_batch: int
-    generation: int
-    status: Status
-    token: str
-    tries: int
-    node: str
-    process: str
-    part: str
-    offset: int
-    length: int
-    crc: int
-    items: int
-    rows: int
 
 
 _encoder: Final = msgspec.json.Encoder()

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.decisions import Decided
+from parallelrun_core.decisions import FirstWins
 from parallelrun_core.store import scripts
 from tests.cluster import ROOT, Cluster
 from tests.twins.sabotage import MECHANISMS, Line, Step, nothing, without
 
 SERVICE = """
-from parallelrun_core.decisions import Decided
+from parallelrun_core.decisions import FirstWins
 from parallelrun_core.store.scripts import source
 def main():
-    print("held[i] == token" in source("turn"), Decided()._is_late(None, Decided._DONE, None))
+    print("held[i] == stem" in source("turn"), FirstWins()._is_late(None, FirstWins._DONE))
 """
 
 
@@ -37,19 +37,19 @@ def test_every_part_of_a_mechanism_is_where_sabotage_looks_for_it(mechanism: str
 
 
 def test_what_was_broken_is_whole_again_afterwards() -> None:
-    turn, is_late = scripts.source("turn"), Decided._is_late
+    turn, is_late = scripts.source("turn"), FirstWins._is_late
     with without("commit.fence"):
-        assert "held[i] == token" not in scripts.source("turn")
-        assert Decided._is_late is not is_late
+        assert "held[i] == stem" not in scripts.source("turn")
+        assert FirstWins._is_late is not is_late
     assert scripts.source("turn") == turn
-    assert Decided._is_late is is_late
+    assert FirstWins._is_late is is_late
 
 
 @pytest.mark.parametrize(
     "part",
     [
         Line("turn", "no such text", ""),
-        Step("parallelrun_core.decisions:Decided.no_such_method", nothing),
+        Step("parallelrun_core.decisions:FirstWins.no_such_method", nothing),
         Step("parallelrun_core.decisions:NoSuchClass.accept", nothing),
         Step("parallelrun_core.decisions:DecisionWriter._is_late", nothing),
         Step("parallelrun_core.decisions:NAME", nothing),
