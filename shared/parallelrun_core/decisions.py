@@ -26,9 +26,8 @@ class FirstWins:
 
     def __init__(self) -> None:
         self._states = bytearray()
-        self._failed_in: dict[
-            int, int
-        ] = {}  # the generation of the last failure of each, even if it was reopened since
+        self._failed_in: dict[int, int] = {}
+        """The generation of the last failure of each, even if it was reopened since."""
         self.count = 0
         """Mini-batches that have a decision."""
 
