@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("shared-machine")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for `make test &` in a script: what tests start inherits it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
