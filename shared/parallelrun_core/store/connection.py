@@ -11,16 +11,13 @@ For a caller this is the same as being away, so it is the same kind of error (`S
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import redis
-from hiredis import pack_command
 from redis._parsers import _HiredisParser
 from redis._parsers.hiredis import NOT_ENOUGH_DATA
 from redis.backoff import NoBackoff
-from redis.connection import HiredisRespSerializer
 from redis.retry import Retry
 
 CONNECTION_ERRORS: Final = (redis.ConnectionError, redis.TimeoutError)
@@ -63,17 +60,6 @@ class _Parser(_HiredisParser):
         return answer
 
 
-class _Packer(HiredisRespSerializer):
-    """Packs commands of thousands of words without looking at each word first."""
-
-    def pack(self, *words: Any) -> list[bytes]:
-        if isinstance(words[0], str) and " " not in words[0]:
-            with suppress(TypeError):  # rare types, which redis-py converts
-                return [pack_command(words)]
-        packed: list[bytes] = super().pack(*words)
-        return packed
-
-
 def connect(url: str, *, timeout_s: float = 5.0, one_connection: bool = False) -> redis.Redis:
     """A client that raises one of `CONNECTION_ERRORS` at once when the server is away.
 
@@ -91,7 +77,6 @@ def connect(url: str, *, timeout_s: float = 5.0, one_connection: bool = False) -
         socket_connect_timeout=timeout_s,
         health_check_interval=0,
         parser_class=_Parser,
-        command_packer=_Packer(),
         protocol=2,
         retry=Retry(NoBackoff(), 0),
         single_connection_client=one_connection,
