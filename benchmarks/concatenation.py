@@ -18,7 +18,7 @@ from benchmarks import Size
 from benchmarks.measure import Comparison, Figures
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
 
 _PARTS = 2

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks import Size, data
 from benchmarks.jobs import Jobs
 from benchmarks.measure import Comparison, Figures
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 
 _FILES_EACH = 100
 _SCRIPT = "import time\n\ndef run(mini_batch):\n    return [time.time()] * len(mini_batch)\n"

@@ -19,7 +19,7 @@ from benchmarks.jobs import Jobs
 from benchmarks.measure import Comparison, Figures, Spread, cpu_seconds
 from benchmarks.rivals import compare as rivals
 from benchmarks.rivals.work import EACH, WORKERS, hash_files, mini_batches_of
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 
 _BYTES = 65_536
 _SCRIPT = """\

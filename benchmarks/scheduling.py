@@ -14,7 +14,7 @@ from unittest.mock import patch
 from benchmarks import Size, data
 from benchmarks.measure import Comparison, Figures, cpu_seconds
 from benchmarks.stage import Stage
-from parallelrun_core.decisions import Decided
+from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_master.planning.listing import Chunk, Listing
 from parallelrun_master.scheduling import Publisher, Scheduler

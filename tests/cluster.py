@@ -18,9 +18,9 @@ import httpx
 import psutil
 
 from parallelrun.embedded.cluster import reserve_port
-from parallelrun_core import code_snapshots
+from parallelrun_core.code import snapshots
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, code_store
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, code_store
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
@@ -37,7 +37,7 @@ class Cluster:
     """Redis, a master, a concatenator and some agents. Use it in a `with` statement.
 
     Args:
-        failpoints: where a process dies or a call fails (see `parallelrun_core.failpoints`).
+        failpoints: where a process dies or a call fails (see `parallelrun_core.service.failpoints`).
         without: the mechanism that is disabled in every service (see `tests.twins.sabotage`).
     """
 
@@ -54,7 +54,7 @@ class Cluster:
         api: bool = False,
         redis_options: tuple[str, ...] = (),
     ) -> None:
-        self._launcher = ["-m", "parallelrun_core.launch"]
+        self._launcher = ["-m", "parallelrun_core.service.launch"]
         if without:
             self._launcher = ["-m", "tests.twins.launch", without]
             with sabotage.without(without):
@@ -194,7 +194,7 @@ class Cluster:
         record = JobRecord(
             job_id=job_id,
             submitted=now,
-            code=code_snapshots.snapshot_folder(code, code_store(self.root)),
+            code=snapshots.snapshot_folder(code, code_store(self.root)),
             spec=spec.model_dump(mode="json"),
         )
         self.folder(job_id).create(record)

@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 from typing import IO, Final, cast
 
-from parallelrun_core.code_folder import LEAVE_OUT_HINT, code_files
-from parallelrun_core.code_snapshots import MAX_BYTES, MAX_FILES
+from parallelrun_core.code.folder import LEAVE_OUT_HINT, code_files
+from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES
 from parallelrun_core.errors import InvalidInput
 
 MAX_ZIP_BYTES: Final = 254 << 20

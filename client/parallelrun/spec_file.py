@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from parallelrun.spec_source import Source
-from parallelrun_core.entry_script_check import check_entry_script
+from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading, read_job

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parallelrun_core import message
-from parallelrun_core.decisions import read_decisions
-from parallelrun_core.job_folder import JobFolder, JobResult
-from parallelrun_core.manifest import read_manifest
+from parallelrun_core.folder.decisions import read_decisions
+from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.manifest import read_manifest
 
 ENTRY_SCRIPT = """
 import os, random, time, zlib

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from tests.chaos.faults import FaultInjector
 from tests.chaos.oracle import ENTRY_SCRIPT, Finding, examine

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from tests.chaos import scenarios
 from tests.cluster import Cluster

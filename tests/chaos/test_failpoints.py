@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import Conflict
-from parallelrun_core.failpoints import POINTS
+from parallelrun_core.folder.decisions import read_decisions
+from parallelrun_core.service.failpoints import POINTS
 from parallelrun_core.states import JobState
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import Cluster

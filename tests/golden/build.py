@@ -12,13 +12,13 @@ import sys
 import zlib
 from pathlib import Path
 
-from parallelrun_core import code_snapshots
-from parallelrun_core.decisions import DecisionWriter
-from parallelrun_core.job_folder import JobFolder, JobRecord, code_store
-from parallelrun_core.manifest import ManifestWriter
+from parallelrun_core.code import snapshots
+from parallelrun_core.folder.decisions import DecisionWriter
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, code_store
+from parallelrun_core.folder.manifest import ManifestWriter
+from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Failure, Outcome, encode, encode_list
-from parallelrun_core.record_log import RecordWriter
 from parallelrun_core.spec import JobSpec
 
 JOB = "job_00000golden0release1"
@@ -49,7 +49,7 @@ def build(root: Path) -> None:
     (code / "entry.py").write_text(SCRIPT)
     spec = JobSpec.parse({"entry_script": "entry.py", "inputs": "/golden", "mini_batch_size": 2, "run_max_try": 1})
     folder = JobFolder(root, JOB)
-    name = code_snapshots.snapshot_folder(code, code_store(root))
+    name = snapshots.snapshot_folder(code, code_store(root))
     folder.create(JobRecord(job_id=JOB, submitted=1.0, code=name, spec=spec.model_dump(mode="json")))
     shutil.rmtree(code)
     manifest = ManifestWriter(folder.path, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 from tests.golden.build import JOB
 
 RELEASES = sorted(path.name for path in Path(__file__).parent.iterdir() if path.name.startswith("v"))

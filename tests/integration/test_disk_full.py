@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun import Client
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from parallelrun_api.submission.reopening import Reopenings
-from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import Conflict
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
 

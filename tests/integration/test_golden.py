@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from tests.cluster import Cluster

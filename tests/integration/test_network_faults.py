@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import NODES_ALIVE, JobKeys
 from tests.chaos.oracle import ENTRY_SCRIPT, Finding, examine

@@ -8,8 +8,8 @@ import textwrap
 
 import pytest
 
+from parallelrun_core.folder.record_log import read_records
 from parallelrun_core.outcome import decode_list
-from parallelrun_core.record_log import read_records
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from tests.chaos.oracle import ENTRY_SCRIPT, examine

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from tests.chaos.oracle import ENTRY_SCRIPT, examine
 from tests.cluster import AOF, Cluster

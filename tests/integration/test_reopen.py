@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from parallelrun import Client, Conflict, InvalidRequest
-from parallelrun_core.decisions import read_outcomes
-from parallelrun_core.job_folder import Reopening
+from parallelrun_core.folder.decisions import read_outcomes
+from parallelrun_core.folder.job_folder import Reopening
 from parallelrun_core.states import JobState
 from parallelrun_core.store.rq_queues import ask_for_leader
 from tests.cluster import Cluster

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from parallelrun_master.reports.tries import COLUMNS
 from tests.cluster import Cluster

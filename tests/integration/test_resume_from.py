@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from parallelrun import Client, Conflict, InvalidRequest
-from parallelrun_core.decisions import read_decisions
-from parallelrun_core.manifest import read_manifest
+from parallelrun_core.folder.decisions import read_decisions
+from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from parallelrun_core import launch
+from parallelrun_core.service import launch
 from tests.twins.sabotage import without
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from parallelrun_api.submission import submissions
 from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
-from parallelrun_core import decisions, schema, takeover, term_log
-from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder import decisions, schema, takeover, term_log
+from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store.idempotency import IdempotencyKeys

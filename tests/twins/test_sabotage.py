@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.decisions import FirstWins
+from parallelrun_core.folder.decisions import FirstWins
 from parallelrun_core.store import scripts
 from tests.cluster import ROOT, Cluster
 from tests.twins.sabotage import MECHANISMS, Line, Step, nothing, without
 
 SERVICE = """
-from parallelrun_core.decisions import FirstWins
+from parallelrun_core.folder.decisions import FirstWins
 from parallelrun_core.store.scripts import source
 def main():
     print("held[i] == stem" in source("turn"), FirstWins()._is_late(None, FirstWins._DONE))
@@ -49,10 +49,10 @@ def test_what_was_broken_is_whole_again_afterwards() -> None:
     "part",
     [
         Line("turn", "no such text", ""),
-        Step("parallelrun_core.decisions:FirstWins.no_such_method", nothing),
-        Step("parallelrun_core.decisions:NoSuchClass.accept", nothing),
-        Step("parallelrun_core.decisions:DecisionWriter._is_late", nothing),
-        Step("parallelrun_core.decisions:NAME", nothing),
+        Step("parallelrun_core.folder.decisions:FirstWins.no_such_method", nothing),
+        Step("parallelrun_core.folder.decisions:NoSuchClass.accept", nothing),
+        Step("parallelrun_core.folder.decisions:DecisionWriter._is_late", nothing),
+        Step("parallelrun_core.folder.decisions:NAME", nothing),
     ],
 )
 def test_a_part_that_is_gone_is_an_error_before_anything_starts(

@@ -9,10 +9,10 @@ from pathlib import Path
 from parallelrun.embedded.lock import is_locked
 from parallelrun.embedded.run_folder import WORKING_DATA, is_handed_over
 from parallelrun.embedded.services import Layout
-from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.files import link_or_copy
-from parallelrun_core.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.decisions import read_decisions
+from parallelrun_core.folder.files import link_or_copy
+from parallelrun_core.folder.job_folder import JobFolder, JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 

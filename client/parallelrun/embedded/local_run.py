@@ -18,8 +18,8 @@ from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.errors import ApiError, ClusterFailed, Conflict, ConnectionFailed, InvalidInput, TimedOut
 from parallelrun.progress.display import Display
 from parallelrun.progress.watch import watch
-from parallelrun_core.files import sync_folder
-from parallelrun_core.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.files import sync_folder
+from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.patterns import has_wildcard, split_pattern
 from parallelrun_core.spec import JobSpec
 

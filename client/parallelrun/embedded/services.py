@@ -130,7 +130,7 @@ def usable_cpus() -> int:
 
 def _module(name: str, *arguments: str) -> tuple[str, ...]:
     # -P: a file such as `redis.py` in the user's current folder must not be imported.
-    return (sys.executable, "-P", "-m", "parallelrun_core.launch", name, *arguments)
+    return (sys.executable, "-P", "-m", "parallelrun_core.service.launch", name, *arguments)
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -21,14 +21,14 @@ from parallelrun_agent.workers.gpus import GpuPool, find_gpus
 from parallelrun_agent.workers.leftovers import end_leftovers
 from parallelrun_agent.workers.local_folder import claim_folder
 from parallelrun_agent.workers.orphans import Orphans
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.ids import new_session
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, limit_wait, server_run_id
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.telemetry import logger
-from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
 
 log = logger()
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core import failpoints
+from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.outcome import Outcome, encode, encode_list
-from parallelrun_core.record_log import RecordWriter
-from parallelrun_core.telemetry import logger
+from parallelrun_core.service import failpoints
+from parallelrun_core.service.telemetry import logger
 
 log = logger()
 

@@ -6,8 +6,8 @@ import signal
 
 from parallelrun_agent.agent import Agent
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_core import telemetry
-from parallelrun_core.health import serve_health
+from parallelrun_core.service import telemetry
+from parallelrun_core.service.health import serve_health
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 

@@ -33,12 +33,13 @@ from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.payloads import payload_of
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
-from parallelrun_core import failpoints
-from parallelrun_core.disk_trouble import is_disk_trouble
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.disk_trouble import is_disk_trouble
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure
+from parallelrun_core.service import failpoints
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.outcome_stream import (
     InitFailure,
     Phase,
@@ -47,7 +48,6 @@ from parallelrun_core.store.outcome_stream import (
     report_phases,
     report_preparing,
 )
-from parallelrun_core.telemetry import logger
 from parallelrun_worker import frames
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node.disk import DiskWatch
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.ids import new_session
-from parallelrun_core.job_folder import JobFolder
 from parallelrun_core.store.agent_queue import AgentQueue
 
 if TYPE_CHECKING:

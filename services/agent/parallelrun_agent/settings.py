@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field, field_validator
 
 from parallelrun_core.ids import checked_node
-from parallelrun_core.settings import ServiceSettings
+from parallelrun_core.service.settings import ServiceSettings
 
 
 def _default_node() -> str:

@@ -15,7 +15,7 @@ from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.auth import load_token
 from parallelrun_api.settings import ApiSettings
-from parallelrun_core import telemetry
+from parallelrun_core.service import telemetry
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis, pauses_until_fit
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field, SecretStr, field_validator
 
-from parallelrun_core.settings import ServiceSettings
+from parallelrun_core.service.settings import ServiceSettings
 
 
 class ApiSettings(ServiceSettings):

@@ -15,18 +15,18 @@ from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
-from parallelrun_core.disk_trouble import is_full, may_pass
 from parallelrun_core.errors import Fenced, ParallelRunError
-from parallelrun_core.heartbeat import cpu_ms_of_others, heartbeat
-from parallelrun_core.job_folder import JobFolder
-from parallelrun_core.manifest import last_closing
+from parallelrun_core.folder.disk_trouble import is_full, may_pass
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.manifest import last_closing
+from parallelrun_core.service.heartbeat import cpu_ms_of_others, heartbeat
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation, renew_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -7,9 +7,9 @@ import os
 from parallelrun_concatenator import concatenate as _preloaded  # noqa: F401 - so that forked processes start at once
 from parallelrun_concatenator.concatenate import SETTINGS
 from parallelrun_concatenator.settings import ConcatenatorSettings
-from parallelrun_core import telemetry
-from parallelrun_core.health import serve_health
-from parallelrun_core.process import StopSignal
+from parallelrun_core.service import telemetry
+from parallelrun_core.service.health import serve_health
+from parallelrun_core.service.process import StopSignal
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE

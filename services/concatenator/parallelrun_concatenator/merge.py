@@ -11,8 +11,8 @@ from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.publishing import publish
 from parallelrun_concatenator.segments import Segment
-from parallelrun_core import failpoints
-from parallelrun_core.files import sync_folder
+from parallelrun_core.folder.files import sync_folder
+from parallelrun_core.service import failpoints
 
 
 class Assembler(Protocol):

@@ -8,9 +8,9 @@ from struct import Struct
 
 import msgspec
 
-from parallelrun_core.decisions import FirstWins, read_places
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.manifest import Closing
+from parallelrun_core.folder.decisions import FirstWins, read_places
+from parallelrun_core.folder.manifest import Closing
 
 _PLACE = Struct("=?QQIII")  # whether there is one, offset, length, crc, rows, number of the part
 _STEP_PLACES = 4096

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import msgspec
 
-from parallelrun_core import failpoints
-from parallelrun_core.decisions import Decided
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.job_folder import JobResult
-from parallelrun_core.manifest import last_closing
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.job_folder import JobResult
+from parallelrun_core.folder.manifest import last_closing
+from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS

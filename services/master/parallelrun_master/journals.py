@@ -9,10 +9,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from parallelrun_core.decisions import Decided
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.record_log import read_records
 from parallelrun_core.outcome import Outcome, decode_list
-from parallelrun_core.record_log import read_records
 
 _BLOCK_BYTES = 1 << 20
 

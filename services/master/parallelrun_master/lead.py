@@ -6,8 +6,8 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
+from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.store.connection import connect
-from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_master.leader import Leader
 from parallelrun_master.settings import MasterSettings
 

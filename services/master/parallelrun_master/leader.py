@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parallelrun_core import failpoints
-from parallelrun_core.disk_trouble import is_full, may_pass
 from parallelrun_core.errors import Fenced, NewerSchema
+from parallelrun_core.folder.disk_trouble import is_full, may_pass
+from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_master.finishing import Finishing

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core import failpoints
-from parallelrun_core.decisions import DecisionWriter
+from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
+from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Phase, StreamEntry
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups

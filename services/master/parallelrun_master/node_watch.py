@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.nodes import Nodes
-from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings

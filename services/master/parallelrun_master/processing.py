@@ -7,9 +7,9 @@ import time
 
 import msgspec
 
-from parallelrun_core import failpoints
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.failure import JobFailure
+from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import Nodes

@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.folder.record_log import RecordWriter
+from parallelrun_core.folder.term_log import accept, open_term, read_term_log
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
-from parallelrun_core.record_log import RecordWriter
-from parallelrun_core.term_log import accept, open_term, read_term_log
 
 NAME: Final = "retries"
 

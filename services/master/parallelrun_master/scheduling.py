@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from parallelrun_core import failpoints
-from parallelrun_core.decisions import Decided
-from parallelrun_core.disk_trouble import is_full, is_shortage_here, may_pass
-from parallelrun_core.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.disk_trouble import is_full, is_shortage_here, may_pass
+from parallelrun_core.folder.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing
 from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
+from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master.handover import Handover

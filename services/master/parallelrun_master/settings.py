@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from parallelrun_core.settings import ServiceSettings
+from parallelrun_core.service.settings import ServiceSettings
 
 
 class MasterSettings(ServiceSettings):

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import msgspec
 import redis
 
-from parallelrun_core.decisions import NAME as DECISIONS
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.heartbeat import heartbeat, own_cpu_clock
-from parallelrun_core.job_folder import JobFolder
-from parallelrun_core.manifest import NAME as MANIFEST
-from parallelrun_core.manifest import read_closing
+from parallelrun_core.folder.decisions import NAME as DECISIONS
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.manifest import NAME as MANIFEST
+from parallelrun_core.folder.manifest import read_closing
+from parallelrun_core.folder.term_log import terms
+from parallelrun_core.service.heartbeat import heartbeat, own_cpu_clock
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS, server_run_id
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.telemetry import logger
-from parallelrun_core.term_log import terms
 from parallelrun_master.journals import finished
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy import setbacks

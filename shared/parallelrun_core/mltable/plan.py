@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.files import write_once
+from parallelrun_core.folder.files import write_once
 from parallelrun_core.mltable.document import Source, load_mltable
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
 from parallelrun_core.mltable.steps import READ_STEPS, Step, parse_steps

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import redis
 
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store import OLDEST_REDIS
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
-from parallelrun_core.telemetry import logger
 
 if TYPE_CHECKING:
     from redis import Redis
 
-    from parallelrun_core.settings import ServiceSettings
+    from parallelrun_core.service.settings import ServiceSettings
 
 log = logger()
 

@@ -15,10 +15,10 @@ import psutil
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from parallelrun_core.process import die_with_parent
+from parallelrun_core.service.process import die_with_parent
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.rq_queues import queue
-from parallelrun_core.telemetry import logger
 
 log = logger()
 

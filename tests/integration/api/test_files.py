@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master

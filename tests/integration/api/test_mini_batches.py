@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from parallelrun_core import message
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue, Reports
 from parallelrun_core.store.leader_queue import LeaderQueue

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import NodeInfo, Nodes

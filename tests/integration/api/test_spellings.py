@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parallelrun import Client
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 from tests.conformance.documents import COMPONENT, CONFIG, PIPELINE, changed
 from tests.integration.api.test_submit import zipped
 

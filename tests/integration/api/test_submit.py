@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from parallelrun import Client
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.states import JobState
 from parallelrun_core.store import keys
 from parallelrun_core.store.idempotency import IdempotencyKeys

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from parallelrun_core import code_snapshots
-from parallelrun_core.code_snapshots import snapshot_zip
+from parallelrun_core.code import snapshots
+from parallelrun_core.code.snapshots import snapshot_zip
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.store import keys
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
@@ -167,7 +167,7 @@ def test_it_is_refused_without_a_trace(case: str, api: httpx.Client, site: Site,
 
 
 def test_a_bomb_of_small_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_snapshots, "MAX_BYTES", 4 << 20)
+    monkeypatch.setattr(snapshots, "MAX_BYTES", 4 << 20)
 
     with pytest.raises(InvalidInput, match="more than 4 MiB"):
         snapshot_zip(io.BytesIO(archive(*((f"{n}", bytes(1 << 20)) for n in range(6)))), tmp_path)

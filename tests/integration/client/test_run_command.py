@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.decisions import read_decisions
+from parallelrun_core.folder.decisions import read_decisions
 from tests.integration.client.conftest import processes_about, wait_until_gone
 
 pytestmark = [

@@ -17,10 +17,10 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_api.submission.reopening import Reopenings
-from parallelrun_core.decisions import Decided, DecisionWriter, read_decisions
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, Reopening
-from parallelrun_core.manifest import ManifestWriter
+from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Reopening
+from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec

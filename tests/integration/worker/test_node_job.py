@@ -17,8 +17,8 @@ from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
-from parallelrun_core import code_snapshots
-from parallelrun_core.job_folder import JobFolder, JobRecord, Reopening, code_store
+from parallelrun_core.code import snapshots
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Reopening, code_store
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.spec import JobSpec
@@ -47,7 +47,7 @@ class Node:
         (code / "score.py").write_text(textwrap.dedent(script))
         spec = JobSpec.parse({"entry_script": "score.py", "inputs": "/in", "run_max_try": 1, **fields})
         folder = JobFolder(root, self.on_redis.job_id)
-        snapshot = code_snapshots.snapshot_folder(code, code_store(root))
+        snapshot = snapshots.snapshot_folder(code, code_store(root))
         folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code=snapshot, spec=spec.model_dump(mode="json")))
         self.loop = EventLoop()
         settings = AgentSettings(

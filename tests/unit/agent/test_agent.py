@@ -16,8 +16,8 @@ from parallelrun_agent.agent import Agent
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_core import unreadable
-from parallelrun_core.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder import unreadable
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.states import JobState
 from tests.unit.core.factories import open_descriptors
 

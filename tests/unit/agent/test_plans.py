@@ -9,7 +9,7 @@ import pytest
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
-from parallelrun_core.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec
 
 

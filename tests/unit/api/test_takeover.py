@@ -9,7 +9,7 @@ import pytest
 
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_core.errors import Conflict, InvalidInput
-from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
 from parallelrun_core.mltable.plan import plan_inputs, save_plans
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec

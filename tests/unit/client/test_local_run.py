@@ -9,7 +9,7 @@ from parallelrun.embedded.local_run import LocalRun
 from parallelrun.errors import InvalidInput
 from parallelrun.models import Job
 from parallelrun.progress.display import Silent
-from parallelrun_core.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 
 

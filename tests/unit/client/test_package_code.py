@@ -12,7 +12,7 @@ from parallelrun.errors import InvalidInput
 from parallelrun.package_code import zip_folder
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.upload import MAX_SPEC_BYTES
-from parallelrun_core import code_snapshots
+from parallelrun_core.code import snapshots
 
 
 def names_in(folder: Path) -> list[str]:
@@ -54,9 +54,9 @@ def test_the_server_takes_what_was_packed(tmp_path: Path) -> None:
     (code / "noise.log").touch()
 
     with zip_folder(code) as packed:
-        name = code_snapshots.snapshot_zip(packed, tmp_path / "store")
+        name = snapshots.snapshot_zip(packed, tmp_path / "store")
 
-    assert name == code_snapshots.snapshot_folder(code, tmp_path / "store")
+    assert name == snapshots.snapshot_folder(code, tmp_path / "store")
     assert (tmp_path / "store" / name / "alias" / "util.py").is_file()
     assert (tmp_path / "store" / name / "tool.sh").stat().st_mode & 0o100
 

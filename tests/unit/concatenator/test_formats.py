@@ -24,8 +24,8 @@ from parallelrun_concatenator import parquet
 from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_core.decisions import DecisionWriter, read_outcomes
 from parallelrun_core.errors import CorruptLog
+from parallelrun_core.folder.decisions import DecisionWriter, read_outcomes
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker.rows import renderer

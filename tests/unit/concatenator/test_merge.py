@@ -20,8 +20,8 @@ from parallelrun_concatenator import parts as parts_module
 from parallelrun_concatenator import publishing
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import Segment, SegmentTable
-from parallelrun_core.decisions import DecisionWriter
 from parallelrun_core.errors import Conflict, CorruptLog
+from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
 from tests.unit.core.factories import failed, names_in, open_descriptors, outcome
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun.embedded.run_folder import RunFolder
-from parallelrun_core.code_folder import code_files
-from parallelrun_core.code_snapshots import snapshot_folder
+from parallelrun_core.code.folder import code_files
+from parallelrun_core.code.snapshots import snapshot_folder
 from parallelrun_core.errors import InvalidInput
 
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core import code_snapshots
-from parallelrun_core.code_snapshots import snapshot_folder, snapshot_zip
+from parallelrun_core.code import snapshots
+from parallelrun_core.code.snapshots import snapshot_folder, snapshot_zip
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from tests.unit.core.factories import names_in
 
@@ -173,7 +173,7 @@ def test_a_bomb_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_sum_of_all_members_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_snapshots, "MAX_BYTES", 3 << 20)
+    monkeypatch.setattr(snapshots, "MAX_BYTES", 3 << 20)
     with pytest.raises(InvalidInput, match="3 MiB"):
         store(archive(*((f"f{number}", bytes(1 << 20)) for number in range(4))), tmp_path)
     assert names_in(tmp_path) == []
@@ -181,7 +181,7 @@ def test_the_sum_of_all_members_is_limited(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_number_of_members_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_snapshots, "MAX_FILES", 10)
+    monkeypatch.setattr(snapshots, "MAX_FILES", 10)
     assert store(archive(*((f"f{number}", b"") for number in range(10))), tmp_path)
     with pytest.raises(InvalidInput, match="10"):
         store(archive(*((f"f{number}", b"") for number in range(11))), tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.decisions import (
+from parallelrun_core.folder.decisions import (
     NAME,
     Decided,
     DecisionWriter,
@@ -18,8 +18,8 @@ from parallelrun_core.decisions import (
     read_outcomes,
     read_places,
 )
+from parallelrun_core.folder.term_log import read_term_log
 from parallelrun_core.outcome import Outcome, Place, encode, encode_list
-from parallelrun_core.term_log import read_term_log
 from tests.unit.core.factories import failed, outcome
 
 some = st.builds(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.entry_script_check import check_entry_script
+from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.errors import InvalidInput
 
 

@@ -8,10 +8,12 @@ import sys
 
 import pytest
 
+SCRIPT = "from parallelrun_core.service.failpoints import reach; reach('turn.before'); print('lives')"
+
 
 def armed(text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from parallelrun_core.failpoints import reach; reach('turn.before'); print('lives')"],
+        [sys.executable, "-c", SCRIPT],
         capture_output=True, check=False, env={**os.environ, "PARALLELRUN_FAILPOINTS": text}, text=True,
     )  # fmt: skip
 

@@ -11,14 +11,14 @@ import pytest
 
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.errors import CorruptLog, NewerSchema
-from parallelrun_core.job_folder import JobFolder
-from parallelrun_core.manifest import read_closing, read_manifest
+from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.manifest import read_closing, read_manifest
+from parallelrun_core.folder.record_log import RecordWriter, read_records
+from parallelrun_core.folder.term_log import Header, file_of, read_term_log
 from parallelrun_core.message import decode, paths_of
 from parallelrun_core.outcome import decode_list
-from parallelrun_core.record_log import RecordWriter, read_records
-from parallelrun_core.term_log import Header, file_of, read_term_log
 from tests.golden.build import SESSION, rows
 from tests.golden.opened import RELEASES, opened
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, Reopening
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Reopening
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 

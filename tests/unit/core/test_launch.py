@@ -12,7 +12,7 @@ import pytest
 def launched(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
     (tmp_path / "service.py").write_text(f"import gc, sys\n\ndef main():\n    {body}\n")
     return subprocess.run(
-        [sys.executable, "-m", "parallelrun_core.launch", "service", "one", "two"],
+        [sys.executable, "-m", "parallelrun_core.service.launch", "service", "one", "two"],
         cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 

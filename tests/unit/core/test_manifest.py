@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core import manifest, message, term_log
-from parallelrun_core.manifest import (
+from parallelrun_core import message
+from parallelrun_core.folder import manifest, term_log
+from parallelrun_core.folder.manifest import (
     Closing,
     ManifestCursor,
     ManifestWriter,
@@ -20,7 +21,7 @@ from parallelrun_core.manifest import (
     read_manifest,
     resolve,
 )
-from parallelrun_core.record_log import RecordWriter
+from parallelrun_core.folder.record_log import RecordWriter
 
 
 def raw(number: int) -> bytes:

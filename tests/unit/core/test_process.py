@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parallelrun_core.process import StopSignal
+from parallelrun_core.service.process import StopSignal
 
 
 @pytest.fixture(autouse=True)

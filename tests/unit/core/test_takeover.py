@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.decisions import DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.errors import Conflict, CorruptLog
-from parallelrun_core.job_folder import JobFolder, JobRecord, abandoned
-from parallelrun_core.manifest import ManifestWriter, read_closing, read_manifest
+from parallelrun_core.folder.decisions import DecisionWriter, read_decisions, read_outcomes
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, abandoned
+from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
+from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
-from parallelrun_core.takeover import take_over
 from tests.unit.core.factories import failed, names_in, outcome
 
 MINI_BATCHES = 6

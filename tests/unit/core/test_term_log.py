@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.record_log import RecordWriter
-from parallelrun_core.term_log import file_of, open_term, read_term_log, spans, terms
+from parallelrun_core.folder.record_log import RecordWriter
+from parallelrun_core.folder.term_log import file_of, open_term, read_term_log, spans, terms
 
 NAME = "log"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from parallelrun_core import unreadable
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.folder import unreadable
+from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 
 
 class Log:

@@ -12,8 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from parallelrun_core.decisions import read_decisions
 from parallelrun_core.failure import JobFailure
+from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec

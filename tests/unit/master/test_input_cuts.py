@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.decisions import Decided
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.manifest import ManifestWriter, read_manifest
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
 from parallelrun_core.message import Described, decode, described_of, files_of, is_described
 from parallelrun_core.mltable.plan import load_plans
 from parallelrun_core.spec import JobSpec

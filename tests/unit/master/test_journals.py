@@ -6,10 +6,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from parallelrun_core.decisions import Decided
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.outcome import Outcome, encode_all
-from parallelrun_core.record_log import RecordWriter
 from parallelrun_master.journals import finished
 from tests.unit.core.factories import failed, outcome
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core import decisions
-from parallelrun_core.decisions import DecisionWriter, read_decisions, read_outcomes
+from parallelrun_core.folder import decisions
+from parallelrun_core.folder.decisions import DecisionWriter, read_decisions, read_outcomes
+from parallelrun_core.folder.record_log import RecordWriter
+from parallelrun_core.folder.term_log import open_term
 from parallelrun_core.outcome import Outcome, encode, encode_list
-from parallelrun_core.record_log import RecordWriter
 from parallelrun_core.store.outcome_stream import StreamEntry
-from parallelrun_core.term_log import open_term
 from parallelrun_master.ledger import Ledger
 from tests.unit.core.factories import failed, outcome
 from tests.unit.master import factories

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.decisions import Decided
-from parallelrun_core.manifest import ManifestWriter, read_manifest, resolve
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.manifest import ManifestWriter, read_manifest, resolve
 from parallelrun_core.message import MAX_MESSAGE_BYTES, REFERENCE, decode, encode_files
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue, Published

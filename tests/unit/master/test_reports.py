@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.engine_log import EngineLog
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.job_folder import JobResult
+from parallelrun_core.folder.engine_log import EngineLog
+from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.progress import Progress

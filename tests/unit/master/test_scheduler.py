@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.manifest import Closing, ManifestWriter, read_closing
+from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closing
 from parallelrun_core.message import encode_files
 from parallelrun_core.spec import JobSpec
 from parallelrun_master import scheduling

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.environments.cache import InUse
 from parallelrun_core.outcome import Failure
-from parallelrun_core.telemetry import logger
+from parallelrun_core.service.telemetry import logger
 
 if TYPE_CHECKING:
     from parallelrun_agent.loop import EventLoop

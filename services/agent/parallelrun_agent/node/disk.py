@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from parallelrun_core.telemetry import logger
+from parallelrun_core.service.telemetry import logger
 
 log = logger()
 

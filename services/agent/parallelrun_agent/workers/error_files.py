@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from parallelrun_core.engine_log import EngineLog
+from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
 

@@ -7,7 +7,7 @@ import subprocess
 from itertools import takewhile
 from pathlib import Path
 
-from parallelrun_core.telemetry import logger
+from parallelrun_core.service.telemetry import logger
 
 log = logger()
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from parallelrun_agent.node.proc import process_ids, stat_of
-from parallelrun_core.telemetry import logger
+from parallelrun_core.service.telemetry import logger
 
 log = logger()
 

@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 
 from parallelrun_agent.node.proc import process_ids, stat_of
-from parallelrun_core.telemetry import logger
+from parallelrun_core.service.telemetry import logger
 
 log = logger()
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from parallelrun_core import message
-from parallelrun_core.manifest import resolve
+from parallelrun_core.folder.manifest import resolve
 from parallelrun_core.message import Message
 from parallelrun_worker import frames
 

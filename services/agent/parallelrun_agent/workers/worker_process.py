@@ -24,7 +24,7 @@ from typing import NamedTuple
 from parallelrun_agent.workers.capped_log import CappedLog
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
 from parallelrun_agent.workers.plans import WorkerPlan
-from parallelrun_core.files import sync_folder
+from parallelrun_core.folder.files import sync_folder
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16

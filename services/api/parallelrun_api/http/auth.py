@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_api.http.errors import Forbidden, Misdirected
 from parallelrun_api.http.problems import problem_response
 from parallelrun_core.errors import ParallelRunError, Unauthorized
-from parallelrun_core.files import write_once
+from parallelrun_core.folder.files import write_once
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from parallelrun_api.http.errors import HttpError
 from parallelrun_api.models import Problem, ProblemEntry
-from parallelrun_core.disk_trouble import may_pass
 from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
+from parallelrun_core.folder.disk_trouble import may_pass
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.requests import ClientDisconnect
 
 from parallelrun_api.http.problems import internal_error
-from parallelrun_core import telemetry
+from parallelrun_core.service import telemetry
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -14,9 +14,9 @@ from parallelrun_api.models import FileList
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
-from parallelrun_core import telemetry
 from parallelrun_core.errors import NotFound
 from parallelrun_core.paths import within
+from parallelrun_core.service import telemetry
 
 log = telemetry.logger()
 router = APIRouter(prefix="/v1", tags=["files"])

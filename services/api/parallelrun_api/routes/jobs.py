@@ -18,9 +18,9 @@ from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.jobs import etag, matches
-from parallelrun_core import telemetry
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.job_folder import code_store
+from parallelrun_core.folder.job_folder import code_store
+from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
 
 log = telemetry.logger()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from parallelrun_core.errors import Conflict, Problem
-from parallelrun_core.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.registry import Registry
 

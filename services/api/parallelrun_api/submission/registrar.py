@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import redis
 from anyio.to_thread import run_sync
 
-from parallelrun_core import telemetry
-from parallelrun_core.job_folder import abandoned, code_store
-from parallelrun_core.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.folder.job_folder import abandoned, code_store
+from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.service import telemetry
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
-from parallelrun_core import telemetry
-from parallelrun_core.decisions import read_decisions
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
-from parallelrun_core.job_folder import JobFolder, JobResult, Reopening, job_folder
+from parallelrun_core.folder.decisions import read_decisions
+from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, job_folder
+from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
 

@@ -31,15 +31,15 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.output_claims import check_output_is_free
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
-from parallelrun_core import failpoints, telemetry
-from parallelrun_core.code_snapshots import snapshot_folder, snapshot_zip
-from parallelrun_core.entry_script_check import check_entry_script
+from parallelrun_core.code.entry_script_check import check_entry_script
+from parallelrun_core.code.snapshots import snapshot_folder, snapshot_zip
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.files import sync_file, sync_folder
+from parallelrun_core.folder.files import sync_file, sync_folder
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, code_store
+from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.job_folder import JobFolder, JobRecord, code_store
+from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.states import JobState
-from parallelrun_core.takeover import take_over
 
 if TYPE_CHECKING:
     from parallelrun_core.store.idempotency import IdempotencyKeys

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
-from parallelrun_core.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import Input, JobSpec

@@ -11,13 +11,13 @@ import msgspec
 
 from parallelrun_api import models
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, job_folder
+from parallelrun_core.folder.unreadable import SkippedJobs
 from parallelrun_core.ids import checked_job_id
-from parallelrun_core.job_folder import JobFolder, JobRecord, JobResult, job_folder
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.unreadable import SkippedJobs
 
 if TYPE_CHECKING:
     from parallelrun_core.failure import JobFailure

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.models import MiniBatch, MiniBatchFailure, MiniBatchPage
 from parallelrun_api.views.jobs import rfc3339
-from parallelrun_core.decisions import NAME
+from parallelrun_core.folder.decisions import NAME
+from parallelrun_core.folder.record_log import RecordReader
+from parallelrun_core.folder.term_log import Span, file_of, spans
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Outcome, decode_list
-from parallelrun_core.record_log import RecordReader
 from parallelrun_core.store.keys import JobKeys
-from parallelrun_core.term_log import Span, file_of, spans
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from parallelrun_core.decisions import Decided
-from parallelrun_core.manifest import NAME, read_manifest
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.manifest import NAME, read_manifest
+from parallelrun_core.folder.term_log import file_of
 from parallelrun_core.message import decode, files_of
-from parallelrun_core.term_log import file_of
 
 _MOST = 10
 

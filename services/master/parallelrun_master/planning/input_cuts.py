@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.manifest import read_manifest
+from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.message import (
     Described,
     Piece,

@@ -20,11 +20,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from parallelrun_core import failpoints
 from parallelrun_core.errors import Fenced, InvalidInput
-from parallelrun_core.files import sync_folder
+from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.service import failpoints
 
 PIECE_BYTES: Final = 8 << 20
 """What is read at once; the memory that the reading takes is a multiple of it."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from parallelrun_core.engine_log import EngineLog
-from parallelrun_core.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.engine_log import EngineLog
+from parallelrun_core.folder.job_folder import JobFolder, JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from parallelrun_core.files import replace_file
+from parallelrun_core.folder.files import replace_file
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from parallelrun_core.engine_log import EngineLog
+from parallelrun_core.folder.engine_log import EngineLog
 
 _CHECKPOINT_EVERY_S = 10.0
 

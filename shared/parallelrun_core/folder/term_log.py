@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.files import sync_file
-from parallelrun_core.record_log import RecordWriter, read_records
-from parallelrun_core.schema import SCHEMA, decode
+from parallelrun_core.folder.files import sync_file
+from parallelrun_core.folder.record_log import RecordWriter, read_records
+from parallelrun_core.folder.schema import SCHEMA, decode
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):

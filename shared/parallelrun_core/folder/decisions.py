@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from parallelrun_core.folder.record_log import RecordWriter
+from parallelrun_core.folder.term_log import open_term, read_term_log
 from parallelrun_core.outcome import Outcome, Place, decode_list, decode_places, encode_all
-from parallelrun_core.record_log import RecordWriter
-from parallelrun_core.term_log import open_term, read_term_log
 
 NAME = "decisions"
 _STEP_BYTES = 4096

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.telemetry import logger
+from parallelrun_core.service.telemetry import logger
 
 UNREADABLE: Final = (NotFound, NewerSchema, CorruptLog, OSError)
 """What reading a job's folder may raise; no other job is affected."""

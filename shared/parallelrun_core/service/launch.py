@@ -1,4 +1,4 @@
-"""`python -m parallelrun_core.launch MODULE ARGUMENT…`: runs a service's `main()` with a quick start and end.
+"""`python -m parallelrun_core.service.launch MODULE ARGUMENT…`: runs a service's `main()` with a quick start and end.
 
 Most of a short job's time goes into starting and ending the services. While modules are imported, the garbage
 collector runs again and again and finds nothing; afterwards, none of their objects become garbage while the process

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
-from parallelrun_core.code_folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS, code_files
+from parallelrun_core.code.folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS, code_files
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import relative_parts
 

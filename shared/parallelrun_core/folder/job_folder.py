@@ -27,14 +27,14 @@ from typing import Any, Final
 import msgspec
 from pydantic import ValidationError
 
-from parallelrun_core import failpoints
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.files import sync_folder, write_once
+from parallelrun_core.folder.files import sync_folder, write_once
+from parallelrun_core.folder.schema import SCHEMA, decode
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
-from parallelrun_core.schema import SCHEMA, decode
+from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 

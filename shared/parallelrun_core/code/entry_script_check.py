@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.code_folder import IGNORE_FILES
+from parallelrun_core.code.folder import IGNORE_FILES
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.paths import relative_parts
 from parallelrun_core.spec.conda import may_be_newer

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from isal.isal_zlib import crc32
 
-from parallelrun_core.files import sync_folder
+from parallelrun_core.folder.files import sync_folder
 
 FRAME = struct.Struct("<II")
 _READ_AHEAD = 1 << 18

@@ -15,11 +15,11 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.decisions import DecisionWriter, read_decisions
 from parallelrun_core.errors import Conflict, CorruptLog
-from parallelrun_core.files import link_or_copy, sync_file, sync_folder
-from parallelrun_core.job_folder import JobFolder, Resumed
-from parallelrun_core.manifest import ManifestWriter, read_closing, read_manifest
+from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
+from parallelrun_core.folder.files import link_or_copy, sync_file, sync_folder
+from parallelrun_core.folder.job_folder import JobFolder, Resumed
+from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
 from parallelrun_core.message import decode
 from parallelrun_core.mltable.plan import FILE_NAME as PLANS
 from parallelrun_core.outcome import Outcome
