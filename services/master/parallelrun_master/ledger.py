@@ -14,10 +14,11 @@ import msgspec
 
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
+from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.outcome_stream import Phase, StreamEntry
+from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parallelrun_core.failure import JobFailure
+from parallelrun_core.phases import InitFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.outcome_stream import InitFailure
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.init_watch import InitWatch
 from parallelrun_master.policy.stall_watch import StallWatch

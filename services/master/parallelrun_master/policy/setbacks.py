@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.store.leader_queue import LONGEST_PAUSE_MS
+from parallelrun_core.leasing import LONGEST_PAUSE_MS
 
 LONGEST_PAUSE_S: Final = LONGEST_PAUSE_MS / 1000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parallelrun_core.store.leader_queue import MAX_MESSAGES
+from parallelrun_core.leasing import MAX_MESSAGES
 
 MAX_OUTSTANDING = 20_000
 MAX_OUTSTANDING_BYTES = 64 << 20
