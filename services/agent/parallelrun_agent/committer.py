@@ -40,7 +40,7 @@ class Committer:
         self.durable: deque[Candidate] = deque()
         self.rows_missing: deque[Candidate] = deque()
         """Can't be made durable, because the rows are not where the worker said."""
-        self.failed: deque[tuple[Candidate, str, bool]] = deque()
+        self.not_stored: deque[tuple[Candidate, str, bool]] = deque()
         """Could not be made durable: candidate, error, and whether all that is in its part file may be lost."""
         self._journal_path = journal
         self._journals = 0
@@ -100,7 +100,7 @@ class Committer:
                     self.durable.extend(group)
                 except OSError as error:
                     log.error("commit_failed", error=str(error), mini_batches=len(group))
-                    self.failed.extend((each, str(error), each.part_fd in self._lost_parts) for each in group)
+                    self.not_stored.extend((each, str(error), each.part_fd in self._lost_parts) for each in group)
                     # A record in it may be incomplete, and nothing after that could be read.
                     _abandon(journal)
                     journal = None
