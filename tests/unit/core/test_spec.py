@@ -176,7 +176,7 @@ def test_what_is_no_yaml_is_told_with_its_line(text: str | bytes, told: str) -> 
 def test_json_is_read_as_json_and_what_is_nearly_so_as_yaml() -> None:
     assert load_document('{"limit":\t1e-05, "half": 1E3}') == {"limit": 1e-05, "half": 1000.0}
     assert load_document(b'[{"limit": 1e-05}]') == [{"limit": 1e-05}]
-    assert load_document('{"limit": 1e-05, size: 3}') == {"limit": "1e-05", "size": 3}
+    assert load_document('{"limit": 1e-05, size: 3}') == {"limit": 1e-05, "size": 3}
     assert load_document('{"x": NaN}') == {"x": "NaN"}
 
 
