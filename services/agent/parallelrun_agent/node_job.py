@@ -51,7 +51,7 @@ from parallelrun_core.store.outcome_stream import (
 from parallelrun_worker import frames
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 log = logger()
 

@@ -25,8 +25,7 @@ from parallelrun_master.scheduling import InputTrouble
 from parallelrun_master.term import Term
 
 if TYPE_CHECKING:
-    from redis import Redis
-
+    from parallelrun_core.store.connection import Redis
     from parallelrun_master.settings import MasterSettings
 
 

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
-import redis
 
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.failure import JobFailure
@@ -21,7 +20,7 @@ from parallelrun_core.folder.term_log import terms
 from parallelrun_core.service.heartbeat import heartbeat, own_cpu_clock
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
-from parallelrun_core.store.connection import CONNECTION_ERRORS, server_run_id
+from parallelrun_core.store.connection import CONNECTION_ERRORS, ServerReplaced, server_run_id
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_master.journals import finished
@@ -32,8 +31,7 @@ from parallelrun_master.policy.setbacks import Setback
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
-    from redis import Redis
-
+    from parallelrun_core.store.connection import Redis
     from parallelrun_master.settings import MasterSettings
 
 _TICK_S = 0.5
@@ -173,7 +171,7 @@ class Term:
     def _check_server(self) -> None:
         # A connection that broke while nobody used it is replaced without an error, by redis-py's pool or by a proxy.
         if server_run_id(self.redis) != self._run_id:
-            raise redis.ConnectionError("Redis was restarted")
+            raise ServerReplaced("Redis was restarted")
 
     def renew(self) -> None:
         """Renew leadership.
