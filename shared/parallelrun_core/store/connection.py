@@ -33,6 +33,10 @@ class ServerUnable(redis.ConnectionError):
     """The server answers, but can't do this for now; nothing was changed."""
 
 
+class ServerReplaced(redis.ConnectionError):
+    """The server isn't the one that it was: it was restarted, or another one has taken its place."""
+
+
 class _Parser(_HiredisParser):
     """Distinguishes errors that pass by themselves from bugs."""
 
