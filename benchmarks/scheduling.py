@@ -17,7 +17,8 @@ from benchmarks.stage import Stage
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_master.planning.listing import Chunk, Listing
-from parallelrun_master.scheduling import Publisher, Scheduler
+from parallelrun_master.publisher import Publisher
+from parallelrun_master.scheduling import Scheduler
 
 _FILES_EACH = 100
 _SLICE_S = 0.005
