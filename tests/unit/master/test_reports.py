@@ -16,10 +16,10 @@ from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.outcome_stream import Phase
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports import tries
 from parallelrun_master.reports.overview import Overview
