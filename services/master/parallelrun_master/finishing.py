@@ -13,6 +13,7 @@ from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
@@ -98,7 +99,9 @@ class Finishing:
     def retire(self, result: JobResult) -> None:
         """The result is recorded: show it, wait for the agents to leave, and clean up."""
         term = self._term
-        leftovers = [*term.folder.output_file(term.spec).parent.glob(f".merging-{term.job_id}-*")]
+        target = str(term.folder.output_file(term.spec))
+        storage = storage_of(target)
+        leftovers = storage.unfinished(target, term.job_id)
         term.renew()  # so these are of this generation, even if the leader has slept for long
         self._show_end(result.state)
         text = msgspec.json.encode(result.progress)
@@ -106,8 +109,7 @@ class Finishing:
         term.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
         self._wait_for_agents()
         self._show_end(result.state)
-        for leftover in leftovers:
-            leftover.unlink(missing_ok=True)
+        storage.discard(leftovers)
         if result.state is JobState.COMPLETED and not result.progress.failed:
             discard(term.folder.path)
         term.registry.retire(term.job_id, term=term.queue.term)
