@@ -139,10 +139,8 @@ class Runner:
             self._give_back(mini_batch, error)
             return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
-            self._failed(
-                error, mini_batch=mini_batch, items=items, run_s=time.perf_counter() - began,
-                process_s=time.process_time() - cpu_began, use=self._meter.measure(tickets),
-            )  # fmt: skip
+            run_s, process_s = time.perf_counter() - began, time.process_time() - cpu_began
+            self._failed(error, tickets, mini_batch=mini_batch, items=items, run_s=run_s, process_s=process_s)
             return
         finally:
             if loaded is not None and loaded.copies is not None:
@@ -190,14 +188,15 @@ class Runner:
         return loaded
 
     def _failed(
-        self, error: BaseException, *, mini_batch: int, items: int, run_s: float, process_s: float, use: bytes
+        self, error: BaseException, tickets: int, *, mini_batch: int, items: int, run_s: float, process_s: float
     ) -> None:
         self._exit_if_forked()
-        rest = use + _describe(error, self._code)
+        rest = self._meter.measure(tickets) + _describe(error, self._code)
         answer = frames.pack_result(
             frames.FAILED, rest, mini_batch=mini_batch, items=items, run_s=run_s, process_s=process_s
         )
         _write_all(self._results, answer)
+        self._meter.measure(tickets)  # what a traceback needs is the input of no try
         self._log.write(
             "ERROR", f"Mini-batch {mini_batch}: run() failed after {run_s:.3f} s: {type(error).__name__}.", at_once=True
         )
