@@ -12,13 +12,9 @@ MAX_REPORTS: Final = 1000
 """Reports of one kind that fit in a turn: Lua can't unpack much more in one command."""
 MAX_LEASES: Final = 1000
 """Mini-batches that one turn leases at most, for the same reason."""
-MAX_MESSAGES: Final = 1000
-"""Messages in one publishing call: other calls wait meanwhile."""
 RENEW_AFTER: Final = 1 / 50
 """The part of a lease after which a turn renews it: quick turns need not write each time, and agents stop trusting a
 lease long before its last fiftieth."""
-LONGEST_PAUSE_MS: Final = 30_000
-"""The longest pause with which a leader resigns; nobody leads the job meanwhile."""
 
 Mode = Literal["join", "stay", "leave"]
 """What a turn does with the session of its node."""

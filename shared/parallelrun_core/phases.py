@@ -1,4 +1,4 @@
-"""How init() and shutdown() of the workers went, as agents report it to the leader."""
+"""What a worker goes through besides its mini-batches, as its agent reports it: init() and shutdown()."""
 
 from __future__ import annotations
 

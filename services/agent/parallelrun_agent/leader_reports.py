@@ -11,7 +11,7 @@ from parallelrun_core.phases import InitFailure, Phase, PhaseName
 from parallelrun_core.store.outcome_stream import report_init_failure, report_phases
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 
 class LeaderReports:

@@ -31,7 +31,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.outcome_stream import report_preparing
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 log = logger()
 

@@ -11,7 +11,7 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_core.errors import Fenced
-from parallelrun_core.leasing import MAX_MESSAGES, Reports
+from parallelrun_core.leasing import Reports
 from parallelrun_core.outcome import Failure
 from parallelrun_core.phases import InitFailure, Phase
 from parallelrun_core.states import JobState
@@ -24,6 +24,7 @@ from parallelrun_core.store.outcome_stream import (
     report_phases,
     report_preparing,
 )
+from parallelrun_master.policy.window import MAX_MESSAGES
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, message, retried
 
 if TYPE_CHECKING:

@@ -294,7 +294,7 @@ class JobMachine:
         if head is not None:
             elapsed_s = now - worker.in_flight.head_since
             failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
-            answer = Answer(head.delivery.mini_batch, run_s=elapsed_s, failure=failure)
+            answer = Answer(head.delivery.mini_batch, run_s=elapsed_s, peak_bytes=end.peak_bytes, failure=failure)
             self._conclude(head, worker, answer, elapsed_s)
         self._hand_out(now)
 

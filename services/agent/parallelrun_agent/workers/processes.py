@@ -17,8 +17,9 @@ from parallelrun_agent.leader_reports import LeaderReports
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
-from parallelrun_agent.policy.outcomes import Exit, parse_answer, parse_failure
+from parallelrun_agent.policy.outcomes import Exit
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.workers.answers import parse_answer, parse_failure
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.errors import CorruptLog
@@ -165,7 +166,7 @@ class WorkerProcesses:
     def _on_news(self, machine: JobMachine, worker: Worker, kind: int, payload: bytes, now: float) -> None:
         """Any frame that isn't the answer for a mini-batch."""
         job_id = self._plans.job_id
-        if kind == frames.NOT_KEPT:
+        if kind == frames.NOT_STORED:
             machine.rows_not_taken(worker, int.from_bytes(payload[: frames.MINI_BATCH.size], "little"), now)
             machine.disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"), now)
         elif kind == frames.LOADED:
