@@ -11,8 +11,8 @@ from pathlib import Path
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
-from parallelrun_agent.workers.leftovers import MARK, mark
 from parallelrun_agent.workers.local_folder import throw_away
+from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
