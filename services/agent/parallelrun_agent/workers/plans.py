@@ -76,7 +76,7 @@ class PlanMaker:
         self._local = settings.local_folder / folder.job_id
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
         output = folder.output_file(spec)
-        self._output = output.parent
+        self._output = _output_folder(folder, spec)
         self._output_settings = {
             "format": row_format(output, header=spec.append_row_dataframe_header),
             "separator": spec.append_row_separator,
@@ -163,3 +163,14 @@ class PlanMaker:
     def close(self) -> None:
         """Remove the job's folder on this node."""
         throw_away(self._local, self._local.parent)
+
+
+def _output_folder(folder: JobFolder, spec: JobSpec) -> Path:
+    """What a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only one.
+
+    A job without rows that has several folders, or none, gets the one in which they are.
+    """
+    folders = [path for name, path in folder.output_paths(spec).items() if spec.outputs[name].type == "uri_folder"]
+    if spec.writes_rows or len(folders) != 1:
+        return folder.output_file(spec).parent
+    return Path(folders[0])
