@@ -32,7 +32,7 @@ class WorkerPlan:
     environment: dict[str, str]
     working_folder: Path
     part: Path | None
-    """Part file to create for its rows; None when no rows are kept."""
+    """Part file to create for its rows; None when no rows are stored."""
     stdout: Path
     stderr: Path
     """What the script writes with Python's own streams."""
