@@ -20,7 +20,7 @@ from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
 from parallelrun_core.store import leader_queue
 from parallelrun_core.store.agent_queue import AgentQueue
-from parallelrun_core.store.conversation import Ask, conversation
+from parallelrun_core.store.fast_path import Ask, conversation
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing

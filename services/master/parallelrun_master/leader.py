@@ -32,8 +32,7 @@ from parallelrun_master.reports import Reports
 from parallelrun_master.scheduling import InputTrouble
 
 if TYPE_CHECKING:
-    from redis import Redis
-
+    from parallelrun_core.store.connection import Redis
     from parallelrun_master.settings import MasterSettings
 
 

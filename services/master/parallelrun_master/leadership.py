@@ -27,8 +27,7 @@ from parallelrun_master.policy import setbacks
 from parallelrun_master.policy.setbacks import Setback
 
 if TYPE_CHECKING:
-    from redis import Redis
-
+    from parallelrun_core.store.connection import Redis
     from parallelrun_master.settings import MasterSettings
 
 _TICK_S = 0.5

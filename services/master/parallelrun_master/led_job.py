@@ -18,7 +18,7 @@ from parallelrun_master.policy.error_groups import with_cause
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 
 class LedJob:

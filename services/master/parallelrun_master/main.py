@@ -28,7 +28,7 @@ from parallelrun_master.lead import SETTINGS
 from parallelrun_master.settings import MasterSettings
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 _SWEEP_S = 1.0
 

@@ -14,7 +14,7 @@ from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 
 def recover(redis: Redis, leadership: Leadership, folder: JobFolder, record: JobRecord, reports: Reports) -> LedJob:

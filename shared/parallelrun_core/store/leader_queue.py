@@ -11,7 +11,7 @@ from parallelrun_core.errors import Fenced
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import is_concatenating
-from parallelrun_core.store.conversation import Command, conversation
+from parallelrun_core.store.fast_path import Command, conversation
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script

@@ -15,10 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.phases import InitFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.outcome_stream import InitFailure, StreamEntry
+from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroups
