@@ -127,8 +127,8 @@ def list_mini_batches(
 def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
     from parallelrun.cli.output import show_one
-    from parallelrun.cli.summary import hints, summary
     from parallelrun.progress.text import describe
+    from parallelrun.summary import hints, summary
 
     with connect(url, token) as client:
         found = client.jobs.get(job_id)
@@ -297,9 +297,9 @@ def download(
 
 
 def _follow(client: Client, job: Job) -> ExitCode:
-    from parallelrun.cli.output import say
-    from parallelrun.cli.summary import summary
+    from parallelrun.cli.output import say, say_summary
     from parallelrun.progress.watch import watch_on_stderr
+    from parallelrun.summary import is_clean, summary
 
     try:
         ended = watch_on_stderr(client, job)
@@ -307,12 +307,12 @@ def _follow(client: Client, job: Job) -> ExitCode:
         say(f"\nThe job continues. Follow it again: parallelrun job stream {job.id}")
         say(f"                   Cancel it:       parallelrun job cancel {job.id}")
         raise
-    for line in summary(
+    lines = summary(
         ended,
         log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
         retry=f"parallelrun job retry {job.id}",
-    ):
-        say(line)
+    )
+    say_summary(lines, is_clean=is_clean(ended))
     if ended.output:
         say(f"fetch the output: parallelrun job download {job.id}")
     return of_state(ended.state)

@@ -77,7 +77,7 @@ def run_command(
 def _say_how_it_ended(result: RunResult, *, code: str) -> None:
     """Print how the job has ended."""
     from parallelrun.cli.output import say
-    from parallelrun.cli.summary import summary
+    from parallelrun.summary import summary
 
     for line in summary(result.job, log_hint=lambda log: f"{result.logs}/{log}"):
         # Terminals and editors can open full paths.
