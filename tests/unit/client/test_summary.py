@@ -1,9 +1,11 @@
 """What is said when a job has ended: by the command line, and by results and errors in Python."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from parallelrun import RunResult
 from parallelrun.models import Failure, Job
 from parallelrun.summary import headline, summary
 from parallelrun_core.progress import Progress
@@ -72,6 +74,15 @@ def test_what_failed_in_a_job_that_completed_is_said_first(progress: Progress, e
     ended = job("completed", progress=progress, **TIMES)
 
     assert headline(ended) == summary(ended, log_hint=str)[0] == expected
+    assert repr(RunResult(job=ended)) == f"<RunResult {expected}>"
+
+
+def test_a_result_says_how_its_job_ended_and_where_everything_is() -> None:
+    result = RunResult(job=job("canceled"), logs=Path("/out/logs"), outputs={"scores": Path("/out/scores")})
+
+    assert repr(result) == (
+        "<RunResult canceled: 0/0+ mini-batches, 0 rows, 0 items failed; logs='/out/logs', scores='/out/scores'>"
+    )
 
 
 def test_warnings_about_a_completed_job_say_what_to_do() -> None:
