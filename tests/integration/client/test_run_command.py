@@ -5,7 +5,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -83,10 +85,16 @@ def job(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(job: Path, *options: str) -> subprocess.Popen[str]:
+def start(job: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "parallelrun", "run", "job.yml", "--output", "out", "--processes", "2"]
     return subprocess.Popen(
-        [*command, *options], cwd=job, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, *options],
+        cwd=job,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -257,6 +265,27 @@ def test_a_kill_leaves_nothing_running_and_the_next_run_clears_up(job: Path) -> 
     wait_until_gone(job / "out", within_s=30)
     assert run(job)[0] == 0
     assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
+
+
+def test_a_kill_of_all_processes_leaves_nothing_that_the_next_run_does_not_remove(job: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="pr-") as temporary:  # short, as a socket's path has to be
+        command = start(job, "--set", "entry_script=slow.py", TMPDIR=temporary)
+        until_it_runs(job)
+        deadline = time.monotonic() + 30
+        while pids := processes_about(Path(temporary)):
+            assert time.monotonic() < deadline
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            command.poll()
+        command.communicate()
+        assert list(Path(temporary).glob("parallelrun-*"))
+
+        command = start(job, TMPDIR=temporary)
+
+        _, told = command.communicate(timeout=90)
+        assert command.returncode == 0, told
+        assert list(Path(temporary).glob("parallelrun-*")) == []
 
 
 def test_services_that_die_are_restarted_and_the_job_completes(job: Path) -> None:
