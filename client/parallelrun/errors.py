@@ -15,8 +15,8 @@
     └── ClusterFailed           the embedded cluster can't start or has stopped working
 
 The root and `InvalidInput` are the classes of `parallelrun_core`. `Unauthorized`, `NotFound`, `Conflict` and
-`Unavailable` are those of `parallelrun_core` as well as `ApiError`s. So one `except` catches what the server found and
-what was found here.
+`Unavailable` are those of `parallelrun_core` as well as `ApiError`s. So one `except` catches what the server
+refuses and what is refused here.
 """
 
 from __future__ import annotations

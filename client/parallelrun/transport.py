@@ -153,7 +153,7 @@ class Transport:
         finally:
             response.close()
 
-    def answers(self, path: str, *, timeout_s: float = 2.0) -> bool:
+    def is_answered(self, path: str, *, timeout_s: float = 2.0) -> bool:
         """Whether a GET succeeds right now; one try, and no error if it fails."""
         try:
             return self._http.get(path, timeout=timeout_s).is_success

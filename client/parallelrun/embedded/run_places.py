@@ -118,7 +118,7 @@ def _with_rows_in(spec: JobSpec, file: Path) -> JobSpec:
 def _check_apart(folder: Path, spec: JobSpec) -> None:
     """Check that the job doesn't read what it or an earlier run writes. Raises InvalidInput."""
     for path in spec.data_paths():
-        if _includes(path, folder.resolve()):
+        if _is_part_of(folder.resolve(), path):
             raise InvalidInput.at("--output", f"{folder} is part of the job's own input {path}", "name another folder")
     code = Path(spec.code).resolve()
     # Of the code, all but the folders of runs is taken: with this one, the script would be left out.
@@ -126,7 +126,7 @@ def _check_apart(folder: Path, spec: JobSpec) -> None:
         raise InvalidInput.at("--output", f"{folder} holds the job's own entry script", "name another folder")
 
 
-def _includes(path: str, folder: Path) -> bool:
+def _is_part_of(folder: Path, path: str) -> bool:
     """Whether files in a folder belong to an input: a folder, a file, or a pattern as masters understand it."""
     if os.path.lexists(path) or not has_wildcard(path):
         return folder.is_relative_to(Path(path).resolve())
