@@ -57,17 +57,21 @@ class SocketFolder:
 
 
 def _remove_abandoned() -> None:
-    for path in Path(tempfile.gettempdir()).iterdir():
-        if not _NAME.fullmatch(path.name):
-            continue
-        fd = _claim(path)
-        if fd is None:
-            continue
-        with contextlib.suppress(OSError):
-            if all(entry.name == SOCKET for entry in path.iterdir()) and not _is_listening(path / SOCKET):
-                (path / SOCKET).unlink(missing_ok=True)
-                path.rmdir()
-        os.close(fd)
+    with contextlib.suppress(OSError):  # not everybody may list that directory
+        for path in Path(tempfile.gettempdir()).iterdir():
+            if _NAME.fullmatch(path.name):
+                _remove_if_abandoned(path)
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    fd = _claim(path)
+    if fd is None:
+        return
+    with contextlib.suppress(OSError):
+        if all(entry.name == SOCKET for entry in path.iterdir()) and not _is_listening(path / SOCKET):
+            (path / SOCKET).unlink(missing_ok=True)
+            path.rmdir()
+    os.close(fd)
 
 
 def _claim(path: Path) -> int | None:
