@@ -52,7 +52,7 @@ def run(
     reading = read_spec(spec)
     end = run_here(
         reading,
-        folder=Path(output) if output else None,
+        folder=output,
         nodes=nodes,
         processes=processes,
         keep=keep,

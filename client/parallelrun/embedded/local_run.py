@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +18,6 @@ from parallelrun.errors import (
     ClusterFailed,
     Conflict,
     ConnectionFailed,
-    InvalidInput,
     JobCanceled,
     JobFailed,
     TimedOut,
@@ -91,7 +89,7 @@ class RunEnd:
 def run_here(
     reading: Reading,
     *,
-    folder: Path | None,
+    folder: str | Path | None,
     nodes: int,
     processes: int | None,
     keep: bool,
@@ -105,7 +103,7 @@ def run_here(
 
     Args:
         reading: the job, and where its fields were written.
-        folder: by default the job's own, else `NAME-TIME` in the current folder.
+        folder: named in any form of a location; by default the job's own, else `NAME-TIME` in the current folder.
         resume_option: how the caller's user names the folder of an earlier run to take over from.
         on_end: called when the job has ended and its logs are in their place, before its outputs are.
 
@@ -118,7 +116,7 @@ def run_here(
         check_paths(reading.spec)
         run = _LocalRun(
             reading.spec,
-            folder=(folder or Path(reading.spec.output or _default_folder(reading.spec.name))).absolute(),
+            folder=folder,
             nodes=nodes,
             processes=processes,
             keep=keep,
@@ -142,7 +140,7 @@ class _LocalRun:
         self,
         spec: JobSpec,
         *,
-        folder: Path,
+        folder: str | Path | None,
         nodes: int,
         processes: int | None,
         keep: bool,
@@ -154,10 +152,9 @@ class _LocalRun:
     ) -> None:
         self._earlier = None if resume_from is None else earlier_run.job_of(resume_from)
         if self._earlier is not None:
-            if self._earlier.path.is_relative_to(folder):
-                raise InvalidInput.at("--output", f"{folder} is the folder of the earlier run", "name another folder")
             spec = spec.model_copy(update={"resume_from": self._earlier.job_id})
-        self._places = RunPlaces(_for_this_machine(spec, nodes, processes), folder=folder, overwrite=overwrite)
+        spec = _for_this_machine(spec, nodes, processes)
+        self._places = RunPlaces(spec, folder=folder, overwrite=overwrite, earlier=self._earlier)
         self._folder = self._places.folder
         self._keep = keep
         self._resume_hint = f"to run only the rest, into another folder, add {resume_option(self._folder.folder)}"
@@ -251,7 +248,3 @@ def _for_this_machine(spec: JobSpec, nodes: int, processes: int | None) -> JobSp
     if processes is not None:
         changes["max_concurrency_per_instance"] = processes
     return spec.model_copy(update=changes)
-
-
-def _default_folder(name: str) -> str:
-    return f"{name.replace(' ', '_')}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from fnmatch import fnmatchcase
+from datetime import datetime
 from pathlib import Path
 
 from parallelrun.embedded import earlier_run
@@ -12,8 +12,9 @@ from parallelrun.embedded.run_folder import RunFolder
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.patterns import has_wildcard, split_pattern
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.globs import Pattern
+from parallelrun_core.storage.stores import storage_of, supported_path
 
 
 class RunPlaces:
@@ -21,24 +22,31 @@ class RunPlaces:
 
     Args:
         spec: the job, as the user gave it.
-        folder: gets its outputs and logs; absolute.
+        folder: gets its outputs and logs, named in any form of a location; by default the job's own, else `NAME-TIME`
+            in the current folder.
         overwrite: replace what an earlier run has left there.
+        earlier: the job of an earlier run, which this one takes over from.
 
     Raises:
         InvalidInput: the job would read what it writes, or overwrite what is not to be replaced. Nothing has changed.
     """
 
-    def __init__(self, spec: JobSpec, *, folder: Path, overwrite: bool) -> None:
-        _check_apart(folder, spec)
+    def __init__(
+        self, spec: JobSpec, *, folder: str | Path | None, overwrite: bool, earlier: JobFolder | None = None
+    ) -> None:
+        place = (_local(folder) or Path(spec.output or _default_folder(spec.name))).absolute()
+        _check_apart(place, spec)
+        if earlier is not None and earlier.path.is_relative_to(place):
+            raise InvalidInput.at("--output", f"{place} is the folder of the earlier run", "name another folder")
         if not overwrite:
-            earlier_run.check_nothing_is_lost(folder)
+            earlier_run.check_nothing_is_lost(place)
         self._replaced = _replaced(spec, overwrite=overwrite)
         self.spec = spec.model_copy(update={"output": ""})
         """The job as it is to be submitted: its outputs are in its own folder, from which they are handed over."""
         own_outputs = _own_outputs(JobFolder(Path(), ""), self.spec)
         if self._replaced is not None:
             self.spec = _with_rows_in(self.spec, _beside(self._replaced))
-        self.folder = RunFolder(folder, outputs=[path.name for path in own_outputs], overwrite=overwrite)
+        self.folder = RunFolder(place, outputs=[path.name for path in own_outputs], overwrite=overwrite)
 
     def hand_over_outputs(self, job: JobFolder) -> tuple[Path | None, dict[str, Path]]:
         """Put the outputs of the completed job in their place; those with a path of their own are there already.
@@ -51,8 +59,9 @@ class RunPlaces:
         """
         # Everything in it: scripts also write files that are no named output (`EntryScript().output_dir`). But not what
         # a concatenator was writing when it died, which the cluster may not have removed before it stopped.
-        unfinished = f".merging-{job.job_id}-"
-        made = sorted(path for path in job.outputs.iterdir() if not path.name.startswith(unfinished))
+        target = str(job.output_file(self.spec))
+        unfinished = storage_of(target).unfinished(target, job.job_id)
+        made = sorted(path for path in job.outputs.iterdir() if str(path) not in unfinished)
         moved = {path: self.folder.hand_over_output(path) for path in made}
         if self._replaced is not None:
             moved[job.output_file(self.spec)] = self._replaced
@@ -70,6 +79,22 @@ class RunPlaces:
         rows = job.output_file(self.spec)
         self.folder.correct_log("job_result.txt", rows, place(rows))
         return place(rows), outputs
+
+
+def _local(folder: str | Path | None) -> Path | None:
+    """The folder that was named for the results, in any form of a location.
+
+    Raises:
+        InvalidInput: it is on a kind of storage that isn't supported.
+    """
+    try:
+        return Path(supported_path(str(folder), is_written=True)) if folder else None
+    except ValueError as error:
+        raise InvalidInput.at("--output", str(error)) from error
+
+
+def _default_folder(name: str) -> str:
+    return f"{name.replace(' ', '_')}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
 
 
 def _own_outputs(folder: JobFolder, spec: JobSpec) -> list[Path]:
@@ -128,16 +153,8 @@ def _check_apart(folder: Path, spec: JobSpec) -> None:
 
 def _is_part_of(folder: Path, path: str) -> bool:
     """Whether files in a folder belong to an input: a folder, a file, or a pattern as masters understand it."""
-    if os.path.lexists(path) or not has_wildcard(path):
-        return folder.is_relative_to(Path(path).resolve())
-    root, pattern = split_pattern(path)
-    start = Path(root).resolve()
+    fixed, pattern = storage_of(path).split(path)
+    start = Path(fixed).resolve()
     if not folder.is_relative_to(start):
         return False
-    names = folder.relative_to(start).parts
-    for depth, wanted in enumerate(pattern):
-        if wanted == "**" or depth == len(names):
-            return True
-        if not fnmatchcase(names[depth], wanted):
-            return False
-    return False  # the pattern ends at the folder or above it
+    return not pattern or Pattern(pattern).is_possible_below(folder.relative_to(start).parts)
