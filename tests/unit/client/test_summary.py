@@ -1,13 +1,16 @@
 """What is said when a job has ended: by the command line, and by results and errors in Python."""
 
+import io
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from parallelrun import RunResult
+from parallelrun.cli.output import say_summary
 from parallelrun.models import Failure, Job
-from parallelrun.summary import headline, summary
+from parallelrun.summary import headline, is_clean, summary
 from parallelrun_core.progress import Progress
 
 TIMES = {"started": "2026-11-21T09:30:00.000Z", "ended": "2026-11-21T09:30:03.200Z"}
@@ -75,6 +78,7 @@ def test_what_failed_in_a_job_that_completed_is_said_first(progress: Progress, e
 
     assert headline(ended) == summary(ended, log_hint=str)[0] == expected
     assert repr(RunResult(job=ended)) == f"<RunResult {expected}>"
+    assert is_clean(ended) == expected.startswith("completed in")
 
 
 def test_a_result_says_how_its_job_ended_and_where_everything_is() -> None:
@@ -94,3 +98,33 @@ def test_warnings_about_a_completed_job_say_what_to_do() -> None:
         "retry: parallelrun job retry job_1",
     ]
     assert summary(ended, log_hint=str)[-1].endswith("why: job_result.txt")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "stream, variables, is_fine, has_color",
+    [
+        (Terminal(), {"TERM": "xterm"}, False, True),
+        (Terminal(), {"TERM": "xterm"}, True, False),
+        (Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}, False, False),
+        (Terminal(), {"TERM": "dumb"}, False, False),
+        (io.StringIO(), {"TERM": "xterm"}, False, False),
+    ],
+)
+def test_on_a_terminal_the_first_line_stands_out_if_something_failed(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, variables: dict[str, str], is_fine: bool, has_color: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stderr", stream)
+
+    say_summary(["first", "second"], is_clean=is_fine)
+
+    first, second = stream.getvalue().splitlines()
+    assert first == ("\x1b[31m\x1b[1mfirst\x1b[0m" if has_color else "first")
+    assert second == "second"
