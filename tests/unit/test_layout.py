@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.mltable.formats import read_steps
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
     "client": {"parallelrun"},
@@ -20,7 +22,7 @@ PACKAGES = {
     "shared": {"parallelrun_core"},
 }
 WORKER = ROOT / "services" / "agent" / "parallelrun_worker"
-FROM_THE_USERS_ENVIRONMENT = {"numpy", "pandas", "pyarrow"}
+FROM_THE_USERS_ENVIRONMENT = {"numpy"}.union(*(step.libraries for step in read_steps().values()))
 WHERE_THE_MASTER_RUNS = {"shuffle/sorting.py": {"duckdb"}}
 IO = {
     "ctypes", "io", "multiprocessing", "os", "redis", "rq", "selectors", "shutil", "socket", "subprocess", "tempfile",

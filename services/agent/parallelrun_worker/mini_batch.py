@@ -70,11 +70,7 @@ class Loader:
         Raises:
             ImportError: one can't; the message says what to do.
         """
-        kinds = {plan["kind"] for plan in self._read_plans()} - {"files"}
-        if not kinds:
-            return
-        wanted = ["pandas", *(["pyarrow"] if kinds & {"parquet", "delta_lake"} else [])]
-        for name in wanted:
+        for name in dict.fromkeys(name for plan in self._read_plans() for name in plan.get("libraries", ())):
             try:
                 __import__(name)
             except ImportError as error:
@@ -89,10 +85,14 @@ class Loader:
 
             try:
                 with open(self._inputs, encoding="utf-8") as file:
-                    self._plans = json.load(file)
+                    self._plans = json.load(file) or []
             except FileNotFoundError:
                 return []
-        return self._plans or []
+            if any(plan["kind"] != "files" for plan in self._plans):
+                from parallelrun_worker.tables.older_plans import completed
+
+                self._plans = [completed(plan) for plan in self._plans]
+        return self._plans
 
     def load(self, payload: bytes) -> MiniBatch:
         """Read what is described.

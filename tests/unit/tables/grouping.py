@@ -33,8 +33,7 @@ class Grouped:
         assert plan.is_shuffled
         files = list(paths_in(Sources(plan)))
         plan.sample = [os.fsdecode(file) for file in files]
-        counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
-        pieces = TableCutter(counted, MiniBatchSize.parse(size)).pieces(files)
+        pieces = TableCutter(plan, MiniBatchSize.parse(size)).pieces(files)
         job = new_folder()
         target = (job / rows_of(0)).parent
         (target / "spilled").mkdir(parents=True)

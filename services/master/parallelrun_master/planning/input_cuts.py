@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-import msgspec
-
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.message import (
     Described,
@@ -31,10 +29,12 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_master.planning.column_check import check_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
+from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.listing import Chunk
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
 from parallelrun_master.planning.sources import Sources, paths_in
+from parallelrun_master.planning.table_cutting import TableCutter
 
 _SAMPLE_FILES = 32
 
@@ -110,13 +110,10 @@ class InputCuts:
         plans = plan_inputs(self._spec) if plans is None else plans
         if first_turn:
             for plan in plans:
-                if plan.kind == "delta_lake":
-                    from parallelrun_master.planning import delta
-
-                    delta.settle(plan)
-                first = islice(paths_in(Sources(plan)), _SAMPLE_FILES) if plan.is_table else ()
-                plan.sample = [os.fsdecode(path) for path in first]
-                yield from check_columns(plan)
+                if plan.is_table:
+                    format_of(plan.kind).prepare(plan)
+                    plan.sample = [os.fsdecode(path) for path in islice(paths_in(Sources(plan)), _SAMPLE_FILES)]
+                    yield from check_columns(plan)
             plans = save_plans(self._folder, plans)
         for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)
@@ -141,10 +138,8 @@ class InputCuts:
             yield from cut(fresh, self._spec.size.files, _encoder(number) if plan.is_copied else encode_files)
 
     def _table(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
-        from parallelrun_master.planning.table_cutting import TableCutter  # with NumPy: not for lists of files
-
         known = self._known.pieces
-        if plan.is_indivisible():
+        if plan.is_indivisible:
             pieces = [Piece(path) for path in paths_in(chunks)]
             if pieces and not known[number, pieces[0].path, 0]:
                 yield Cut(encode_described(Described(number, [], pieces), 0), 0)
@@ -160,11 +155,7 @@ class InputCuts:
 
     def _shuffled(self, number: int, plan: InputPlan) -> Iterator[Cut | None]:
         """A mini-batch for each group of rows, once they are grouped."""
-        from parallelrun_master.planning.table_cutting import TableCutter
-
-        # In files that can't be counted before they are read, the reader skips and takes rows.
-        counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
-        pieces = TableCutter(counted, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
+        pieces = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
         shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress)
         yield from shuffle.run(pieces, lambda: paths_in(Sources(plan)))
         path = rows_of(number).encode()

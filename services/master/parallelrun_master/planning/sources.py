@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.listing import Chunk, Listing
 
 
@@ -15,7 +16,7 @@ class Sources:
 
     def __init__(self, plan: InputPlan) -> None:
         self.is_sorted = True
-        self._delta = plan if plan.kind == "delta_lake" else None
+        self._plan = plan
         self._listings = [Listing(source.path, source.pattern) for source in plan.sources] or [Listing(plan.path)]
         self._left_out = os.path.split(os.fsencode(plan.left_out))
 
@@ -24,12 +25,11 @@ class Sources:
 
         Raises:
             OSError: something that is named, or a folder in it, can't be read.
-            InvalidInput: a Delta table can't be read.
+            InvalidInput: a table that lists its own files can't be read.
         """
-        if self._delta is not None:
-            from parallelrun_master.planning import delta
-
-            yield from ((folder, [name]) for folder, name in map(os.path.split, delta.files_of(self._delta)))
+        own = format_of(self._plan.kind).files(self._plan) if self._plan.is_table else None
+        if own is not None:
+            yield from ((folder, [name]) for folder, name in map(os.path.split, own))
             return
         left_out_folder, left_out = self._left_out
         for listing in self._listings:
