@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 Piece = tuple[Any, ...]
-"""Path, start, end, whether both are where a record begins, index of the first row (-1: unknown), and what the kind of
-table adds to this."""
+"""Path, start, end, whether both are where a record begins, index of the first row (-1: unknown); then, if they are not
+all of those in the range, how many rows at its beginning are left out and how many there are (-1: all)."""
 
 
 class Records(ABC):

@@ -111,8 +111,8 @@ class InputCuts:
         if first_turn:
             for plan in plans:
                 if plan.is_table:
-                    format_of(plan.kind).prepare(plan)
                     plan.sample = [os.fsdecode(path) for path in islice(paths_in(Sources(plan)), _SAMPLE_FILES)]
+                    format_of(plan.kind).prepare(plan)
                     yield from check_columns(plan)
             plans = save_plans(self._folder, plans)
         for number, plan in enumerate(plans):
@@ -139,12 +139,13 @@ class InputCuts:
 
     def _table(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
         known = self._known.pieces
+        cutter = TableCutter(plan, self._spec.size)
         if plan.is_indivisible:
-            pieces = [Piece(path) for path in paths_in(chunks)]
+            pieces = cutter.whole(paths_in(chunks))
             if pieces and not known[number, pieces[0].path, 0]:
                 yield Cut(encode_described(Described(number, [], pieces), 0), 0)
             return
-        for piece in TableCutter(plan, self._spec.size).pieces(paths_in(chunks)):
+        for piece in cutter.pieces(paths_in(chunks)):
             if piece is None:
                 yield None
             elif known[number, piece.path, piece.start]:
@@ -165,15 +166,16 @@ class InputCuts:
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
     def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
-        for found in by_keys(chunks, values_of(plan)):
-            if found is None:
+        cutter = TableCutter(plan, self._spec.size) if plan.is_table else None
+        for keyed in by_keys(chunks, values_of(plan)):
+            if keyed is None:
                 yield None
                 continue
-            values, groups = found
+            values, groups = keyed
             if (number, values) in self._known.keys:
                 continue
-            if plan.is_table:
-                pieces = [Piece(path) for path in paths_in(groups)]
+            if cutter is not None:
+                pieces = cutter.whole(paths_in(groups))
                 yield Cut(encode_described(Described(number, list(values), pieces), 0), 0)
             else:
                 items = sum(len(names) for _, names in groups)

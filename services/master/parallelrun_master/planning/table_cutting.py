@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
@@ -32,9 +33,28 @@ class TableCutter:
         for path in paths:
             if self._window.is_over:
                 return
-            try:
+            with _naming(path):
                 yield from self._format.pieces(path)
-            except OSError as error:
-                if error.errno is not None and error.filename is None:  # a read that fails names no file
-                    error.filename = os.fsdecode(path)
-                raise
+
+    def whole(self, paths: Iterable[bytes]) -> list[Piece]:
+        """A piece for each of these files.
+
+        Raises:
+            OSError, InvalidInput: as `pieces`.
+        """
+        pieces = []
+        for path in paths:
+            with _naming(path):
+                pieces.append(self._format.whole(path))
+        return pieces
+
+
+@contextmanager
+def _naming(path: bytes) -> Iterator[None]:
+    """Name a file in the errors of reading it: a read that fails names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fsdecode(path)
+        raise

@@ -59,9 +59,17 @@ class TableFormat(ABC):
             InvalidInput: it is not what the table says.
         """
 
+    def whole(self, path: bytes) -> Piece:
+        """All of one file.
+
+        Raises:
+            OSError, InvalidInput: as `pieces`, as far as the beginning of the file tells.
+        """
+        return Piece(path)
+
     @staticmethod  # noqa: B027 - most kinds have nothing to add
     def prepare(plan: InputPlan) -> None:
-        """Put into the plan, before it is frozen, what is to be the same as long as the job runs.
+        """Put into the plan, before it is frozen, what is to be the same as long as the job runs; its sample is known.
 
         Raises:
             InvalidInput: the table is not what the plan says.
