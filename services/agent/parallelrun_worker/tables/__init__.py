@@ -6,6 +6,7 @@ path_keys.py   values in the paths of files: columns of rows, and keys of groups
 steps.py       what is done to the rows after the reading
 columns.py     whether the steps name columns that the table has
 older_plans.py what older releases did not freeze in `inputs.json`
+ranges.py      ranges of files
 grouped.py     rows that are grouped by keys: where they are then
 
 For kinds that are text:
