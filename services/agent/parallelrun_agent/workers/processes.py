@@ -14,16 +14,17 @@ from functools import partial
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.policy.job_machine import JobMachine
-from parallelrun_agent.policy.outcomes import Exit, parse_answer, parse_failure
+from parallelrun_agent.policy.outcomes import Exit
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.workers.answers import parse_answer, parse_failure
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
+from parallelrun_core.phases import PhaseName
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.outcome_stream import PhaseName
 from parallelrun_worker import frames
 
 log = logger()
@@ -173,7 +174,7 @@ class WorkerProcesses:
     def _on_news(self, worker: Worker, kind: int, payload: bytes, now: float) -> None:
         """Any frame that isn't the answer for a mini-batch."""
         job_id, machine = self._plans.job_id, self._machine
-        if kind == frames.NOT_KEPT:
+        if kind == frames.NOT_STORED:
             machine.rows_not_taken(worker, int.from_bytes(payload[: frames.MINI_BATCH.size], "little"), now)
             self._disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"))
         elif kind == frames.LOADED:

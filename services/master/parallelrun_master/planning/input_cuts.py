@@ -27,10 +27,10 @@ from parallelrun_core.mltable.partition_format import match_partition
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.interface import Page
 from parallelrun_master.planning.column_check import check_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.planning.formats import format_of
-from parallelrun_master.planning.listing import Chunk
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
 from parallelrun_master.planning.sources import Sources, paths_in
@@ -126,26 +126,26 @@ class InputCuts:
         for _ in range(self._known.mini_batches, self._spec.rank_mini_batch_count):
             yield Cut(encode_described(Described(-1), 1), 1)
 
-    def _input(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+    def _input(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
         if plan.is_shuffled:
             yield from self._shuffled(number, plan)
         elif plan.keys:
-            yield from self._keyed(number, plan, chunks)
+            yield from self._keyed(number, plan, pages)
         elif plan.is_table:
-            yield from self._table(number, plan, chunks)
+            yield from self._table(number, plan, pages)
         else:
-            fresh = without_known(chunks, self._known.files) if self._known.files else chunks
+            fresh = without_known(pages, self._known.files) if self._known.files else pages
             yield from cut(fresh, self._spec.size.files, _encoder(number) if plan.is_copied else encode_files)
 
-    def _table(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+    def _table(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
         known = self._known.pieces
         cutter = TableCutter(plan, self._spec.size)
         if plan.is_indivisible:
-            pieces = cutter.whole(paths_in(chunks))
+            pieces = cutter.whole(paths_in(pages))
             if pieces and not known[number, pieces[0].path, 0]:
                 yield Cut(encode_described(Described(number, [], pieces), 0), 0)
             return
-        for piece in cutter.pieces(paths_in(chunks)):
+        for piece in cutter.pieces(paths_in(pages)):
             if piece is None:
                 yield None
             elif known[number, piece.path, piece.start]:
@@ -165,9 +165,9 @@ class InputCuts:
                 piece = Piece(path, start, end, is_aligned=True)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
-    def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+    def _keyed(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
         cutter = TableCutter(plan, self._spec.size) if plan.is_table else None
-        for keyed in by_keys(chunks, values_of(plan)):
+        for keyed in by_keys(pages, values_of(plan)):
             if keyed is None:
                 yield None
                 continue
@@ -184,7 +184,7 @@ class InputCuts:
 
 
 def _encoder(number: int) -> Encode:
-    def encode(groups: list[Chunk], items: int) -> bytes:
+    def encode(groups: list[Page], items: int) -> bytes:
         return encode_described(Described(number, [], [], join_groups(groups)), items)
 
     return encode
