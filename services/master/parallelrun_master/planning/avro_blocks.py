@@ -7,8 +7,8 @@ marker after it shows that the file is whole up to there.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from io import SEEK_END
 from typing import BinaryIO, Final, NamedTuple
 
 from parallelrun_core.errors import InvalidInput
@@ -54,7 +54,7 @@ def read_header(file: BinaryIO, name: str) -> Header:
     """
     size = _FIRST_READ
     while True:
-        data = os.pread(file.fileno(), size, 0)
+        data = _read(file, 0, size)
         if not data.startswith(_MAGIC):
             what = "it does not begin as one" if data else "it is empty; leave it out"
             raise InvalidInput(f"{name}: not an Avro file: {what}")
@@ -107,6 +107,11 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     raise _Cut
 
 
+def _read(file: BinaryIO, at: int, size: int) -> bytes:
+    file.seek(at)
+    return file.read(size)
+
+
 def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
     """Yield the blocks of a file, in order.
 
@@ -114,9 +119,8 @@ def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
         InvalidInput: the file is cut off or damaged, with the place.
         OSError: it can't be read.
     """
-    number = file.fileno()
-    size = os.fstat(number).st_size
-    start, head = header.end, os.pread(number, _NUMBERS, header.end)
+    size = file.seek(0, SEEK_END)
+    start, head = header.end, _read(file, header.end, _NUMBERS)
     while head:
         try:
             rows, after = _number(head, 0)
@@ -128,7 +132,7 @@ def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
         if is_sound and end + _SYNC > size:
             missing = f"its last block, at byte {start}, lacks {end + _SYNC - size} bytes"
             raise InvalidInput(f"{name}: cut off: {missing}; {_WHAT_TO_DO}")
-        following = os.pread(number, _SYNC + _NUMBERS, end) if is_sound else b""
+        following = _read(file, end, _SYNC + _NUMBERS) if is_sound else b""
         if following[:_SYNC] != header.sync:
             raise InvalidInput(f"{name}: damaged: there is no sound block at byte {start}; {_WHAT_TO_DO}")
         yield Block(start, end + _SYNC, rows)
