@@ -47,7 +47,8 @@ class Led:
 
     def leader(self, seconds: float = 600) -> Leader:
         """One whose lease is so long."""
-        return Leader(connect(self.url), self.on_redis.job_id, MasterSettings(root=self.root, leader_seconds=seconds))
+        self.leaders_client = connect(self.url)
+        return Leader(self.leaders_client, self.on_redis.job_id, MasterSettings(root=self.root, leader_seconds=seconds))
 
     def run_leader(self) -> None:
         """Lead the job until the leader ends by itself."""

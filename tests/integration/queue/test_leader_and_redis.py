@@ -86,7 +86,7 @@ def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
             monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             if is_noticed:
                 raise ConnectionError("restarted")
-            on_redis.redis.client_kill_filter(skipme=True)
+            on_redis.redis.client_kill_filter(_id=str(job.leaders_client.client_id()))
         return tick(led_by, now)
 
     monkeypatch.setattr(Leadership, "tick", set_back)
