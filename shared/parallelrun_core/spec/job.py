@@ -29,7 +29,7 @@ from parallelrun_core.spec.fields import (
 )
 from parallelrun_core.spec.problems import at, problem_of
 from parallelrun_core.spec.user_arguments import user_arguments
-from parallelrun_core.storage.stores import absolute_path
+from parallelrun_core.storage.supported import absolute_path
 
 _MAX_SECONDS: Final = 259_200
 
