@@ -94,6 +94,9 @@ class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
     elapsed_s: float | None = None
     run_s: float | None = None
     process_s: float | None = None
+    peak_memory_bytes: int | None = None
+    """The most memory that the worker had meanwhile; docs/logs.md says how this and `read_bytes` are measured."""
+    read_bytes: int | None = None
     failure: dict[str, Any] | None = None
     """`category`, `message`, `traceback`."""
 

@@ -185,6 +185,11 @@ class MiniBatch(_Answer):
     """In `run()` itself."""
     process_s: float | None = None
     """In `run()` and around it, in the worker."""
+    peak_memory_bytes: int | None = None
+    """The most memory that the worker process had meanwhile."""
+    read_bytes: int | None = None
+    """What the worker process read by system calls meanwhile. Mini-batches that follow each other within milliseconds
+    are measured together: see `Peak Memory (MB)` and `Read (MB)` in docs/logs.md."""
     failure: MiniBatchFailure | None = None
 
 

@@ -37,9 +37,9 @@ def list_mini_batches(
     page = Page(limit=clamped(limit), token=page_token)
     match status:
         case "running":
-            found = running(context.redis, job_id, page)
+            answer = running(context.redis, job_id, page)
         case "ready":
-            found = ready(context.redis, job_id, page)
+            answer = ready(context.redis, job_id, page)
         case _:
-            found = decided(folder.path, Mask(record.spec), status, page)
-    return json_answer(found)
+            answer = decided(folder.path, Mask(record.spec), status, page)
+    return json_answer(answer)

@@ -94,7 +94,7 @@ def running(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
     leases: Any = client.hgetall(JobKeys(job_id).leases)
     nodes = {int(raw): _node_of(token.decode()) for raw, token in leases.items()}
     ids = sorted(mini_batch for mini_batch in nodes if mini_batch > after)
-    items = [MiniBatch(id=found, status="running", node=nodes[found]) for found in ids[: page.limit]]
+    items = [MiniBatch(id=each, status="running", node=nodes[each]) for each in ids[: page.limit]]
     return MiniBatchPage(
         items=items, next_page_token=encode_token("running", items[-1].id) if len(ids) > page.limit else None
     )
@@ -103,10 +103,10 @@ def running(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
 def ready(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
     """Mini-batches that wait for an agent, the next one first."""
     first = decode_numbers(page.token, "ready", 1)[0] if page.token else 0
-    found: Any = client.lrange(JobKeys(job_id).ready, first, first + page.limit)
-    items = [MiniBatch(id=int(raw), status="ready") for raw in found[: page.limit]]
+    ids: Any = client.lrange(JobKeys(job_id).ready, first, first + page.limit)
+    items = [MiniBatch(id=int(raw), status="ready") for raw in ids[: page.limit]]
     return MiniBatchPage(
-        items=items, next_page_token=encode_token("ready", first + page.limit) if len(found) > page.limit else None
+        items=items, next_page_token=encode_token("ready", first + page.limit) if len(ids) > page.limit else None
     )
 
 
@@ -130,6 +130,8 @@ def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
         elapsed_s=outcome.elapsed_s,
         run_s=outcome.run_s,
         process_s=outcome.process_s,
+        peak_memory_bytes=outcome.peak_bytes or None,
+        read_bytes=outcome.read_bytes if outcome.read_bytes >= 0 else None,
         failure=MiniBatchFailure(
             category=failure.category, message=mask.text(failure.message), traceback=mask.text(failure.traceback)
         )
