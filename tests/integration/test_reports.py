@@ -76,7 +76,7 @@ def test_a_table_job_reports_the_bytes_of_its_ranges(cluster: Cluster) -> None:
     read = [float(ran[str(number)]["Read (MB)"]) * (1 << 20) for number in range(ranges)]
     # A little is read past the end of each; whoever is the first looks for the types in a part of the table.
     assert all(each >= size // ranges for each in read), read
-    assert sorted(read)[-2] < size // ranges + 200_000, read
+    assert min(read) < size // ranges + 100_000, read
     assert all(float(row["Peak Memory (MB)"]) > 10 for row in ran.values())
 
 
