@@ -15,10 +15,11 @@ _TERMINAL: Final = frozenset({"completed", "failed", "canceled"})
 
 
 class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
-    """Tries that failed in the same way."""
+    """Tries that failed in the same way: with the same type of exception, at the same line of the user's code."""
 
     category: str = ""
     message: str = ""
+    """Of the first of them."""
     count: int = 0
     sample_mini_batches: list[int] = []
     log: str = ""

@@ -79,10 +79,11 @@ class Progress(_Answer):
 
 
 class ErrorCount(_Answer):
-    """Tries that failed in the same way."""
+    """Tries that failed in the same way: with the same type of exception, at the same line of the user's code."""
 
     category: str
     message: str
+    """Of the first of them."""
     count: int
     sample_mini_batches: list[int] = []
     log: str = ""

@@ -324,6 +324,18 @@ def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: 
         assert line in told
 
 
+def test_a_message_that_stands_for_several_is_shown_with_their_line(tmp_path: Path) -> None:
+    errors = ErrorGroups()
+    for number in range(150):
+        frame = '  File "score.py", line 7, in run'
+        errors.add(failed(number, message=f"OSError: no /d/{number}", traceback=f"Traceback:\n{frame}\nOSError: no"))
+    write_user_errors(tmp_path, errors)
+    shown = (tmp_path / "user" / "error.txt").read_text()
+    assert "     150 x RUN_EXCEPTION: OSError: no /d/0 (mini-batches 0, 1, 2)\n" in shown
+    assert 'this is the first message of several; all come from File "score.py", line 7\n' in shown
+    assert "/d/1" not in shown
+
+
 def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) -> None:
     errors = ErrorGroups(Mask({"environment_variables": {"K": "hidden-value"}}))
     for number in range(3):
