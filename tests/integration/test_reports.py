@@ -59,6 +59,19 @@ SCRIPT = textwrap.dedent("""
 """)
 
 
+def test_the_same_error_of_many_files_is_one_in_the_result(cluster: Cluster) -> None:
+    job = cluster.submit(
+        "def run(mini_batch):\n    return [open(path + '.missing') for path in mini_batch]",
+        inputs=cluster.files(150), mini_batch_size=1, run_max_try=2, error_threshold=149,
+    )  # fmt: skip
+    result = cluster.result(job)
+    assert result.failure is not None
+    (error,) = result.failure.errors
+    assert error.count > 150, "each has two tries"
+    assert error.message.startswith("FileNotFoundError")
+    assert 'all come from File "entry.py", line 2' in (cluster.folder(job).logs / "job_result.txt").read_text()
+
+
 def test_a_table_job_reports_the_bytes_of_its_ranges(cluster: Cluster) -> None:
     size, ranges = 2_000_000, 4
     folder = cluster.home / "ranges"
