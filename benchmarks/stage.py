@@ -11,7 +11,7 @@ from parallelrun.embedded.redis_server import RedisServer, find_binary
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.connection import connect
+from parallelrun_core.store.connection import connect_directly
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 
@@ -52,7 +52,7 @@ class Stage:
 
     def connect(self) -> Redis:
         """One more connection, as a service has it."""
-        return connect(self._server.url, one_connection=True)
+        return connect_directly(self._server.url)
 
     def job(self, **spec: Any) -> tuple[JobFolder, JobSpec]:
         """A new job that is `processing`; nobody leads it."""

@@ -35,9 +35,10 @@ from parallelrun_agent.policy import deliveries, job_machine
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
+from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.outcome import Outcome, encode
 from parallelrun_core.states import JobState, NodeState
-from parallelrun_core.store.agent_queue import AgentQueue, Delivery, Reports
+from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
 from parallelrun_master.lead import SETTINGS

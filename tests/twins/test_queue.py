@@ -20,11 +20,11 @@ from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
 from parallelrun_core.store import leader_queue
 from parallelrun_core.store.agent_queue import AgentQueue
-from parallelrun_core.store.conversation import Ask, conversation
+from parallelrun_core.store.fast_path import Ask, conversation
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
-from parallelrun_master.term import Term
+from parallelrun_master.leadership import Leadership
 from tests.integration.queue import test_concatenating as concatenating
 from tests.integration.queue import test_leader as leader
 from tests.integration.queue import test_leading as leading
@@ -107,7 +107,7 @@ def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.Monke
 def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Term, "renewed", always(nullcontext()))
+    monkeypatch.setattr(Leadership, "renewed", always(nullcontext()))
     monkeypatch.setattr(leader, "PATIENCE_S", 0.3)
     with expect_failure():
         leader.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
@@ -118,7 +118,7 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
 def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Term, "_check_server", nothing)
+    monkeypatch.setattr(Leadership, "check_server", nothing)
     monkeypatch.setattr(leader, "PATIENCE_S", 3.0)
     with expect_failure():
         leader.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(

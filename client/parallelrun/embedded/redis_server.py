@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
 import time
 from contextlib import suppress
@@ -20,6 +19,7 @@ from urllib.parse import quote
 
 from parallelrun.errors import ClusterFailed
 from parallelrun_core.store import OLDEST_REDIS
+from parallelrun_core.store.liveness import is_answering
 
 _NAMES: Final = ("redis-server", "valkey-server")
 _VERSION: Final = re.compile(r"\bv=(\d+)\.(\d+)")
@@ -64,14 +64,7 @@ class RedisServer:
 
     def answers(self) -> bool:
         """Whether it accepts commands; while it loads its data it doesn't."""
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-                connection.settimeout(1.0)
-                connection.connect(str(self.socket))
-                connection.sendall(b"PING\r\n")
-                return connection.recv(64).startswith(b"+PONG")
-        except OSError:
-            return False
+        return is_answering(self.socket)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until it accepts commands; False if it doesn't in time."""
@@ -152,12 +145,11 @@ def check_external(url: str, *, may_forget: bool) -> None:
 
 def forget_job(url: str, job_id: str) -> None:
     """Remove every trace of a job from a server which somebody else runs. Connection errors are ignored."""
-    from parallelrun_core.store import keys
     from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
+    from parallelrun_core.store.registry import Registry
 
     with suppress(*CONNECTION_ERRORS), connect(url, timeout_s=_PROBE_S) as client:
-        client.delete(*keys.JobKeys(job_id).all())
-        client.zrem(keys.ACTIVE_JOBS, job_id)
+        Registry(client).forget(job_id)
 
 
 def _bundled() -> Path | None:

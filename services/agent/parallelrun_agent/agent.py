@@ -11,8 +11,6 @@ import socket
 import time
 from importlib.metadata import version
 
-from redis import Redis
-
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
@@ -26,7 +24,7 @@ from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState, NodeState
-from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, limit_wait, server_run_id
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect_directly, server_run_id
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
 
@@ -50,7 +48,7 @@ class Agent:
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
-        self._redis: Redis = connect(settings.redis_url, one_connection=True)
+        self._redis = connect_directly(settings.redis_url)
         self._registry = Registry(self._redis)
         self._nodes = Nodes(self._redis)
         self._loop = EventLoop()
@@ -186,7 +184,7 @@ class Agent:
         self._patient_until = now + lease_left_s - _ANSWER_S
         limit_s = max(_LEAST_ANSWER_S, min(_ANSWER_S, lease_left_s))
         if limit_s != self._limit_s:
-            limit_wait(self._redis, limit_s)
+            self._redis.limit_wait(limit_s)
             self._limit_s = limit_s
 
     def _reconnected(self) -> None:

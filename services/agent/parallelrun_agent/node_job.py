@@ -38,20 +38,14 @@ from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure
+from parallelrun_core.phases import InitFailure, Phase, PhaseName
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.outcome_stream import (
-    InitFailure,
-    Phase,
-    PhaseName,
-    report_init_failure,
-    report_phases,
-    report_preparing,
-)
+from parallelrun_core.store.outcome_stream import report_init_failure, report_phases, report_preparing
 from parallelrun_worker import frames
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 log = logger()
 

@@ -21,7 +21,7 @@ from parallelrun_core.ids import new_session
 from parallelrun_core.store.agent_queue import AgentQueue
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 
 class Session:

@@ -17,15 +17,17 @@ from parallelrun_api.submission.idempotency import KeyLocks
 from parallelrun_api.submission.registrar import Registrar
 from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_api.submission.submissions import Submissions
-from parallelrun_api.views.feeds import Feeds, open_feeds
+from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.store.connection import connect
+from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.idempotency import IdempotencyKeys
+from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,7 @@ class Context:
     settings: ApiSettings
     redis: Redis
     registry: Registry
+    job_views: JobViews
     nodes: Nodes
     jobs: Jobs
     feeds: Feeds
@@ -42,6 +45,8 @@ class Context:
     reopenings: Reopenings
     registrar: Registrar
     metrics: Metrics
+    heartbeat_s: float = 15.0
+    """After so long without an event, a stream shows that it is alive."""
     key_locks: KeyLocks = field(default_factory=KeyLocks)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the server has been asked to stop: streams end then."""
@@ -71,18 +76,20 @@ def build_context(settings: ApiSettings) -> Context:
     client = connect(settings.redis_url)
     registry = Registry(client)
     nodes = Nodes(client)
+    job_views = JobViews(client)
     jobs = Jobs(settings.root, registry)
     checks = PathChecks(root=settings.root, roots=settings.roots)
     submissions = Submissions(
         settings.root, checks, registry, IdempotencyKeys(client), lambda job_id: _call_leader(client, job_id)
     )
-    feeds = open_feeds(settings.redis_url, jobs.has_ended)
+    feeds = Feeds(EventStreams(settings.redis_url, wait_s=WAIT_S), jobs.has_ended)
     metrics = Metrics()
-    metrics.watch(ClusterCollector(client, registry, nodes, settings.root, lambda: feeds.watchers))
+    metrics.watch(ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers))
     return Context(
         settings=settings,
         redis=client,
         registry=registry,
+        job_views=job_views,
         nodes=nodes,
         jobs=jobs,
         feeds=feeds,

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import prometheus_client
-import redis
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from parallelrun_core.states import JobState, NodeState
-from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.connection import RedisError
 
 if TYPE_CHECKING:
-    from redis import Redis
-
+    from parallelrun_core.store.job_views import JobViews
     from parallelrun_core.store.nodes import Nodes
     from parallelrun_core.store.registry import Registry
 
@@ -63,8 +61,10 @@ class Metrics:
 class ClusterCollector(Collector):
     """Jobs, queues, nodes and storage, measured at each scrape."""
 
-    def __init__(self, client: Redis, registry: Registry, nodes: Nodes, root: Path, streams: Callable[[], int]) -> None:
-        self._client = client
+    def __init__(
+        self, views: JobViews, registry: Registry, nodes: Nodes, root: Path, streams: Callable[[], int]
+    ) -> None:
+        self._views = views
         self._registry = registry
         self._nodes = nodes
         self._root = root
@@ -81,34 +81,26 @@ class ClusterCollector(Collector):
         )
         yield _gauge("parallelrun_event_streams", "Clients that watch a job.", self._streams())
         try:
-            found = [*self._of_jobs(), *self._of_nodes()]
-            found.append(_gauge("parallelrun_redis_roundtrip_seconds", "A PING to Redis.", self._registry.ping()))
-        except redis.RedisError:
-            found = []
-        yield _gauge("parallelrun_redis_up", "Whether Redis answers.", int(bool(found)))
-        yield from found
+            gauges = [*self._of_jobs(), *self._of_nodes()]
+            gauges.append(_gauge("parallelrun_redis_roundtrip_seconds", "A PING to Redis.", self._registry.ping()))
+        except RedisError:
+            gauges = []
+        yield _gauge("parallelrun_redis_up", "Whether Redis answers.", int(bool(gauges)))
+        yield from gauges
 
     def _of_jobs(self) -> Iterator[GaugeMetricFamily]:
-        active = self._registry.active_jobs()
-        with self._client.pipeline(transaction=False) as pipe:
-            for job_id in active:
-                keys = JobKeys(job_id)
-                pipe.hget(keys.job, "state")
-                pipe.llen(keys.ready)
-                pipe.hlen(keys.leases)
-            answers = pipe.execute()
-        states = Counter(raw.decode() for raw in answers[0::3] if raw)
+        census = self._views.census(self._registry.active_jobs())
         yield _gauges(
             "parallelrun_jobs",
             "Jobs that have not been put away.",
             "state",
-            {s.value: states[s.value] for s in JobState},
+            {s.value: census.states[s] for s in JobState},
         )
         yield _gauges(
             "parallelrun_queue_depth",
             "Mini-batches on Redis.",
             "state",
-            {"ready": sum(answers[1::3]), "leased": sum(answers[2::3])},
+            {"ready": census.ready, "leased": census.leased},
         )
 
     def _of_nodes(self) -> Iterator[GaugeMetricFamily]:

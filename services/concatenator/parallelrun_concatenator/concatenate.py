@@ -29,7 +29,7 @@ from parallelrun_core.store.outcome_stream import Concatenated, report_concatena
 from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 SETTINGS = "_PARALLELRUN_CONCATENATOR_SETTINGS"
 """Environment variable that passes the supervisor's settings to the processes that RQ forks."""

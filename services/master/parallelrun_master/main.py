@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
-from parallelrun_core.store.leader_queue import longest_ms
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq_queues import LEADER_QUEUE, ask_for_leader
 from parallelrun_core.store.rq_workers import RqWorkers
@@ -28,7 +28,7 @@ from parallelrun_master.lead import SETTINGS
 from parallelrun_master.settings import MasterSettings
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 _SWEEP_S = 1.0
 

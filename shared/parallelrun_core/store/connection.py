@@ -4,118 +4,99 @@ Errors are not hidden by silent retries: each role has a loop that must know whe
 server that came back may have forgotten the last second (AOF `everysec`), and then that role has to report
 again what it holds.
 
-A server may also be up and unable to write: memory or disk is full, it has become a replica, its replicas are gone.
-For a caller this is the same as being away, so it is the same kind of error (`ServerUnable`).
+Outside of the store, nobody calls a command of Redis or knows a key: others pass a client on, to what the store has
+for them.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
-import redis
-from redis._parsers import _HiredisParser
-from redis._parsers.hiredis import NOT_ENOUGH_DATA
+from redis import Redis
 from redis.backoff import NoBackoff
+from redis.connection import DefaultParser
 from redis.retry import Retry
 
-CONNECTION_ERRORS: Final = (redis.ConnectionError, redis.TimeoutError)
-"""Redis is away or unable to work for now: try again later. Any other error of redis-py is a bug."""
+from parallelrun_core.store.errors import CONNECTION_ERRORS, RedisError, ServerReplaced, ServerUnable, TellingParser
+from parallelrun_core.store.fast_path import DirectClient
 
-# Redis 6.2 wraps an error from inside a script: "ERR Error running script (…): -OOM command not allowed".
-_UNABLE: Final = re.compile(
-    r"(?:^|-)(?:BUSY|CLUSTERDOWN|MASTERDOWN|MISCONF|NOREPLICAS|OOM|READONLY|TRYAGAIN|UNBLOCKED)\b"
-)
+if TYPE_CHECKING:
+    from redis.asyncio import Redis as AsyncRedis
 
-
-class ServerUnable(redis.ConnectionError):
-    """The server answers, but can't do this for now; nothing was changed."""
-
-
-class _Parser(_HiredisParser):
-    """Distinguishes errors that pass by themselves from bugs."""
-
-    @classmethod
-    def parse_error(cls, response: str) -> Exception:
-        if _UNABLE.search(response):
-            return ServerUnable(response)
-        found: Exception = super().parse_error(response)  # type: ignore[no-untyped-call]
-        return found
-
-    def ask(self, command: bytes) -> Any:
-        """Send a packed command; returns the server's answer, which may be an exception.
-
-        Raises:
-            OSError: the connection is broken, or no answer came in time.
-        """
-        sock: Any = self._sock
-        reader: Any = self._reader
-        sock.sendall(command)
-        while (answer := reader.gets()) is NOT_ENOUGH_DATA:
-            size = sock.recv_into(self._buffer)
-            if not size:
-                raise ConnectionResetError("the server has closed the connection")
-            reader.feed(self._buffer, 0, size)
-        return answer
+__all__ = [
+    "CONNECTION_ERRORS", "AsyncRedis", "DirectClient", "Redis", "RedisError", "ServerReplaced", "ServerUnable",
+    "connect", "connect_async", "connect_directly", "server_run_id", "without_password",
+]  # fmt: skip
 
 
-def connect(url: str, *, timeout_s: float = 5.0, one_connection: bool = False) -> redis.Redis:
+class _Parser(TellingParser, DefaultParser):  # type: ignore[misc,valid-type]  # redis-py chooses it when it is imported
+    """The parser of all connections that block."""
+
+
+def connect(url: str, *, timeout_s: float = 5.0) -> Redis:
     """A client that raises one of `CONNECTION_ERRORS` at once when the server is away.
 
     Args:
         url: redis://, rediss:// or unix://.
         timeout_s: of connecting, and of each answer.
-        one_connection: use a single connection instead of a pool: faster, for a process that asks from one thread.
 
     Raises:
         ValueError: the URL has no scheme that redis-py knows.
     """
-    return redis.Redis.from_url(
-        url,
-        socket_timeout=timeout_s,
-        socket_connect_timeout=timeout_s,
-        health_check_interval=0,
-        parser_class=_Parser,
-        protocol=2,
-        retry=Retry(NoBackoff(), 0),
-        single_connection_client=one_connection,
-    )
+    return Redis.from_url(url, parser_class=_Parser, **_settings(timeout_s), retry=Retry(NoBackoff(), 0))
 
 
-def ask(client: redis.Redis, command: bytes) -> Any:
-    """The server's answer to a packed command; for a client with `one_connection`.
+def connect_directly(url: str, *, timeout_s: float = 5.0) -> DirectClient:
+    """Connect with a single connection instead of a pool: faster, for a process that asks from one thread.
 
-    Does the same as redis-py, and raises the same, without its layers for pools, pushed messages and metrics: for an
-    agent that asks thousands of times each second, with cold caches, they take as long as the rest of the call.
+    Raises:
+        ValueError: the URL has no scheme that redis-py knows.
+        RedisError: one of `CONNECTION_ERRORS` when the server is away.
     """
-    connection: Any = client.connection
-    if not connection.is_connected:
-        connection.connect()
-    try:
-        answer = connection._parser.ask(command)
-        if isinstance(answer, redis.ConnectionError):
-            raise answer
-    except BaseException as error:
-        connection.disconnect()  # or its answer would be taken for that of the next command
-        if isinstance(error, TimeoutError):
-            raise redis.TimeoutError("Redis has not answered in time") from error
-        if isinstance(error, OSError) and not isinstance(error, redis.RedisError):
-            raise redis.ConnectionError(f"the connection to Redis is broken: {error}") from error
-        raise
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    client = DirectClient.from_url(
+        url, parser_class=_Parser, **_settings(timeout_s), retry=Retry(NoBackoff(), 0), single_connection_client=True
+    )
+    return cast(DirectClient, client)  # redis-py's annotation names its own class
 
 
-def limit_wait(client: redis.Redis, timeout_s: float) -> None:
-    """From now on, wait at most this long for an answer; for a client with `one_connection`."""
-    connection: Any = client.connection
-    connection.set_tmp_settings(tmp_relaxed_timeout=timeout_s)  # for when it has to connect again
-    connection.update_current_socket_timeout(timeout_s)
+def connect_async(url: str, *, timeout_s: float, connections: int) -> AsyncRedis:
+    """A client for an event loop, which raises the same errors at once, and waits for one of its connections.
+
+    Raises:
+        ValueError: the URL has no scheme that redis-py knows.
+    """
+    # Only the API pays for these imports.
+    from redis.asyncio import BlockingConnectionPool, Redis
+    from redis.asyncio.connection import DefaultParser
+    from redis.asyncio.retry import Retry
+
+    class Parser(TellingParser, DefaultParser):  # type: ignore[misc,valid-type]
+        """The parser of all connections of an event loop."""
+
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=connections,
+        timeout=timeout_s,
+        parser_class=Parser,
+        retry=Retry(NoBackoff(), 0),
+        # Connections through a unix socket don't know this one.
+        **({} if url.startswith("unix:") else {"socket_keepalive": True}),
+        **_settings(timeout_s),
+    )
+    return Redis.from_pool(pool)
 
 
-def server_run_id(client: redis.Redis) -> str:
+def _settings(timeout_s: float) -> dict[str, Any]:
+    return {
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        "health_check_interval": 0,
+        "protocol": 2,
+    }
+
+
+def server_run_id(client: Redis) -> str:
     """The id that Redis draws at every start."""
     info: dict[str, Any] = client.info("server")
     return str(info["run_id"])

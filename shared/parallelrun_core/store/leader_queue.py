@@ -8,9 +8,10 @@ from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 from parallelrun_core.errors import Fenced
+from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import is_concatenating
-from parallelrun_core.store.conversation import Command, conversation
+from parallelrun_core.store.fast_path import Command, conversation
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
@@ -18,17 +19,6 @@ from parallelrun_core.store.scripts import script
 if TYPE_CHECKING:
     from redis import Redis
     from redis.client import Pipeline
-
-MAX_MESSAGES = 1000
-"""Messages in one publishing call: other calls wait meanwhile."""
-
-LONGEST_PAUSE_MS = 30_000
-"""The longest pause with which a leader resigns; nobody leads the job meanwhile."""
-
-
-def longest_ms(ttl_ms: int) -> int:
-    """The longest time that leadership with this time to live can last. A longer one was granted by another clock."""
-    return 2 * ttl_ms + LONGEST_PAUSE_MS
 
 
 @dataclass(frozen=True, slots=True)

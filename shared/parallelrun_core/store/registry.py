@@ -121,6 +121,11 @@ class Registry:
         if not self._retire(keys=[job.job, keys.ACTIVE_JOBS, job.events, *freed], args=[term, job_id, _REMEMBER_S]):
             raise Fenced(f"term {term} may not retire the job")
 
+    def forget(self, job_id: str) -> None:
+        """Remove every trace of a job that nobody works for any more."""
+        self._redis.delete(*JobKeys(job_id).all())
+        self._redis.zrem(keys.ACTIVE_JOBS, job_id)
+
     def status(self, job_id: str) -> JobStatus:
         """What Redis knows about a job.
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-import redis
 from hiredis import pack_command
+from redis.exceptions import NoScriptError
 
-from parallelrun_core.store.connection import ask
+from parallelrun_core.store.errors import ServerReplaced
+from parallelrun_core.store.fast_path import DirectClient
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -27,10 +28,11 @@ def source(name: str) -> str:
 
 
 class QuickScript:
-    """A script that is called many times each second: partly packed in advance, and sent by `ask`.
+    """A script that is called many times each second: partly packed in advance, and sent past redis-py's layers.
 
-    For a client with `one_connection`; raises the same errors as any other script, and `redis.ConnectionError` when the
-    server behind a connection has become another one, as behind a proxy: this one may have forgotten something.
+    Only a `DirectClient` is quick; any other has it run in the usual way. Raises the same errors as any other script,
+    and `ServerReplaced` when the server behind a connection has become another one, as behind a proxy: this one may
+    have forgotten something.
 
     Args:
         keys: those of every call, packed only once.
@@ -38,29 +40,29 @@ class QuickScript:
     """
 
     def __init__(self, client: Redis, of: Script, keys: list[str], args: list[Any]) -> None:
-        self._redis = client
+        self._client = client if isinstance(client, DirectClient) else None
         self._script = of
         self._keys = keys
         self._args = args
         self._words, self._packed = _pack(("EVALSHA", of.sha, len(keys), *keys, *args))
-        self._known_to: Any = None
-        """The connection whose server has run it."""
+        self._known_since = -1
+        """The `connects` of the connection whose server has run it."""
 
     def __call__(self, args: list[Any]) -> Any:
         """Run the script with these further arguments, and return its answer."""
-        connection: Any = self._redis.connection
-        if connection is None:
+        client = self._client
+        if client is None:
             return self._script(keys=self._keys, args=self._args + args)
         words, packed = _pack(args)
         command = b"*%d\r\n" % (self._words + words) + self._packed + packed
         try:
-            answer = ask(self._redis, command)
-        except redis.exceptions.NoScriptError:  # the server was restarted
-            known_to, self._known_to = self._known_to, None
-            if known_to is connection._sock:
-                raise redis.ConnectionError("another server has taken over this connection") from None
+            answer = client.send(client.connection, command)
+        except NoScriptError:  # the server was restarted
+            known_since, self._known_since = self._known_since, -1
+            if known_since == client.connects:
+                raise ServerReplaced("another server has taken over this connection") from None
             answer = self._script(keys=self._keys, args=self._args + args)
-        self._known_to = connection._sock
+        self._known_since = client.connects
         return answer
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import socket
 import threading
@@ -20,11 +21,13 @@ from parallelrun import Client
 from parallelrun_api.context import build_context
 from parallelrun_api.routes import events
 from parallelrun_api.settings import ApiSettings
+from parallelrun_api.views.feeds import Feeds
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import connect
+from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from redis import Redis
 
 pytestmark = pytest.mark.integration
+
+PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -267,26 +272,28 @@ def test_many_watchers_need_few_connections_and_threads(
     assert connections < 60
 
 
-def test_a_silent_stream_shows_that_it_lives(
-    redis_url: str, redis: Redis, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_silent_stream_shows_that_it_lives_though_its_feed_stirs(
+    redis_url: str, redis: Redis, site: Site, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(events, "HEARTBEAT_S", 0.05)
-
-    async def first_comment() -> bytes:
-        context = build_context(ApiSettings(root=tmp_path / "root", redis_url=redis_url))
+    async def comments() -> list[bytes]:
+        settings = ApiSettings(root=tmp_path / "root", redis_url=redis_url)
+        context = build_context(settings)
+        quick = Feeds(EventStreams(redis_url, wait_s=0.02), context.jobs.has_ended)
+        context = dataclasses.replace(context, heartbeat_s=0.2, feeds=quick)
         record = JobRecord(job_id=new_job_id(), submitted=0.0, code="", spec=site.spec())
         JobFolder(tmp_path / "root", record.job_id).create(record)
         Registry(redis).add_job(record.job_id, submitted=0.0)
         stream = (await events.events(record.job_id, context)).body_iterator
         assert isinstance(stream, AsyncGenerator)
         try:
-            await anext(stream)
-            return bytes(await anext(stream))
+            async with asyncio.timeout(PATIENCE_S):
+                await anext(stream)
+                return [bytes(await anext(stream)) for _ in range(2)]
         finally:
             await stream.aclose()
             await context.close()
 
-    assert asyncio.run(first_comment()).startswith(b": ")
+    assert asyncio.run(comments()) == [b": still here\n\n"] * 2
 
 
 def read_until(stream: Any, mark: bytes) -> None:

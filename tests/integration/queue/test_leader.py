@@ -6,7 +6,6 @@ import errno
 import gc
 import json
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_deci
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Reopening
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.message import encode_files
+from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState, NodeState
@@ -34,16 +34,19 @@ from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE
-from parallelrun_master import finishing, ledger, scheduling
-from parallelrun_master import term as term_module
+from parallelrun_master import finishing, leadership, ledger, scheduling
+from parallelrun_master import leader as leader_module
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leader import Leader
+from parallelrun_master.leadership import Leadership
+from parallelrun_master.led_job import LedJob
+from parallelrun_master.ledger import Ledger
 from parallelrun_master.main import Master
 from parallelrun_master.policy import concatenation, setbacks, window
+from parallelrun_master.policy.stages import Stage
 from parallelrun_master.processing import Processing
-from parallelrun_master.scheduling import Publisher
+from parallelrun_master.publisher import Publisher
 from parallelrun_master.settings import MasterSettings
-from parallelrun_master.term import Term
 from tests.integration.queue.job_on_redis import JobOnRedis, decided, returned
 from tests.unit.core.factories import outcome
 
@@ -140,10 +143,11 @@ def led(redis: Redis, redis_url: str, tmp_path: Path) -> Iterator[Callable[..., 
 
 def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> None:
     job = led(25)
-    thread = threading.Thread(target=job.work)
+    thread, leader = threading.Thread(target=job.work), job.leader()
     thread.start()
-    job.leader().run()
+    leader.run()
     thread.join(30)
+    assert leader.stage is Stage.RETIRED
     result = job.result()
     assert result.state is JobState.COMPLETED
     assert (result.progress.done, result.progress.scheduled, result.order) == (25, 25, "sorted")
@@ -153,7 +157,7 @@ def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> 
 
 
 SLOW: dict[str, tuple[Any, str]] = {
-    "recovery": (Term, "recover"),
+    "recovery": (leader_module, "recover"),
     "manifest": (scheduling, "known_in"),
     "listing": (scheduling.Scheduler, "step"),
     "inputs": (Processing, "_changed_inputs"),
@@ -184,7 +188,7 @@ def test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
     manifest.sync()
     manifest.stop()
     monkeypatch.setattr(where, name, slow)
-    monkeypatch.setattr(term_module, "_LOOKS_PER_LEASE", 6_000)  # ten a second
+    monkeypatch.setattr(leadership, "_BEATS_PER_LEASE", 6_000)  # ten a second
     thread = threading.Thread(target=job.work)
     thread.start()
     job.leader().run()
@@ -206,7 +210,7 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
         return step(scheduler, budget_s)
 
     monkeypatch.setattr(scheduling.Scheduler, "step", sticks)
-    leader = job.leader(seconds=0.5)
+    leader = job.leader(seconds=0.5)  # another thread gives its lease back, and nothing ends this process
     first = threading.Thread(target=leader.run)
     first.start()
     try:
@@ -223,6 +227,7 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
         leader.resign()
         again.set()
         first.join(PATIENCE_S)
+    assert leader.stage is Stage.FENCED
     assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
     assert sorted(each.mini_batch for each in read_decisions(job.folder.path)) == [0, 1, 2]
 
@@ -249,18 +254,18 @@ def test_a_cancel_is_seen_though_the_connection_is_cut_when_it_has_just_been_rea
 ) -> None:
     """No agent works for the job, so nobody else wakes the leader."""
     job = led(3)
-    tick, calls = Term.tick, 0
+    tick, calls = Leadership.tick, 0
 
-    def cut(term: Term, now: float) -> bool:
+    def cut(led_by: Leadership, now: float) -> bool:
         nonlocal calls
         calls += 1
         if calls == 5:
             job.on_redis.registry.move(job.on_redis.job_id, JobState.CANCELED)
         elif calls == 6:  # a round later
             raise ConnectionError("cut")
-        return tick(term, now)
+        return tick(led_by, now)
 
-    monkeypatch.setattr(Term, "tick", cut)
+    monkeypatch.setattr(Leadership, "tick", cut)
     job.run_leader()
     assert job.result().state is JobState.CANCELED
 
@@ -273,24 +278,23 @@ def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
     """Also by a leader that asks nothing of it at that moment: redis-py then connects again without an error."""
     job = led(3)
     on_redis, keys = job.on_redis, job.on_redis.keys
-    tick, calls = Term.tick, 0
+    tick, calls = Leadership.tick, 0
 
-    def set_back(term: Term, now: float) -> bool:
+    def set_back(led_by: Leadership, now: float) -> bool:
         nonlocal calls
         calls += 1
         if calls == 5:
             on_redis.force(state)
             on_redis.redis.hdel(keys.job, "published")
             on_redis.redis.delete(keys.outcomes, keys.ready, keys.messages)
-            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             if is_noticed:
                 raise ConnectionError("restarted")
-            for connection in term.redis.connection_pool._available_connections:
-                connection._sock.shutdown(socket.SHUT_RDWR)
-        return tick(term, now)
+            on_redis.redis.client_kill_filter(skipme=True)
+        return tick(led_by, now)
 
-    monkeypatch.setattr(Term, "tick", set_back)
-    monkeypatch.setattr(term_module, "_TICK_S", 0.02)
+    monkeypatch.setattr(Leadership, "tick", set_back)
+    monkeypatch.setattr(leadership, "_TICK_S", 0.02)
 
     def work() -> None:
         assert wait_until(lambda: calls > 5)
@@ -316,24 +320,24 @@ def test_a_redis_that_was_set_back_is_told_again_of_the_nodes_and_of_the_beginni
             node=name, session=name, host="h", pid=1, slots=2, busy=0, state=NodeState.READY, version="0", started=0.0
         )
         nodes.beat(info, lease_ms=600_000)
-    tick, started = Term.tick, list[str | None]()
+    tick, started = Leadership.tick, list[str | None]()
 
     def look() -> tuple[set[bytes], str | None]:
         return client.smembers(keys.nodes), client.hget(keys.job, "started")  # type: ignore[return-value]
 
-    def set_back(term: Term, now: float) -> bool:
+    def set_back(led_by: Leadership, now: float) -> bool:
         assigned, began = look()
         if assigned and not started:
             started.append(began)
             on_redis.force(JobState.QUEUED)
             client.delete(keys.nodes)
             client.hdel(keys.job, "started")
-            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             raise ConnectionError("restarted")
-        return tick(term, now)
+        return tick(led_by, now)
 
-    monkeypatch.setattr(Term, "tick", set_back)
-    monkeypatch.setattr(term_module, "_TICK_S", 0.02)
+    monkeypatch.setattr(Leadership, "tick", set_back)
+    monkeypatch.setattr(leadership, "_TICK_S", 0.02)
     leader = job.leader()
     thread = threading.Thread(target=leader.run)
     thread.start()
@@ -361,18 +365,18 @@ def test_a_leader_whose_successor_redis_has_forgotten_does_not_go_on(
 ) -> None:
     """Nobody would read what it enters, and Redis would forget it."""
     job = led(3)
-    tick, calls = Term.tick, 0
+    tick, calls = Leadership.tick, 0
 
-    def set_back(term: Term, now: float) -> bool:
+    def set_back(led_by: Leadership, now: float) -> bool:
         nonlocal calls
         calls += 1
         if calls == 5:
-            DecisionWriter(job.folder.path, term.queue.term + 1).close()
-            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            DecisionWriter(job.folder.path, led_by.term + 1).close()
+            monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             raise ConnectionError("restarted")
-        return tick(term, now)
+        return tick(led_by, now)
 
-    monkeypatch.setattr(Term, "tick", set_back)
+    monkeypatch.setattr(Leadership, "tick", set_back)
     job.run_leader()
     assert calls == 5
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.PROCESSING
@@ -384,22 +388,27 @@ def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_mome
     """The books are full and not synced yet when Redis is restarted, and it has nothing to tell any more."""
     job = led(3)
     on_redis, agent, durable = job.on_redis, job.on_redis.agent(), list[list[int]]()
-    tick, move = Term.tick, Term.move
+    tick, move, record, recorded = Leadership.tick, LedJob.move, Ledger.record, list[Outcome]()
 
-    def set_back(term: Term, now: float) -> bool:
-        if term.ledger.decided.count == 3 and on_redis.redis.xtrim(on_redis.keys.outcomes, maxlen=0):
-            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+    def recording(books: Ledger, outcomes: list[Outcome], *encoded: Any) -> Any:
+        recorded.extend(outcomes)
+        return record(books, outcomes, *encoded)
+
+    def set_back(led_by: Leadership, now: float) -> bool:
+        if len(recorded) == 3 and on_redis.redis.xtrim(on_redis.keys.outcomes, maxlen=0):
+            monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             raise ConnectionError("restarted")
-        return tick(term, now)
+        return tick(led_by, now)
 
-    def moved(term: Term, to: JobState, failure: JobFailure | None = None) -> None:
+    def moved(job_led: LedJob, to: JobState, failure: JobFailure | None = None) -> None:
         if to is JobState.FINALIZING:
             durable.append([each.mini_batch for each in read_decisions(job.folder.path)])
-        move(term, to, failure)
+        move(job_led, to, failure)
 
     monkeypatch.setattr(ledger, "_SYNC_EVERY_S", 1e9)  # not unless it must be
-    monkeypatch.setattr(Term, "tick", set_back)
-    monkeypatch.setattr(Term, "move", moved)
+    monkeypatch.setattr(Ledger, "record", recording)
+    monkeypatch.setattr(Leadership, "tick", set_back)
+    monkeypatch.setattr(LedJob, "move", moved)
     thread = threading.Thread(target=job.leader().run)
     thread.start()
     until = time.monotonic() + 30
@@ -602,7 +611,7 @@ def test_a_volume_that_does_not_come_back_fails_the_job(
         raise OSError(errno.ESTALE, "Stale file handle", "/data/decisions.1")
 
     job = led(1)
-    monkeypatch.setattr(term_module, "Reports", stale)
+    monkeypatch.setattr(leader_module, "Reports", stale)
     for _ in range(setbacks.TROUBLE.most or 0):
         assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
         assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
@@ -620,7 +629,7 @@ def test_between_leaders_whose_disk_is_full_there_are_pauses_that_grow_and_no_en
         raise OSError(errno.ENOSPC, "No space left on device")
 
     job, pauses = led(1), list[int]()
-    monkeypatch.setattr(term_module, "Reports", full)
+    monkeypatch.setattr(leader_module, "Reports", full)
     for _ in range(40):
         job.leader().run()
         pauses.append(job.on_redis.redis.pttl(job.on_redis.keys.leader))
@@ -639,11 +648,17 @@ def test_crashes_fail_a_job_only_in_a_row_without_anything_durable_in_between(
 
     def crash() -> None:
         assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
+        leader = job.leader()
         with pytest.raises(ValueError, match="a bug"):
-            job.leader().run()
+            leader.run()
+        assert leader.stage is Stage.SET_BACK
 
     monkeypatch.setattr(Publisher, "step", crashes)
-    job = led(5)
+    job = led(0)
+    manifest = ManifestWriter(job.folder.path, 1)
+    for _ in range(5):
+        manifest.add(encode_files([(b"/in", [b"f"])], 1), 1)
+    manifest.close(order="sorted")  # so that no leader lists more than the one before, which would count
     crash()
     crash()
     writer = DecisionWriter(job.folder.path, 7)  # a leader that had more luck
@@ -736,6 +751,7 @@ def test_a_leader_told_to_stop_while_workers_shut_down_leaves_the_output_to_the_
 
     monkeypatch.setattr(LeaderQueue, "sessions", told_to_stop)
     leader.run()
+    assert leader.stage is Stage.RESIGNED
     assert job.folder.result() is None, "the job has ended without its output"
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.FINALIZING
     assert not job.on_redis.registry.has_leader(job.on_redis.job_id)
@@ -746,7 +762,7 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
 ) -> None:
     for name in ("_AGAIN_S", "_GONE_S"):
         monkeypatch.setattr(concatenation, name, 0.01)
-    monkeypatch.setattr(finishing, "_LOOK_MS", 10)
+    monkeypatch.setattr(finishing, "_WAIT_MS", 10)
     job = led(1, state=JobState.FINALIZING, output_action="append_row")
     on_redis, looks = job.on_redis, threading.Semaphore(0)
     on_redis.redis.xadd(on_redis.keys.outcomes, {"state": "finalizing"})
@@ -777,10 +793,27 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
     assert (job.result().state, job.result().output) == (JobState.COMPLETED, "/out")
 
 
+def test_a_leader_that_is_cut_off_while_it_recovers_leaves_the_job_to_the_next(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds nothing yet that would be worth waiting for."""
+
+    def cut(*_: object) -> None:
+        raise ConnectionError("cut")
+
+    monkeypatch.setattr(leader_module, "recover", cut)
+    leader = led(1).leader()
+    with pytest.raises(ConnectionError):
+        leader.run()
+    assert leader.stage is Stage.CUT_OFF
+
+
 def test_a_second_leader_is_turned_away(led: Callable[..., Led]) -> None:
     job = led(1)
     holder: Any = job.on_redis.leader
     assert holder.acquire("somebody", ttl_ms=600_000, folder_term=0)
-    job.leader().run()
+    leader = job.leader()
+    leader.run()
+    assert leader.stage is Stage.TURNED_AWAY
     assert job.folder.result() is None
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED

@@ -11,20 +11,20 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_core.errors import Fenced
+from parallelrun_core.leasing import Reports
 from parallelrun_core.outcome import Failure
+from parallelrun_core.phases import InitFailure, Phase
 from parallelrun_core.states import JobState
-from parallelrun_core.store.agent_queue import Reports
 from parallelrun_core.store.connection import ServerUnable, connect
-from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue, Published
+from parallelrun_core.store.leader_queue import LeaderQueue, Published
 from parallelrun_core.store.outcome_stream import (
     Concatenated,
-    InitFailure,
-    Phase,
     report_concatenated,
     report_init_failure,
     report_phases,
     report_preparing,
 )
+from parallelrun_master.policy.window import MAX_MESSAGES
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, message, retried
 
 if TYPE_CHECKING:

@@ -19,12 +19,13 @@ from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.code import snapshots
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Reopening, code_store
+from parallelrun_core.leasing import MAX_REPORTS, Mode, Reports, Turn
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
+from parallelrun_core.phases import InitFailure
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.agent_queue import MAX_REPORTS, AgentQueue, Mode, Reports, Turn
-from parallelrun_core.store.outcome_stream import InitFailure
+from parallelrun_core.store.agent_queue import AgentQueue
 from tests.integration.queue.job_on_redis import JobOnRedis
 
 if TYPE_CHECKING:

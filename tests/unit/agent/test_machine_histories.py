@@ -23,9 +23,9 @@ from parallelrun_agent.policy.job_machine import NextTurn
 from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.leasing import Delivery, Turn
 from parallelrun_core.outcome import Failure, Outcome, encode
 from parallelrun_core.states import JobState
-from parallelrun_core.store.agent_queue import Delivery, Turn
 from tests.unit.agent.factories import LEASE_S, MAX_TRY, RUN_S, SLOTS, UNCHARGED, machine
 
 MINI_BATCHES = 15

@@ -16,9 +16,9 @@ from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, caus
 from parallelrun_agent.policy.worker import KillReason
 from parallelrun_agent.workers.answers import parse_answer
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.leasing import Delivery
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.agent_queue import Delivery
 from parallelrun_worker import frames
 
 WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")

@@ -16,7 +16,7 @@ from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.look_ahead import HORIZON_S, MAX_DEPTH, LookAhead
 from parallelrun_agent.workers import capped_log
 from parallelrun_agent.workers.capped_log import CappedLog
-from parallelrun_core.store.agent_queue import RENEW_AFTER
+from parallelrun_core.leasing import RENEW_AFTER
 
 seconds = st.floats(0, 1e5)
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from parallelrun_api.http.errors import KeyInFlight
 from parallelrun_api.http.paging import clamped, decode_numbers, decode_token, encode_token
-from parallelrun_api.routes.events import _shown
+from parallelrun_api.routes.events import masked_data
 from parallelrun_api.submission.idempotency import KeyLocks, checked_key
 from parallelrun_api.submission.upload import _parse_json
-from parallelrun_api.views.events import Event, EventId
 from parallelrun_api.views.files import last_lines
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask, masked_spec
+from parallelrun_core.store.event_stream import Event, EventId
 from parallelrun_core.store.fitness import unfit
 
 
@@ -80,7 +80,7 @@ class TestMasks:
         mask = Mask({"environment_variables": {"A": 'quo"te\nü', "B": "count ", "C": "100000", "D": "message"}})
         event = Event(EventId(1, 0), name, json.dumps(told))
 
-        assert json.loads(_shown(event, mask)) == told | {"message": shown}
+        assert json.loads(masked_data(event, mask)) == told | {"message": shown}
 
 
 class TestKeys:

@@ -18,6 +18,7 @@ from parallelrun_api.context import build_context
 from parallelrun_api.http import errors as http_errors
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import errors
+from parallelrun_core.store.connection import ServerUnable
 
 
 def leaves(root: type[errors.ParallelRunError]) -> Iterator[type[errors.ParallelRunError]]:
@@ -54,11 +55,7 @@ EXPECTED = {
 OTHERS: list[tuple[Exception, int, str]] = [
     (redis.ConnectionError("no"), 503, "unavailable"),
     (redis.TimeoutError("no"), 503, "unavailable"),
-    (redis.exceptions.BusyLoadingError("no"), 503, "unavailable"),
-    (redis.exceptions.ReadOnlyError("no"), 503, "unavailable"),
-    (redis.exceptions.OutOfMemoryError("no"), 503, "unavailable"),
-    (redis.ResponseError("MISCONF can't write"), 503, "unavailable"),
-    (redis.ResponseError("NOREPLICAS too few"), 503, "unavailable"),
+    (ServerUnable("MISCONF can't write"), 503, "unavailable"),
     (redis.ResponseError("ERR unknown command"), 500, "internal_error"),
     (OSError(errno.ENOSPC, "No space left on device"), 503, "unavailable"),
     (OSError(errno.EROFS, "Read-only file system"), 503, "unavailable"),

@@ -16,10 +16,10 @@ from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.outcome_stream import Phase
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports import tries
 from parallelrun_master.reports.columns import COLUMNS
@@ -247,13 +247,13 @@ def test_a_log_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
 def test_the_checkpoints_are_told_for_each_input(tmp_path: Path) -> None:
     log = SchedulingLog(EngineLog(tmp_path, "m"), ["/a", "/b"], "node")
     log.start()
-    log.enter(0, is_table=True)
-    log.look(0, 0, 1.0, finished=False)
-    log.look(1, 10, 2.0, finished=False)
-    log.look(5, 50, 3.0, finished=False)
-    log.enter(1, is_table=True)
-    log.look(8, 80, 4.0, finished=False)
-    log.look(9, 88, 5.0, finished=True)
+    log.begin_input(0, is_table=True)
+    log.scheduled(0, 0, 1.0, finished=False)
+    log.scheduled(1, 10, 2.0, finished=False)
+    log.scheduled(5, 50, 3.0, finished=False)
+    log.begin_input(1, is_table=True)
+    log.scheduled(8, 80, 4.0, finished=False)
+    log.scheduled(9, 88, 5.0, finished=True)
     said = [line.split("|", 4)[4] for line in (tmp_path / "sys" / "m.txt").read_text().splitlines()]
     said = [re.sub(r"created at .*\.", "created.", line) for line in said]
     assert said == [

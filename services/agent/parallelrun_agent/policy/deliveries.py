@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from parallelrun_agent.policy.commands import Deliver
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import NEVER, Worker
+from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.outcome import Outcome
-from parallelrun_core.store.agent_queue import Delivery, Reports
 
 _REPORT_WITHIN_S = 0.1
 _RUNS = 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
-from parallelrun_core.store.agent_queue import Delivery
+from parallelrun_core.leasing import Delivery
 
 
 class Assignment(msgspec.Struct):

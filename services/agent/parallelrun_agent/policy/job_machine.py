@@ -19,10 +19,10 @@ from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBuilder, cause_of_death
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
+from parallelrun_core.leasing import Delivery, Mode, Reports, Turn
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.agent_queue import Delivery, Mode, Reports, Turn
 
 _TURNS_PER_LEASE = 4
 

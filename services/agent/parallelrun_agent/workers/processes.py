@@ -23,8 +23,8 @@ from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
+from parallelrun_core.phases import PhaseName
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.outcome_stream import PhaseName
 from parallelrun_worker import frames
 
 log = logger()

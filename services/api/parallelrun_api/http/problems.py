@@ -5,7 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-import redis
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -14,6 +13,7 @@ from parallelrun_api.http.errors import HttpError
 from parallelrun_api.models import Problem, ProblemEntry
 from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
 from parallelrun_core.folder.disk_trouble import may_pass
+from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -23,15 +23,6 @@ MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_S: Final = "2"
 
 _CODES: Final = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
-_REDIS_AWAY: Final = (
-    redis.ConnectionError,
-    redis.TimeoutError,
-    redis.exceptions.OutOfMemoryError,
-    redis.exceptions.ReadOnlyError,
-)
-_REDIS_UNABLE: Final = (
-    "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY", "TRYAGAIN",
-)  # fmt: skip
 
 
 def install(app: FastAPI) -> None:
@@ -39,7 +30,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ParallelRunError, _answer)
     app.add_exception_handler(RequestValidationError, _answer)
     app.add_exception_handler(HTTPException, _answer)
-    app.add_exception_handler(redis.RedisError, _answer)
+    app.add_exception_handler(RedisError, _answer)
     app.add_exception_handler(OSError, _answer)
 
 
@@ -113,7 +104,7 @@ def _known(error: Exception) -> _Found | None:
             return _Found(_problem(422, "invalid_input", title, "; ".join(map(_in_words, entries)), errors=entries))
         case HTTPException():
             return _of_http(error)
-        case redis.RedisError() if isinstance(error, _REDIS_AWAY) or str(error).startswith(_REDIS_UNABLE):
+        case RedisError() if isinstance(error, CONNECTION_ERRORS):
             return _own(Unavailable("Redis can't be used right now; nothing is lost. Try again soon."))
         case OSError() if may_pass(error):
             return _own(Unavailable(f"The storage can't be used right now: {error.strerror}."))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Final
 
 from anyio.to_thread import run_sync
@@ -14,13 +16,13 @@ from starlette.responses import StreamingResponse
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.models import Job
 from parallelrun_api.routes.responses import JobId, content, problems
-from parallelrun_api.views.events import Event, EventId
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask
+from parallelrun_core.service.pacing import Every
+from parallelrun_core.store.event_stream import Event, EventId
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
-HEARTBEAT_S: Final = 15.0
 _RETRY_MS: Final = 1000
 
 
@@ -69,6 +71,8 @@ def _parsed(text: str | None) -> EventId | None:
 
 async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -> AsyncIterator[bytes]:
     yield b"retry: %d\n" % _RETRY_MS + _frame("snapshot", snapshot.model_dump_json())
+    heartbeat = Every(context.heartbeat_s)
+    heartbeat.delay(time.monotonic())
     async with context.feeds.watch(snapshot.id) as feed:
         while not context.stopping.is_set():
             # Taken before the events are read: later ones ring this bell, and after the end there are none.
@@ -77,20 +81,22 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
             for event in new:
                 after = event.id
                 if event.name != "end":  # the end is reported below, once it is recorded
-                    yield _frame(event.name, _shown(event, mask), event.id)
+                    yield _frame(event.name, masked_data(event, mask), event.id)
+                    heartbeat.delay(time.monotonic())
             if new:
                 continue
             if has_ended:
                 job = await run_sync(context.jobs.get, snapshot.id)
                 yield _frame("end", job.model_dump_json())
                 return
-            try:
-                await asyncio.wait_for(bell.wait(), HEARTBEAT_S)
-            except TimeoutError:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(bell.wait(), heartbeat.wait_s(time.monotonic()))
+            # By the time since the last byte: the bell also rings for what is no event.
+            if heartbeat.is_due(time.monotonic()):
                 yield b": still here\n\n"
 
 
-def _shown(event: Event, mask: Mask) -> str:
+def masked_data(event: Event, mask: Mask) -> str:
     """The data of an event. The user's own words are only in errors, and there only in these fields."""
     if event.name != "error":
         return event.data

@@ -37,9 +37,9 @@ def list_mini_batches(
     page = Page(limit=clamped(limit), token=page_token)
     match status:
         case "running":
-            answer = running(context.redis, job_id, page)
+            answer = running(context.job_views, job_id, page)
         case "ready":
-            answer = ready(context.redis, job_id, page)
+            answer = ready(context.job_views, job_id, page)
         case _:
             answer = decided(folder.path, Mask(record.spec), status, page)
     return json_answer(answer)

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Awaitable
 from typing import Any, Final
 
-import redis
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Response
 
@@ -15,6 +14,7 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Health
 from parallelrun_api.routes.responses import content
+from parallelrun_core.store.connection import RedisError
 
 router = APIRouter(tags=["operations"])
 
@@ -58,7 +58,7 @@ async def _outcome(check: Awaitable[object]) -> str:
         await asyncio.wait_for(check, _PATIENCE_S)
     except TimeoutError:
         return "no answer in time"
-    except (redis.RedisError, OSError) as error:
+    except (RedisError, OSError) as error:
         return type(error).__name__  # its text may have addresses in it, and this answer needs no token
     return "ok"
 

@@ -7,12 +7,13 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Final
 
-import redis
 from anyio.to_thread import run_sync
 
 from parallelrun_core.folder.job_folder import abandoned, code_store
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.service import telemetry
+from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.store.connection import RedisError
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 log = telemetry.logger()
 
-_SHORTEST_PAUSE_S: Final = 0.1
-_LONGEST_PAUSE_S: Final = 5.0
 _ABANDONED_S: Final = 3600
 
 
@@ -41,14 +40,14 @@ class Registrar:
         """Make a job known to Redis, now or later."""
         try:
             await run_sync(self._submissions.register, job_id)
-        except redis.RedisError as error:
+        except RedisError as error:
             log.warning("job_not_registered", job_id=job_id, error=str(error))
             self._left.append(job_id)
             self._is_work_left.set()
 
     async def run(self) -> None:
         """Register the jobs that an earlier process or a lost connection has left; never returns."""
-        pause_s = _SHORTEST_PAUSE_S
+        backoff = Backoff(0.1, 5.0)
         is_first = True
         while True:
             try:
@@ -58,13 +57,12 @@ class Registrar:
                     is_first = False
                 while self._left:
                     await self._register_next()
-                pause_s = _SHORTEST_PAUSE_S
+                backoff.reset()
                 self._is_work_left.clear()
                 await self._is_work_left.wait()
-            except (redis.RedisError, OSError) as error:
+            except (RedisError, OSError) as error:
                 log.warning("registration_delayed", error=str(error), jobs=len(self._left))
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                await asyncio.sleep(backoff.next_s())
 
     async def _register_next(self) -> None:
         job_id = self._left[0]

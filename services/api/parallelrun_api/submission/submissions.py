@@ -24,8 +24,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import redis
-
 from parallelrun_api.http.errors import KeyReused
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.output_claims import check_output_is_free
@@ -40,6 +38,7 @@ from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.states import JobState
+from parallelrun_core.store.connection import RedisError
 
 if TYPE_CHECKING:
     from parallelrun_core.store.idempotency import IdempotencyKeys
@@ -91,7 +90,7 @@ class Submissions:
             self._create(claimed, upload)
         except BaseException:
             if claimed == job_id:
-                with suppress(redis.RedisError):
+                with suppress(RedisError):
                     self._keys.release(key)
             raise
         return claimed

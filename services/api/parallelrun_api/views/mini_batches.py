@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.models import MiniBatch, MiniBatchFailure, MiniBatchPage
@@ -14,12 +14,11 @@ from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.term_log import Span, file_of, spans
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Outcome, decode_list
-from parallelrun_core.store.keys import JobKeys
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from redis import Redis
+    from parallelrun_core.store.job_views import JobViews
 
 Status = Literal["done", "failed", "running", "ready"]
 
@@ -88,11 +87,10 @@ def _records(folder: Path, span: Span, at: int) -> Iterator[tuple[int, bytes]]:
         reader.close()
 
 
-def running(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
+def running(views: JobViews, job_id: str, page: Page) -> MiniBatchPage:
     """Mini-batches that an agent holds, by id."""
     after = decode_numbers(page.token, "running", 1)[0] if page.token else -1
-    leases: Any = client.hgetall(JobKeys(job_id).leases)
-    nodes = {int(raw): _node_of(token.decode()) for raw, token in leases.items()}
+    nodes = views.running(job_id)
     ids = sorted(mini_batch for mini_batch in nodes if mini_batch > after)
     items = [MiniBatch(id=each, status="running", node=nodes[each]) for each in ids[: page.limit]]
     return MiniBatchPage(
@@ -100,19 +98,14 @@ def running(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
     )
 
 
-def ready(client: Redis, job_id: str, page: Page) -> MiniBatchPage:
+def ready(views: JobViews, job_id: str, page: Page) -> MiniBatchPage:
     """Mini-batches that wait for an agent, the next one first."""
     first = decode_numbers(page.token, "ready", 1)[0] if page.token else 0
-    ids: Any = client.lrange(JobKeys(job_id).ready, first, first + page.limit)
-    items = [MiniBatch(id=int(raw), status="ready") for raw in ids[: page.limit]]
+    ids = views.ready(job_id, first, page.limit + 1)
+    items = [MiniBatch(id=mini_batch, status="ready") for mini_batch in ids[: page.limit]]
     return MiniBatchPage(
         items=items, next_page_token=encode_token("ready", first + page.limit) if len(ids) > page.limit else None
     )
-
-
-def _node_of(token: str) -> str:
-    """The node that holds a lease: its token begins with the session, and the session with the node."""
-    return token.partition("/")[0].rpartition("-")[0]
 
 
 def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:

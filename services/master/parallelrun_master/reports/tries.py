@@ -18,8 +18,8 @@ from pathlib import Path
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.phases import Phase
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.outcome_stream import Phase
 from parallelrun_master.reports.columns import HEADER, LOADING_AND_TRY, OF_LOADING, TRY, Key, key_of, row_of
 from parallelrun_master.reports.summaries import Summaries
 

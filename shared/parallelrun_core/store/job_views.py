@@ -1,0 +1,58 @@
+"""What the API shows of the mini-batches that are on Redis: of one job, and of all together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parallelrun_core.states import JobState
+from parallelrun_core.store.keys import JobKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from redis import Redis
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Some jobs and their mini-batches, counted."""
+
+    states: Counter[JobState]
+    ready: int
+    leased: int
+
+
+class JobViews:
+    """All jobs. Raises redis-py's errors when the server is away."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    def running(self, job_id: str) -> dict[int, str]:
+        """The mini-batches that agents hold, each with its node."""
+        leases: Any = self._redis.hgetall(JobKeys(job_id).leases)
+        return {int(raw): _node_of(stem.decode()) for raw, stem in leases.items()}
+
+    def ready(self, job_id: str, first: int, count: int) -> list[int]:
+        """Up to `count` mini-batches that wait for an agent, in order, from the `first` one on."""
+        waiting: Any = self._redis.lrange(JobKeys(job_id).ready, first, first + count - 1)
+        return [int(raw) for raw in waiting]
+
+    def census(self, job_ids: Sequence[str]) -> Census:
+        """Count the jobs that Redis knows by state, and the mini-batches of all of them."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                keys = JobKeys(job_id)
+                pipe.hget(keys.job, "state")
+                pipe.llen(keys.ready)
+                pipe.hlen(keys.leases)
+            answers = pipe.execute()
+        states = Counter(JobState(raw.decode()) for raw in answers[0::3] if raw)
+        return Census(states, ready=sum(answers[1::3]), leased=sum(answers[2::3]))
+
+
+def _node_of(stem: str) -> str:
+    """The node that holds a lease: its token begins with the session, and the session with the node."""
+    return stem.partition("/")[0].rpartition("-")[0]
