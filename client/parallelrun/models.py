@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from parallelrun.resource import as_model
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
 
 __all__ = ["Event", "Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "RemoteFile"]
@@ -14,31 +15,11 @@ __all__ = ["Event", "Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progre
 _TERMINAL: Final = frozenset({"completed", "failed", "canceled"})
 
 
-class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
-    """Tries that failed in the same way: with the same type of exception, at the same line of the user's code."""
-
-    category: str = ""
-    message: str = ""
-    """Of the first of them."""
-    count: int = 0
-    sample_mini_batches: list[int] = []
-    log: str = ""
-
-
-class Failure(msgspec.Struct, kw_only=True, frozen=True):
-    """Why a job failed: the first cause, and where to look."""
+class Failure(JobFailure, kw_only=True, frozen=True):
+    """Why a job failed: the first cause, and where to look. A server of another release may leave out fields."""
 
     code: str = ""
     summary: str = ""
-    error_category: str = ""
-    first_cause: str = ""
-    traceback: str = ""
-    sample_mini_batches: list[int] = []
-    log: str = ""
-    """A log to open first, by its path in the job's logs."""
-    hint: str = ""
-    errors: list[ErrorCount] = []
-    """The five most common."""
 
 
 class OutputFile(msgspec.Struct, kw_only=True, frozen=True):

@@ -1,4 +1,7 @@
-"""Why a job failed, as its result records it and users see it."""
+"""Why a job failed, as its result records it, and as REST and client show it.
+
+A job's failure is one; a *try* fails with a `Failure` of `parallelrun_core.outcome`, of which a job may have millions.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
     traceback: str = ""
     sample_mini_batches: list[int] = []
     log: str = ""
+    """The log below logs/ to open first."""
     hint: str = ""
     errors: list[ErrorCount] = []
     """The five most frequent ones."""

@@ -1,4 +1,8 @@
-"""The answers of the API: the schemas of `docs/openapi.json`."""
+"""The answers of the API: the schemas of `docs/openapi.json`.
+
+Progress and failures are those of `parallelrun_core`, field by field, which `tests/unit/api/test_openapi.py` checks: a
+schema with descriptions can only be made from pydantic's models, which other services shall not need.
+"""
 
 from __future__ import annotations
 
