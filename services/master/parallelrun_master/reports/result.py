@@ -10,6 +10,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
+from parallelrun_master.policy.error_kinds import place_of
 from parallelrun_master.policy.hints import MIGHT_HAVE_FAILED, SHORT_RETURNS, what_is_lost, what_to_do
 from parallelrun_master.reports.files import replace_text
 
@@ -98,10 +99,16 @@ def _lines_of(group: ErrorGroup) -> list[str]:
     samples, message = group.mini_batches, group.message.partition("\n")[0]
     where = f" (mini-batch{'es' if len(samples) > 1 else ''} {', '.join(map(str, samples))})" if samples else ""
     lines = [f"{group.count:8,} x {group.category}: {message}{where}"]
+    if group.has_several_messages:
+        lines.append(f"{'':11}this is the first message of several; all come {_from(group)}")
     if group.files:  # any of them may be the cause
         lines.append(f"{'':11}mini-batch {samples[0]} has the files {', '.join(group.files)}")
     lines += [f"{'':11}in full: {group.log}"] if group.log else []
     return lines
+
+
+def _from(group: ErrorGroup) -> str:
+    return f"from {place}" if (place := place_of(group.traceback)) else "in the same way"
 
 
 def write_user_errors(logs: Path, errors: ErrorGroups) -> None:
