@@ -1,6 +1,7 @@
 """Users' data, wherever they are: the one way in which our processes list, read and publish them.
 
-    location.py     what may be written where a path may stand, and what of that is supported
+    location.py     what may be written where a path may stand
+    supported.py    what of that is supported, and the path that stands for it
     globs.py        the one matcher of glob patterns
     interface.py    what a storage does: `Storage`, and what it hands out
     stores.py       which storage a location belongs to: a new kind is an entry there, and a folder beside `local`
