@@ -82,8 +82,8 @@ def _sources(given: object, folder: Path, at: At) -> list[Source]:
     if not isinstance(given, list) or not given:
         at.wrong("must be a list of {file: …}, {folder: …} or {pattern: …}")
         return []
-    found = [_source(entry, folder, at.below(number)) for number, entry in enumerate(given)]
-    return [source for source in found if source is not None]
+    sources = [_source(entry, folder, at.below(number)) for number, entry in enumerate(given)]
+    return [source for source in sources if source is not None]
 
 
 def _source(given: Any, folder: Path, at: At) -> Source | None:  # noqa: PLR0911
