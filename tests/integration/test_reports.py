@@ -82,7 +82,7 @@ def test_a_job_whose_input_vanishes_while_it_runs_says_loudly_what_it_has_lost()
     lost = "97 of 100 items failed, with 97 of 100 mini-batches"
     assert (result.state, result.progress.failed) == (JobState.COMPLETED, 97)
     assert lines[0] == f"Job {job} has completed, BUT {lost}."
-    assert result.warnings[0].startswith(f"Completed, but {lost}; first: RUN_EXCEPTION: FileNotFoundError: ")
+    assert result.warnings[0].startswith(f"{lost}; first: RUN_EXCEPTION: FileNotFoundError: ")
     assert last.endswith(f"The job has completed, BUT {lost}.")
 
 
