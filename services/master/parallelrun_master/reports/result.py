@@ -57,7 +57,7 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
         replace_text(logs / "job_error.txt", "\n".join([lines[0], *why]) + "\n")
     else:
         (logs / "job_error.txt").unlink(missing_ok=True)  # of an earlier end, before the job went on
-        if progress.failed and errors.first is not None and (hint := what_to_do(progress, errors.first)):
+        if progress.failed and errors.first is not None and (hint := what_to_do(spec, progress, errors.first)):
             lines.append(f"Hint: {hint}.")
         if result.state is JobState.COMPLETED and progress.failed:
             lines.append(f"Hint: {MIGHT_HAVE_FAILED}.")
