@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from parallelrun_concatenator import merge as merging
-from parallelrun_concatenator.concatenate import SETTINGS, Concatenation
+from parallelrun_concatenator.concatenate import Concatenation
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
 from parallelrun_core.store import leader_queue
 from parallelrun_core.store.agent_queue import AgentQueue
@@ -156,10 +155,8 @@ def test_an_end_that_leaves_committed_results_unread_is_found(
 
 @pytest.fixture
 def job(redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> concatenating.Job:
-    settings = ConcatenatorSettings(redis_url=redis_url, root=tmp_path)
-    monkeypatch.setenv(SETTINGS, settings.model_dump_json())
     monkeypatch.setattr(signal, "signal", nothing)
-    return concatenating.Job(redis, tmp_path)
+    return concatenating.Job(redis, redis_url, tmp_path)
 
 
 def test_a_late_concatenation_that_replaces_the_output_is_found(

@@ -16,7 +16,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
-from parallelrun_core.store.rq_queues import ask_for_concatenation, concatenation_failed, concatenation_waits
+from parallelrun_core.store.rq.wake import ask_for_concatenation, concatenation_failed, concatenation_waits
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
 from parallelrun_master.term import Term

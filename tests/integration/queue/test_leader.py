@@ -25,7 +25,6 @@ from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState, NodeState
-from parallelrun_core.store import rq_queues
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.keys import ACTIVE_JOBS
@@ -33,7 +32,7 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE
+from parallelrun_core.store.rq.entries import CONCATENATE, queue
 from parallelrun_master import finishing, ledger, scheduling
 from parallelrun_master import term as term_module
 from parallelrun_master.finishing import Finishing
@@ -492,7 +491,7 @@ def forget_the_reopening(job: Led) -> None:
 def test_a_resume_that_redis_has_forgotten_is_done_all_the_same(led: Callable[..., Led]) -> None:
     job = led(1, state=JobState.FAILED)
     forget_the_reopening(job)
-    Master(MasterSettings(root=job.root, redis_url=job.url))._adopt_folders(job.on_redis.registry)
+    Master(MasterSettings(root=job.root, redis_url=job.url)).check()
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
     assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
     assert job.folder.generation() == 1
@@ -517,7 +516,7 @@ def test_a_job_that_is_about_to_end_or_has_ended_is_not_taken_for_a_reopened_one
 
     if is_recorded:
         monkeypatch.setattr(Registry, "is_active", ends_meanwhile)
-    Master(MasterSettings(root=job.root, redis_url=job.url))._adopt_folders(on_redis.registry)
+    Master(MasterSettings(root=job.root, redis_url=job.url)).check()
     assert on_redis.registry.state(on_redis.job_id) is JobState.CANCELED
 
 
@@ -760,7 +759,7 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
     assert acquire_concatenation(on_redis.redis, on_redis.job_id, ttl_ms=60_000)
     thread = threading.Thread(target=job.leader().run)
     thread.start()
-    asked = rq_queues.queue(on_redis.redis, CONCATENATE_QUEUE)
+    asked = queue(on_redis.redis, CONCATENATE)
     for _ in range(5):
         assert looks.acquire(timeout=30)
     assert asked.count == 0
