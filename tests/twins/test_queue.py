@@ -17,17 +17,23 @@ from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.concatenate import Concatenation
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.states import JobState
-from parallelrun_core.store import leader_queue
+from parallelrun_core.store import fast_path
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.fast_path import Ask, conversation
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.term import Term
+from tests.integration.queue import led
 from tests.integration.queue import test_concatenating as concatenating
-from tests.integration.queue import test_leader as leader
-from tests.integration.queue import test_leading as leading
+from tests.integration.queue import test_leader_and_redis as leader_and_redis
+from tests.integration.queue import test_leader_and_user as leader_and_user
+from tests.integration.queue import test_leader_life as leader_life
+from tests.integration.queue import test_leadership as leadership
 from tests.integration.queue import test_model as model
+from tests.integration.queue import test_publishing as publishing
+from tests.integration.queue import test_reaping as reaping
+from tests.integration.queue import test_streams as streams
 from tests.integration.queue import test_turn as turn
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided
 from tests.twins.sabotage import altered, always, expect_failure, nothing, without
@@ -65,19 +71,19 @@ def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
 def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str) -> None:
     with without("lead.term"), expect_failure():
         if what == "publish":
-            leading.test_who_was_replaced_cannot_publish(JobOnRedis(redis))
+            publishing.test_who_was_replaced_cannot_publish(JobOnRedis(redis))
         elif what == "move":
-            leading.test_who_was_replaced_cannot_move_the_job_on(JobOnRedis(redis), JobState.FAILED)
+            leadership.test_who_was_replaced_cannot_move_the_job_on(JobOnRedis(redis), JobState.FAILED)
         elif what == "retire":
-            leading.test_who_was_replaced_cannot_retire_the_job(JobOnRedis(redis))
+            leadership.test_who_was_replaced_cannot_retire_the_job(JobOnRedis(redis))
         else:
-            leading.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(JobOnRedis(redis))
+            streams.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(JobOnRedis(redis))
 
 
 def test_a_checkpoint_apart_from_its_messages_publishes_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LeaderQueue, "_checkpoint_to_continue", always(0))
     with expect_failure():
-        leading.test_the_same_call_twice_publishes_once(JobOnRedis(redis))
+        publishing.test_the_same_call_twice_publishes_once(JobOnRedis(redis))
 
 
 def test_without_the_watch_who_is_replaced_while_it_publishes_has_published(
@@ -88,9 +94,9 @@ def test_without_the_watch_who_is_replaced_while_it_publishes_has_published(
         with conversation(client) as ask:
             yield lambda *commands: ask(*(("PING",) if command[0] == "WATCH" else command for command in commands))
 
-    monkeypatch.setattr(leader_queue, "conversation", unwatched)
+    monkeypatch.setattr(fast_path, "conversation", unwatched)
     with expect_failure():
-        leading.test_who_is_replaced_while_it_publishes_has_not_published(JobOnRedis(redis), monkeypatch)
+        publishing.test_who_is_replaced_while_it_publishes_has_not_published(JobOnRedis(redis), monkeypatch)
 
 
 def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,19 +104,19 @@ def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.Monke
         RENEW(queue, token, ttl_ms=LONG_MS)
 
     monkeypatch.setattr(LeaderQueue, "renew", for_ever)
-    monkeypatch.setattr(leading, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(leadership, "PATIENCE_S", 0.3)
     with expect_failure():
-        leading.test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis)
+        leadership.test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis)
 
 
 def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Term, "renewed", always(nullcontext()))
-    monkeypatch.setattr(leader, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(led, "PATIENCE_S", 0.3)
     with expect_failure():
-        leader.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
+        leader_life.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
+            lambda files, **options: led.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
         )
 
 
@@ -118,10 +124,10 @@ def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Term, "_check_server", nothing)
-    monkeypatch.setattr(leader, "PATIENCE_S", 3.0)
+    monkeypatch.setattr(led, "PATIENCE_S", 3.0)
     with expect_failure():
-        leader.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options),
+        leader_and_redis.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
+            lambda files, **options: led.Led(redis, redis_url, tmp_path, files, **options),
             JobState.PROCESSING, False, monkeypatch,
         )  # fmt: skip
 
@@ -131,8 +137,8 @@ def test_a_resume_of_which_only_redis_knows_is_found(
 ) -> None:
     monkeypatch.setattr(main, "_is_forgotten", lambda folder, registry: registry.state(folder.job_id) is None)
     with expect_failure():
-        leader.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options)
+        leader_and_user.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
+            lambda files, **options: led.Led(redis, redis_url, tmp_path, files, **options)
         )
 
 
@@ -148,8 +154,8 @@ def test_an_end_that_leaves_committed_results_unread_is_found(
 ) -> None:
     monkeypatch.setattr(Finishing, "_read_rest", nothing)
     with expect_failure():
-        leader.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
+        leader_life.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
+            lambda files, **options: led.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
         )
 
 
@@ -199,4 +205,4 @@ def test_leases_by_the_clock_of_a_node_are_found(redis: Redis) -> None:
 
 def test_belief_in_a_lease_that_ends_in_a_day_is_found(redis: Redis) -> None:
     with altered("reap", "redis.call('ZADD', KEYS[7], now + ARGV[3], session)", "local _ = session"), expect_failure():
-        leading.test_a_lease_far_in_the_future_is_cut_to_a_whole_one(JobOnRedis(redis))
+        reaping.test_a_lease_far_in_the_future_is_cut_to_a_whole_one(JobOnRedis(redis))

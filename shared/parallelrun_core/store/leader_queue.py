@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from parallelrun_core.errors import Fenced
 from parallelrun_core.states import JobState
+from parallelrun_core.store import fast_path
 from parallelrun_core.store.concatenation_lock import is_concatenating
-from parallelrun_core.store.fast_path import Command, conversation
+from parallelrun_core.store.fast_path import Command
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
@@ -105,7 +106,7 @@ class LeaderQueue:
         """
         # Not a script, which would copy and hash each message twice: a change of the job in between undoes all of it.
         while True:
-            with conversation(self._redis) as ask:
+            with fast_path.conversation(self._redis) as ask:
                 _, found = ask(("WATCH", self._keys.job), ("HMGET", self._keys.job, "term", "published", "state"))
                 checkpoint = self._checkpoint_to_continue(*found)
                 if checkpoint == first:

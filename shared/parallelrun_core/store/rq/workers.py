@@ -51,10 +51,19 @@ class _Worker(Worker):
             return
         super().execute_job(job, queue)
 
+    def fork_work_horse(self, job: Job, queue: Queue) -> None:
+        """Hold SIGTERM back until the new process has its own way with it: the worker's handler would swallow it."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            super().fork_work_horse(job, queue)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
     def setup_work_horse_signals(self) -> None:
         """Let the process that runs an entry end with this worker, too, not only with the supervisor's `stop`."""
         super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
         die_with_parent()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
     def subscribe(self) -> None:
         """Don't listen for RQ's remote commands: nobody sends any, and ending the listening thread takes a second."""

@@ -1,0 +1,202 @@
+"""A whole leader, on a Redis that has forgotten its last moments."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from redis.exceptions import ConnectionError
+
+from parallelrun_core.failure import JobFailure
+from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
+from parallelrun_core.folder.manifest import ManifestWriter
+from parallelrun_core.message import encode_files
+from parallelrun_core.states import JobState, NodeState
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_master import ledger
+from parallelrun_master import term as term_module
+from parallelrun_master.policy import window
+from parallelrun_master.scheduling import Publisher
+from parallelrun_master.term import Term
+from tests.integration.queue.job_on_redis import decided, returned
+from tests.integration.queue.led import PATIENCE_S, Led, wait_until
+from tests.unit.core.factories import outcome
+
+pytestmark = [
+    pytest.mark.integration,
+    # A leader has a process of its own, which ends with it and so closes its files.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.mark.parametrize("is_noticed", [True, False])
+@pytest.mark.parametrize("state", [JobState.QUEUED, JobState.PROCESSING])
+def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
+    led: Callable[..., Led], state: JobState, is_noticed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a leader that asks nothing of it at that moment: redis-py then connects again without an error."""
+    job = led(3)
+    on_redis, keys = job.on_redis, job.on_redis.keys
+    tick, calls = Term.tick, 0
+
+    def set_back(term: Term, now: float) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            on_redis.force(state)
+            on_redis.redis.hdel(keys.job, "published")
+            on_redis.redis.delete(keys.outcomes, keys.ready, keys.messages)
+            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            if is_noticed:
+                raise ConnectionError("restarted")
+            term.redis.connection_pool.disconnect(inuse_connections=False)
+        return tick(term, now)
+
+    monkeypatch.setattr(Term, "tick", set_back)
+    monkeypatch.setattr(term_module, "_TICK_S", 0.02)
+
+    def work() -> None:
+        assert wait_until(lambda: calls > 5)
+        job.work()
+
+    agent = threading.Thread(target=work)
+    agent.start()
+    try:
+        job.run_leader()
+    finally:
+        agent.join(PATIENCE_S)
+    assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
+
+
+def test_a_redis_that_was_set_back_is_told_again_of_the_nodes_and_of_the_beginning(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(3, instance_count=1)
+    on_redis, keys = job.on_redis, job.on_redis.keys
+    nodes, client = Nodes(on_redis.redis), on_redis.redis
+    for name in ("a", "b"):
+        info = NodeInfo(
+            node=name, session=name, host="h", pid=1, slots=2, busy=0, state=NodeState.READY, version="0", started=0.0
+        )
+        nodes.beat(info, lease_ms=600_000)
+    tick, started = Term.tick, list[str | None]()
+
+    def look() -> tuple[set[bytes], str | None]:
+        return client.smembers(keys.nodes), client.hget(keys.job, "started")  # type: ignore[return-value]
+
+    def set_back(term: Term, now: float) -> bool:
+        assigned, began = look()
+        if assigned and not started:
+            started.append(began)
+            on_redis.force(JobState.QUEUED)
+            client.delete(keys.nodes)
+            client.hdel(keys.job, "started")
+            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            raise ConnectionError("restarted")
+        return tick(term, now)
+
+    monkeypatch.setattr(Term, "tick", set_back)
+    monkeypatch.setattr(term_module, "_TICK_S", 0.02)
+    leader = job.leader()
+    thread = threading.Thread(target=leader.run)
+    thread.start()
+    assert wait_until(lambda: bool(started) and len(look()[0]) == 1)
+    assert look()[1] == started[0]
+    leader.resign()
+    thread.join(PATIENCE_S)
+
+
+def test_a_publisher_whose_job_is_in_another_state_publishes_nothing(led: Callable[..., Led]) -> None:
+    """It would go round without a pause, and the job would seem to make progress."""
+    job = led(0, state=JobState.PROCESSING)
+    manifest = ManifestWriter(job.folder.path, 1)
+    manifest.add(encode_files([(b"/in", [b"f0"])], 1), 1)
+    manifest.close(order="sorted")
+    publisher = Publisher(job.folder.path, job.on_redis.leader, Decided())
+    job.on_redis.force(JobState.QUEUED)
+    assert not publisher.step(1)
+    job.on_redis.force(JobState.PROCESSING)
+    assert publisher.step(1)
+
+
+def test_a_leader_whose_successor_redis_has_forgotten_does_not_go_on(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would read what it enters, and Redis would forget it."""
+    job = led(3)
+    tick, calls = Term.tick, 0
+
+    def set_back(term: Term, now: float) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            DecisionWriter(job.folder.path, term.queue.term + 1).close()
+            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            raise ConnectionError("restarted")
+        return tick(term, now)
+
+    monkeypatch.setattr(Term, "tick", set_back)
+    job.run_leader()
+    assert calls == 5
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.PROCESSING
+
+
+def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_moment(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The books are full and not synced yet when Redis is restarted, and it has nothing to tell any more."""
+    job = led(3)
+    on_redis, agent, durable = job.on_redis, job.on_redis.agent(), list[list[int]]()
+    tick, move = Term.tick, Term.move
+
+    def set_back(term: Term, now: float) -> bool:
+        if term.ledger.decided.count == 3 and on_redis.redis.xtrim(on_redis.keys.outcomes, maxlen=0):
+            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            raise ConnectionError("restarted")
+        return tick(term, now)
+
+    def moved(term: Term, to: JobState, failure: JobFailure | None = None) -> None:
+        if to is JobState.FINALIZING:
+            durable.append([each.mini_batch for each in read_decisions(job.folder.path)])
+        move(term, to, failure)
+
+    monkeypatch.setattr(ledger, "_SYNC_EVERY_S", 1e9)  # not unless it must be
+    monkeypatch.setattr(Term, "tick", set_back)
+    monkeypatch.setattr(Term, "move", moved)
+    thread = threading.Thread(target=job.leader().run)
+    thread.start()
+    until = time.monotonic() + 30
+    while len(held := agent.lease(3)) < 3 and time.monotonic() < until:
+        agent.queue.turn("stay", returned(held), 0)
+        time.sleep(0.01)
+    agent.queue.turn("leave", decided(held), 0)
+    thread.join(30)
+    assert durable == [[0, 1, 2]]
+    assert job.result().state is JobState.COMPLETED
+
+
+def test_what_is_done_again_after_redis_was_set_back_makes_room_for_more(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole window of it, as with a restored snapshot: nothing else would be published for ever."""
+    monkeypatch.setattr(window, "MAX_OUTSTANDING", 3)
+    job = led(6, state=JobState.PROCESSING)
+    earlier = DecisionWriter(job.folder.path, 1)
+    earlier.add([outcome(number) for number in range(3)])
+    earlier.sync()
+    earlier.close()
+    job.on_redis.publish(3)
+    agent = threading.Thread(target=job.work, args=(1,))  # what agents hold makes room in any case
+    step = Publisher.step
+
+    def begins(publisher: Publisher, scheduled: int) -> bool:
+        if agent.ident is None:  # what was done before would make room, too
+            agent.start()
+        return step(publisher, scheduled)
+
+    monkeypatch.setattr(Publisher, "step", begins)
+    job.run_leader()
+    agent.join(PATIENCE_S)
+    assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 6)
