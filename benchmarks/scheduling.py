@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from unittest.mock import patch
 
 from benchmarks import Size, data
 from benchmarks.measure import Comparison, Figures, cpu_seconds
 from benchmarks.stage import Stage
 from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.storage.interface import Page
+from parallelrun_core.storage.local import LocalStorage
+from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.store.keys import JobKeys
-from parallelrun_master.planning.listing import Chunk, Listing
-from parallelrun_master.scheduling import Publisher, Scheduler
+from parallelrun_master.publisher import Publisher
+from parallelrun_master.scheduling import Scheduler
 
 _FILES_EACH = 100
 _SLICE_S = 0.005
@@ -27,21 +30,21 @@ _LOOK_AT = 10_000
 _NAMES = [b"img_%07d.jpg" % number for number in range(1000)]
 
 
-class Synthetic(Listing):
+class Synthetic(LocalListing):
     """Folders of a thousand files that don't exist; the path ends with the number of all files. It costs nothing."""
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Page]:
         self.is_sorted = False
         for number in range(int(os.path.basename(self.path)) // len(_NAMES)):
             yield b"%s/part-%05d" % (os.fsencode(self.path), number), _NAMES
 
 
-def schedule(stage: Stage, path: str, listing: Callable[[str], Listing]) -> Figures:
+def schedule(stage: Stage, path: str, listing: type[LocalListing]) -> Figures:
     """One job's scheduling from its beginning to its end."""
     folder, spec = stage.job(inputs=path, mini_batch_size=_FILES_EACH)
     queue, keys = stage.lead(folder), JobKeys(folder.job_id)
     processes = [os.getpid(), stage.redis_pid]
-    with patch("parallelrun_master.planning.sources.Listing", listing):
+    with patch.object(LocalStorage, "files", lambda _, path, below=(): listing(path, below)):
         cpu, began = cpu_seconds(processes), time.perf_counter()
         scheduler = Scheduler(folder.path, spec, queue.term)
         publisher = Publisher(folder.path, queue, Decided(), scheduler.handover)
@@ -78,7 +81,7 @@ def main(size: Size) -> dict[str, object]:
         found = Comparison(
             {
                 "synthetic listing": lambda: schedule(stage, f"/nowhere/{files}", Synthetic),
-                "real folder": lambda: schedule(stage, real, Listing),
+                "real folder": lambda: schedule(stage, real, LocalListing),
             }
         ).run(rounds)
     print(found.table())

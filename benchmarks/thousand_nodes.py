@@ -35,9 +35,10 @@ from parallelrun_agent.policy import deliveries, job_machine
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
+from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.outcome import Outcome, encode
 from parallelrun_core.states import JobState, NodeState
-from parallelrun_core.store.agent_queue import AgentQueue, Delivery, Reports
+from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
 from parallelrun_master.settings import MasterSettings
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 _AGENT = AgentSettings(node="node", slots=1)
 _QUARTER_S = _AGENT.lease_seconds / job_machine._TURNS_PER_LEASE
-_DURABLE_S = committer._GATHER_S + 0.005
+_DURABLE_S = committer.GATHER_S + 0.005
 """From an answer to its being durable: as long as others are gathered, and the syncs of part files and journal."""
 _PROCESSES = 4
 _FILLED_WITHIN_S = 120.0

@@ -58,7 +58,7 @@ def run(
         check_paths(reading.spec)
         local = LocalRun(
             reading.spec,
-            folder=Path(output) if output else None,
+            folder=output,
             nodes=nodes,
             processes=processes,
             keep=keep,

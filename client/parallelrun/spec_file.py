@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,6 +16,7 @@ from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
+from parallelrun_core.storage.stores import storage_of
 
 _MAX_NAMES: Final = 1000
 
@@ -98,14 +98,16 @@ def check_paths(spec: JobSpec) -> None:
         InvalidInput: something is missing; all of it is reported at once.
     """
     problems = [
-        _missing(f"/inputs/{name}/path", given.path) for name, given in spec.input_paths() if not _is_there(given.path)
+        Problem(pointer=f"/inputs/{name}/path", message=trouble.message, hint=trouble.hint or _suggestion(given.path))
+        for name, given in spec.input_paths()
+        if (trouble := storage_of(given.path).input_trouble(given.path, is_one_file=given.type == "uri_file"))
     ]
     if not spec.code:
         hint = "the folder of the entry script, relative to the job file, as in `code: src`"
         problems.append(Problem(pointer="/code", message="this field is required", hint=hint))
     elif not Path(spec.code).is_dir():
         problems.append(
-            Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_suggestion(Path(spec.code)))
+            Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_suggestion(spec.code))
         )
     else:
         try:
@@ -115,14 +117,9 @@ def check_paths(spec: JobSpec) -> None:
     Problems(problems).check()
 
 
-def _missing(pointer: str, path: str) -> Problem:
-    if glob.has_magic(path):
-        return Problem(pointer=pointer, message=f"no file matches {path!r}")
-    return Problem(pointer=pointer, message=f"there is no file or folder {path!r}", hint=_suggestion(Path(path)))
-
-
-def _suggestion(path: Path) -> str:
+def _suggestion(given: str) -> str:
     """A hint at a file or folder with nearly the name of a missing one; empty if there is none."""
+    path = Path(given)
     missing = next((each for each in (path, *path.parents) if each.parent.is_dir()), path)
     try:
         with os.scandir(missing.parent) as entries:
@@ -131,10 +128,3 @@ def _suggestion(path: Path) -> str:
         return ""
     close = get_close_matches(missing.name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else ""
-
-
-def _is_there(path: str) -> bool:
-    if Path(path).exists():
-        return True
-    # The pattern is absolute, which Path.glob doesn't accept.
-    return glob.has_magic(path) and next(glob.iglob(path, recursive=True), None) is not None  # noqa: PTH207

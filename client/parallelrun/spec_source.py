@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from parallelrun.errors import Problem
+from parallelrun_core.spec.bounded_yaml import BoundedLoader
 
 
 class Source:
@@ -54,7 +55,7 @@ class Source:
 
 def _lines(text: bytes) -> dict[str, int]:
     """The line of each field, by its pointer."""
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = yaml.compose(text, Loader=BoundedLoader)
     return dict(_lines_below(root, "", set())) if root else {}
 
 

@@ -30,3 +30,7 @@ class Mask:
         for value in self._values:
             text = text.replace(value, MASK)
         return text
+
+    def printable(self, text: str) -> str:
+        """A text that may name files, as it may be shown: what is not UTF-8 in their names is escaped."""
+        return self.text(text.encode(errors="backslashreplace").decode())

@@ -59,7 +59,11 @@ class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Outcome(Place, array_like=True, frozen=True, gc=False):
-    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows."""
+    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows.
+
+    Flat, and in this order for ever: journals and decision logs hold the fields without their names. A new field is the
+    last one, with a default.
+    """
 
     started: float
     """When the agent handed it over, seconds since the epoch on the node's clock."""
@@ -75,6 +79,10 @@ class Outcome(Place, array_like=True, frozen=True, gc=False):
     """Of a failed try: JSON with the first of the mini-batch's files."""
     shortened: int = 0
     """Rows of text with an array whose text leaves out values."""
+    peak_bytes: int = 0
+    """The most memory that the worker had; 0: unknown. docs/logs.md says how this and what follows is measured."""
+    read_bytes: int = -1
+    """What the worker read by system calls; -1: unknown."""
 
     @property
     def failed_items(self) -> int:

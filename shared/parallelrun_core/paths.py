@@ -7,6 +7,7 @@ the path folder by folder without following a link; every route that serves a fi
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from parallelrun_core.errors import NotFound, UnsafePath
@@ -56,7 +57,7 @@ def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY) -> int:
         os.close(at)
 
 
-def within(path: Path, roots: list[Path]) -> bool:
+def within(path: Path, roots: Sequence[Path]) -> bool:
     """Whether a path, with every link followed, is one of the roots or below one."""
     try:
         real = path.resolve()

@@ -142,6 +142,27 @@ def test_an_output_may_have_a_local_path(folder: Path) -> None:
     assert spec.outputs["scores"].path == f"{folder}/out/score many/scores"
 
 
+@pytest.mark.parametrize("form", ["azureml:{}", "file:{}", "file://{}", "azureml:./{}", "file:./{}"])
+def test_local_paths_may_be_spelled_as_the_sdk_writes_them(folder: Path, form: str) -> None:
+    """`Job._to_dict()` puts `azureml:` before absolute paths."""
+
+    def spelled(name: str) -> str:
+        return form.format(name if "./" in form else folder / name)
+
+    (folder / "score.yml").write_text(yaml.safe_dump(COMPONENT))
+    (folder / "conda.yml").write_text("dependencies: [python=3.11, pip: [six]]")
+    spec = spec_of(PIPELINE, folder, **{
+        "inputs.raw": {"type": "uri_folder", "path": spelled("data")}, f"{STEP}.task.code": spelled("src"),
+        f"{STEP}.outputs": {"scores": {"type": "uri_file", "path": spelled("paths/x.csv")}},
+        f"{STEP}.task.environment": {"image": "i", "conda_file": spelled("conda.yml")},
+    })  # fmt: skip
+    assert (spec.data_paths(), spec.code) == ([f"{folder}/data"], f"{folder}/src")
+    assert spec.outputs["scores"].path == f"{folder}/paths/x.csv"
+    assert spec.environment.requirements == ["six"]
+    step = {"type": "parallel", "component": spelled("score.yml"), "inputs": {"FILES": "${{parent.inputs.raw}}"}}
+    assert spec_of(PIPELINE, folder, **{STEP: step}).entry_script == "score.py"
+
+
 def test_what_only_places_work_in_azure_is_accepted_and_said(folder: Path) -> None:
     reading = read(
         changed(PIPELINE, **{

@@ -14,7 +14,7 @@ import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
-from parallelrun_master.reports.tries import COLUMNS
+from parallelrun_master.reports.columns import COLUMNS
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.integration

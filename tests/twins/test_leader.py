@@ -114,13 +114,13 @@ def test_a_leader_that_goes_on_reading_where_it_was_is_found(tmp_path: Path, mon
 def test_books_that_are_synced_only_when_redis_has_something_to_forget_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle = Ledger.settle
+    sync_and_trim = Ledger.sync_and_trim
 
-    def only_to_forget(books: Ledger, now: float, *, at_once: bool = False) -> None:
-        if books._last_seen != books._forgotten:
-            settle(books, now, at_once=at_once)
+    def only_to_trim(books: Ledger, now: float, *, at_once: bool = False) -> None:
+        if books.can_trim:
+            sync_and_trim(books, now, at_once=at_once)
 
-    monkeypatch.setattr(Ledger, "settle", only_to_forget)
+    monkeypatch.setattr(Ledger, "sync_and_trim", only_to_trim)
     with expect_failure():
         ledger.test_what_was_entered_is_durable_whatever_redis_has_forgotten_by_then(tmp_path, False)
 

@@ -23,7 +23,7 @@ from parallelrun_core.store.fast_path import Ask, conversation
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
-from parallelrun_master.term import Term
+from parallelrun_master.leadership import Leadership
 from tests.integration.queue import led
 from tests.integration.queue import test_concatenating as concatenating
 from tests.integration.queue import test_leader_and_redis as leader_and_redis
@@ -112,7 +112,7 @@ def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.Monke
 def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Term, "renewed", always(nullcontext()))
+    monkeypatch.setattr(Leadership, "renewed", always(nullcontext()))
     monkeypatch.setattr(led, "PATIENCE_S", 0.3)
     with expect_failure():
         leader_life.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
@@ -123,7 +123,7 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
 def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Term, "_check_server", nothing)
+    monkeypatch.setattr(Leadership, "check_server", nothing)
     monkeypatch.setattr(led, "PATIENCE_S", 3.0)
     with expect_failure():
         leader_and_redis.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(

@@ -23,7 +23,7 @@ def run_command(
     job_file: Annotated[Path, typer.Argument(metavar="JOB.yml", help="The job file.", show_default=False)],
     *,
     output: Annotated[
-        Path | None,
+        str | None,  # a URL as a path would lose one of its slashes
         typer.Option(metavar="DIR", help="Folder for output and logs.", show_default="the job's, else ./NAME-TIME"),
     ] = None,
     nodes: Annotated[int, typer.Option(min=1, max=64, help="Number of nodes.")] = 1,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +19,10 @@ from parallelrun.progress.display import Display
 from parallelrun.progress.watch import watch
 from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
-from parallelrun_core.patterns import has_wildcard, split_pattern
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.globs import Pattern
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.storage.supported import supported_path
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -59,7 +60,7 @@ class LocalRun:
         self,
         spec: JobSpec,
         *,
-        folder: Path | None,
+        folder: str | Path | None,
         nodes: int,
         processes: int | None,
         keep: bool,
@@ -68,7 +69,7 @@ class LocalRun:
         on_end: Callable[[RunResult], None] = lambda _: None,
         resume_from: Path | None = None,
     ) -> None:
-        folder = (folder or Path(spec.output or _default_folder(spec.name))).absolute()
+        folder = (_local(folder) or Path(spec.output or _default_folder(spec.name))).absolute()
         _check_apart(folder, spec)
         self._earlier = None if resume_from is None else earlier_run.job_of(resume_from)
         if self._earlier is not None:
@@ -167,8 +168,9 @@ class LocalRun:
         spec = self._spec
         # Everything in it: scripts also write files that are no named output (`EntryScript().output_dir`). But not what
         # a concatenator was writing when it died, which the cluster may not have removed before it stopped.
-        unfinished = f".merging-{source.job_id}-"
-        found = sorted(path for path in source.outputs.iterdir() if not path.name.startswith(unfinished))
+        target = str(source.output_file(spec))
+        unfinished = storage_of(target).unfinished(target, source.job_id)
+        found = sorted(path for path in source.outputs.iterdir() if str(path) not in unfinished)
         moved = {path: self._folder.hand_over_output(path) for path in found}
         if self._replaced is not None:
             moved[source.output_file(spec)] = self._replaced
@@ -186,6 +188,18 @@ class LocalRun:
         output = source.output_file(spec)
         self._folder.correct_log("job_result.txt", output, place(output))
         return replace(done, output=place(output), outputs=outputs)
+
+
+def _local(folder: str | Path | None) -> Path | None:
+    """The folder that was named for the results, in any form of a location.
+
+    Raises:
+        InvalidInput: it is on a kind of storage that isn't supported.
+    """
+    try:
+        return Path(supported_path(str(folder), is_written=True)) if folder else None
+    except ValueError as error:
+        raise InvalidInput.at("--output", str(error)) from error
 
 
 def _own_outputs(folder: JobFolder, spec: JobSpec) -> list[Path]:
@@ -249,19 +263,11 @@ def _check_apart(folder: Path, spec: JobSpec) -> None:
 
 def _includes(path: str, folder: Path) -> bool:
     """Whether files in a folder belong to an input: a folder, a file, or a pattern as masters understand it."""
-    if os.path.lexists(path) or not has_wildcard(path):
-        return folder.is_relative_to(Path(path).resolve())
-    root, pattern = split_pattern(path)
-    start = Path(root).resolve()
+    fixed, pattern = storage_of(path).split(path)
+    start = Path(fixed).resolve()
     if not folder.is_relative_to(start):
         return False
-    names = folder.relative_to(start).parts
-    for depth, wanted in enumerate(pattern):
-        if wanted == "**" or depth == len(names):
-            return True
-        if not fnmatchcase(names[depth], wanted):
-            return False
-    return False  # the pattern ends at the folder or above it
+    return not pattern or Pattern(pattern).is_possible_below(folder.relative_to(start).parts)
 
 
 def _for_this_machine(spec: JobSpec, nodes: int, processes: int | None) -> JobSpec:

@@ -19,11 +19,11 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
 
     READY        payload: seconds that import and init() took (8 bytes, double)
     INIT_FAILED  payload: JSON {category, message, traceback}
-    DONE         payload: the struct below
-    FAILED       payload: the struct below, then JSON {category, message, traceback}
+    DONE         payload: RESULT
+    FAILED       payload: RESULT, then JSON {category, message, traceback}
     STOPPED      payload: JSON {category, message, traceback} when shutdown() raised, else empty
-    NOT_KEPT     payload: mini-batch (8 bytes), then the error: its rows, or its data, did not fit on the disk
-    LOADED       payload: the struct below; only for DESCRIBED ones, before run() is called
+    NOT_STORED   payload: mini-batch (8 bytes), then the error: its rows, or its data, did not fit on the disk
+    LOADED       payload: LOAD; only for DESCRIBED ones, before run() is called
 
 All numbers are little-endian.
 """
@@ -54,14 +54,24 @@ INIT_FAILED = 2
 DONE = 3
 FAILED = 4
 STOPPED = 5
-NOT_KEPT = 6
+NOT_STORED = 6
 LOADED = 7
 HEAD = struct.Struct("<BI")
-RESULT = struct.Struct("<QQQIIIIIdd")
-"""mini-batch, offset and length of its rows in the part file, crc32, items, rows returned, line breaks inside
-rows of text, rows whose text leaves out values, seconds in run(), CPU seconds.
-
-`items`: how many the worker found; for a list of files the agent knows it as well."""
+_RESULT_LAYOUT = {
+    "mini_batch": "Q",
+    # Where its rows are in the part file
+    "offset": "Q", "length": "Q", "crc": "I",
+    # How many: items that the worker counted, rows that run() returned, line breaks inside rows of text, rows whose
+    # text leaves out values
+    "items": "I", "rows": "I", "line_breaks": "I", "shortened": "I",
+    # How long: run(), CPU
+    "run_s": "d", "process_s": "d",
+    # What it used: as in Use
+    "peak_bytes": "Q", "read_bytes": "q",
+}  # fmt: skip
+RESULT_FIELDS = tuple(_RESULT_LAYOUT)
+RESULT = struct.Struct("<" + "".join(_RESULT_LAYOUT.values()))
+"""The result of a try: the values of `RESULT_FIELDS`. For a list of files, the agent knows the items as well."""
 LOAD = struct.Struct("<QId")
 """mini-batch, items, seconds that reading or copying them took."""
 SECONDS = struct.Struct("<d")
@@ -71,6 +81,41 @@ MAX_FRAME = 1 << 20
 
 DUMP_STACKS = signal.SIGRTMAX - 1
 """At this signal a worker writes the stacks of all its threads to its stderr. No library is known to use it."""
+
+
+class Use(NamedTuple):
+    """What a try used: the last fields of its result."""
+
+    peak_bytes: int = 0
+    """The most memory that the process had; 0: unknown."""
+    read_bytes: int = -1
+    """What it read by system calls; -1: unknown."""
+
+
+_USE = struct.Struct("<" + "".join(_RESULT_LAYOUT[name] for name in Use._fields))
+_BEFORE_USE = struct.Struct(HEAD.format + RESULT.format[1 : -len(Use._fields)])
+
+_SIZE_BEFORE_USE = RESULT.size - _USE.size
+
+
+def pack_use(use: Use) -> bytes:
+    """For `pack_result`. What many tries have in common is packed once."""
+    return _USE.pack(*use)
+
+
+def pack_result(
+    kind: int, rest: bytes, *, mini_batch: int, offset: int = 0, length: int = 0, crc: int = 0,
+    items: int, rows: int = 0, line_breaks: int = 0, shortened: int = 0, run_s: float, process_s: float,
+) -> bytes:  # fmt: skip
+    """A whole frame, DONE or FAILED. By name, because two numbers the wrong way round would be a result as well.
+
+    Args:
+        rest: what was used, from `pack_use`; then, in a FAILED one, the error.
+    """
+    return _BEFORE_USE.pack(
+        kind, _SIZE_BEFORE_USE + len(rest), mini_batch, offset, length, crc, items, rows, line_breaks, shortened,
+        run_s, process_s,
+    ) + rest  # fmt: skip
 
 
 def ring_place(position: int) -> int:

@@ -109,19 +109,19 @@ class Loader:
         plan = self._read_plans()[number]
         if pieces:
             frame = self._table(number, plan).read(pieces)
-            found = MiniBatch(frame, len(frame))
-            found.first_row = pieces[0][4] if pieces[0][4] >= 0 else None
-            found.partition_key_value = self._table(number, plan).path_keys.typed(described["keys"])
+            mini_batch = MiniBatch(frame, len(frame))
+            mini_batch.first_row = pieces[0][4] if pieces[0][4] >= 0 else None
+            mini_batch.partition_key_value = self._table(number, plan).path_keys.typed(described["keys"])
         else:
             paths = described["paths"]
-            found = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))
-            found.copies = self._copies if plan["is_copied"] else None
-            found.partition_key_value = dict(zip(plan["keys"], described["keys"]))  # noqa: B905 - see rows/json_lines
+            mini_batch = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))
+            mini_batch.copies = self._copies if plan["is_copied"] else None
+            mini_batch.partition_key_value = dict(zip(plan["keys"], described["keys"]))  # noqa: B905 - see rows/json_lines
         paths = described["paths"] or list(dict.fromkeys(piece[0] for piece in pieces))
         if plan.get("is_shuffled"):
             paths = [os.path.join(os.path.dirname(self._inputs), path) for path in paths]
-        found.dataset = Dataset(plan["name"], paths)
-        return found
+        mini_batch.dataset = Dataset(plan["name"], paths)
+        return mini_batch
 
     def _table(self, number: int, plan: dict[str, Any]) -> Any:
         if number not in self._tables:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import struct
 import sys
 import time
 import zlib
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_worker import frames
 from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
+from parallelrun_worker.meter import Meter
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
@@ -28,8 +28,6 @@ _MAX_TRACEBACK = 16_000
 _AT_ONCE_S = 50e-6
 """When a mini-batch follows the last one so soon, the CPU time at its beginning is that at the last one's end: it costs
 much to ask for, and what threads in the background have used meanwhile is too little to matter."""
-_DONE = struct.Struct(frames.HEAD.format + frames.RESULT.format[1:])
-"""A whole frame DONE."""
 
 
 class NoRoom(Exception):
@@ -60,6 +58,7 @@ class Runner:
         self._pid = os.getpid()
         self._run_ended = self._cpu_ended = 0.0
         """Of the last mini-batch that was done: the time when run() returned, and the CPU time before the answer."""
+        self._meter = Meter()
         self._log: LineFile
         self._profiler: Profiler | None = None
         self._render: Callable[[object], Rendered]
@@ -86,12 +85,16 @@ class Runner:
         took_s = time.perf_counter() - began
         self._send(frames.READY, frames.SECONDS.pack(took_s))
         self._log.write("INFO", f"init() is done in {took_s:.3f} s.", at_once=True)
+        self._meter.begin()
+        unpack, ring_place, position_into = frames.TICKET.unpack, frames.ring_place, frames.POSITION.pack_into
+        ring, tickets = self._ring, 0
         while ticket := self._next():
-            kind, mini_batch, position, length = frames.TICKET.unpack(ticket)
-            place = frames.ring_place(position)
-            self._run(script, kind, mini_batch, self._ring[place : place + length])
+            tickets += 1
+            kind, mini_batch, position, length = unpack(ticket)
+            place = ring_place(position)
+            self._run(script, kind, mini_batch, ring[place : place + length], tickets)
             # Only now, after a system call or two: no processor puts this before the copy.
-            frames.POSITION.pack_into(self._ring, 0, position + length)
+            position_into(ring, 0, position + length)
         return self._shut_down(script)
 
     def _next(self) -> bytes:
@@ -99,6 +102,7 @@ class Runner:
         while ticket := os.read(self._control, frames.TICKET.size):
             if ticket[0] != frames.FLUSH:
                 break
+            self._meter.own_bytes += len(ticket)
             self._log.flush()
         return ticket
 
@@ -113,21 +117,21 @@ class Runner:
             script.init()
         return script
 
-    def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes) -> None:
+    def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes, tickets: int) -> None:
         began = time.perf_counter()
         cpu_began = self._cpu_ended if began - self._run_ended < _AT_ONCE_S else time.process_time()
         if began >= self._log.due_at:  # a long one should be seen in the log while it runs
             self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
             self._log.settle()
-        found, items = None, 0
+        loaded, items = None, 0
         try:
             if kind == frames.PATHS:
-                found = of_paths(payload)
+                loaded = of_paths(payload)
             else:
-                found = self._fetch(kind, mini_batch, payload, began)
+                loaded = self._fetch(kind, mini_batch, payload, began)
                 began = time.perf_counter()
-            items = found.items
-            returned = script.run(mini_batch, found) if items else []
+            items = loaded.items
+            returned = script.run(mini_batch, loaded) if items else []
             run_ended = time.perf_counter()
             data, rows, line_breaks, shortened = self._render(returned)
             self._exit_if_forked()  # from here to the answer, nothing of the user's runs
@@ -135,11 +139,12 @@ class Runner:
             self._give_back(mini_batch, error)
             return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
-            self._failed(mini_batch, items, error, time.perf_counter() - began, time.process_time() - cpu_began)
+            run_s, process_s = time.perf_counter() - began, time.process_time() - cpu_began
+            self._failed(error, tickets, mini_batch=mini_batch, items=items, run_s=run_s, process_s=process_s)
             return
         finally:
-            if found is not None and found.copies is not None:
-                found.copies.remove()  # it has been run
+            if loaded is not None and loaded.copies is not None:
+                loaded.copies.remove()  # it has been run
         crc, run_s = zlib.crc32(data), run_ended - began
         if self._part < 0:
             data, crc = b"", 0
@@ -150,10 +155,12 @@ class Runner:
                 raise
             self._give_back(mini_batch, error)
             return
+        meter = self._meter
+        use = meter.unmeasured if run_ended < meter.due_at else meter.measure(tickets)
         cpu_ended = time.process_time()
-        answer = _DONE.pack(
-            frames.DONE, frames.RESULT.size, mini_batch, offset, len(data), crc, items, rows, line_breaks, shortened,
-            run_s, cpu_ended - cpu_began,
+        answer = frames.pack_result(
+            frames.DONE, use, mini_batch=mini_batch, offset=offset, length=len(data), crc=crc, items=items, rows=rows,
+            line_breaks=line_breaks, shortened=shortened, run_s=run_s, process_s=cpu_ended - cpu_began,
         )  # fmt: skip
         _write_all(self._results, answer)
         self._run_ended, self._cpu_ended = run_ended, cpu_ended
@@ -163,32 +170,40 @@ class Runner:
         """What is in a file, or is read or copied before run() can be called."""
         if kind in frames.IN_FILE:
             payload = _read_and_remove(payload)
+            self._meter.own_bytes += len(payload)
         return of_paths(payload) if kind in frames.OF_PATHS else self._load(mini_batch, payload, began)
 
     def _load(self, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
         """Read or copy what the delivery describes; its time is not that of run()."""
         try:
-            found = self._loader.load(payload)
+            loaded = self._loader.load(payload)
         except (OSError, ValueError, ImportError, MemoryError) as error:
             if isinstance(error, OSError) and error.errno in _NO_ROOM:  # an input fails in other ways
                 raise NoRoom(error) from error
             raise Unreadable(error) from error
-        self._send(frames.LOADED, frames.LOAD.pack(mini_batch, found.items, time.perf_counter() - began))
-        self._log_loaded(mini_batch, found.items)
+        self._send(frames.LOADED, frames.LOAD.pack(mini_batch, loaded.items, time.perf_counter() - began))
+        self._log_loaded(mini_batch, loaded.items)
         if time.perf_counter() >= self._log.due_at:
             self._log.settle()
-        return found
+        return loaded
 
-    def _failed(self, mini_batch: int, items: int, error: BaseException, run_s: float, cpu_s: float) -> None:
-        result = frames.RESULT.pack(mini_batch, 0, 0, 0, items, 0, 0, 0, run_s, cpu_s)
-        self._send(frames.FAILED, result + _describe(error, self._code))
+    def _failed(
+        self, error: BaseException, tickets: int, *, mini_batch: int, items: int, run_s: float, process_s: float
+    ) -> None:
+        self._exit_if_forked()
+        rest = self._meter.measure(tickets) + _describe(error, self._code)
+        answer = frames.pack_result(
+            frames.FAILED, rest, mini_batch=mini_batch, items=items, run_s=run_s, process_s=process_s
+        )
+        _write_all(self._results, answer)
+        self._meter.measure(tickets)  # what a traceback needs is the input of no try
         self._log.write(
             "ERROR", f"Mini-batch {mini_batch}: run() failed after {run_s:.3f} s: {type(error).__name__}.", at_once=True
         )
 
     def _give_back(self, mini_batch: int, error: Exception) -> None:
         """The disk is full, which is not a failure of the mini-batch: another node may run it, or this one later."""
-        self._send(frames.NOT_KEPT, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
+        self._send(frames.NOT_STORED, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
 
     def _exit_if_forked(self) -> None:
         """End a forked child that has returned from the user's function, as its parent has: only the parent answers."""

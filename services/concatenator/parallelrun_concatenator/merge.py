@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Collection, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.parts import Parts
-from parallelrun_concatenator.publishing import publish
 from parallelrun_concatenator.segments import Segment
-from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.service import failpoints
+from parallelrun_core.storage.stores import storage_of
 
 
 class Assembler(Protocol):
@@ -40,8 +39,8 @@ def merge(
 ) -> Merged:
     """Make `target` of the segments; without an assembler they are copied one after the other.
 
-    The file is built beside the target and gets its name once it is synced, so a reader sees the whole output or none.
-    Running it again gives the same bytes.
+    Nobody sees the file before it is durable, so a reader finds the whole output or none. Running it again gives the
+    same bytes.
 
     Args:
         before_publishing: called when all is durable; returns the sha256 of this job's earlier outputs, which may be
@@ -52,21 +51,15 @@ def merge(
         CorruptLog: the rows of a segment are not what was committed.
         OSError: a part is missing, or the disk is full.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".merging-{parts.parent.name}-{secrets.token_hex(8)}")
     opened = Parts(parts)
-    try:
-        with Output(beside, progress) as output:
+    with closing(opened), storage_of(str(target)).create(str(target), owner=parts.parent.name) as file:
+        with Output(file, progress) as output:
             (assembler or Verbatim()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")
             merged = output.finish()
         earlier = before_publishing()
         failpoints.reach("concatenate.before_rename")
-        publish(beside, target, {merged.sha256, *earlier})
+        file.publish({merged.sha256, *earlier})
         failpoints.reach("concatenate.after_rename")
-        sync_folder(target.parent)
-    finally:
-        opened.close()
-        beside.unlink(missing_ok=True)
     progress(merged.length)
     return merged

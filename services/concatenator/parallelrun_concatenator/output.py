@@ -7,12 +7,11 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from mmap import mmap
-from pathlib import Path
 from typing import NamedTuple
 
-from parallelrun_concatenator.direct import DirectFile
+from parallelrun_core.storage.interface import NewFile
 
-_BLOCK_BYTES = 2 << 20  # large enough to keep the disk busy, small enough to stay in the processor's cache
+BLOCK_BYTES = 2 << 20  # large enough to keep the disk busy, small enough to stay in the processor's cache
 _BLOCKS = 3
 """One that is being filled, and two that are hashed and written, each in a thread that doesn't wait for the other."""
 
@@ -39,14 +38,14 @@ class Leaving(NamedTuple):
 
 
 class Output:
-    """A new file, written block by block. Use it in a `with` statement.
+    """Fills a new file block by block. Use it in a `with` statement, within that of the file.
 
     Hashing takes longest, so reading and writing go on at the same time.
     """
 
-    def __init__(self, path: Path, progress: Callable[[int], None]) -> None:
+    def __init__(self, file: NewFile, progress: Callable[[int], None]) -> None:
         self.length = 0
-        self._file = DirectFile(path)
+        self._file = file
         self._progress = progress
         self._digest = hashlib.sha256()
         self._hasher, self._writer = ThreadPoolExecutor(1, "hash"), ThreadPoolExecutor(1, "write")
@@ -59,7 +58,6 @@ class Output:
     def __exit__(self, *_: object) -> None:
         self._hasher.shutdown()
         self._writer.shutdown()
-        self._file.close()
 
     def room(self, wanted: int) -> memoryview:
         """Where the next bytes go: as many as are wanted, or fewer."""
@@ -110,5 +108,5 @@ class Output:
 
     def _empty_block(self) -> memoryview:
         if len(self._leaving) < _BLOCKS:
-            return memoryview(mmap(-1, _BLOCK_BYTES))  # at the beginning of a page, as a direct write wants it
+            return memoryview(mmap(-1, BLOCK_BYTES))  # at the beginning of a page, as a direct write wants it
         return self._leaving.popleft().wait()

@@ -14,11 +14,11 @@ from isal.isal_zlib import crc32
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core.errors import CorruptLog
 
-_OPEN_PARTS = 200
-_WINDOW_BYTES = 1 << 16
-_SMALL_BYTES = 1 << 14
+OPEN_PARTS = 200
+WINDOW_BYTES = 1 << 16
+SMALL_BYTES = 1 << 14
 """Segments up to this size are read many at once: a worker has written them one after the other."""
-_AT_ONCE = 64
+AT_ONCE = 64
 """So many segments are checked together, from no more parts than may be open."""
 
 
@@ -46,8 +46,8 @@ class Parts:
             CorruptLog: one isn't what was committed; some of it may be in the sink.
         """
         following = iter(segments)
-        while group := list(islice(following, _AT_ONCE)):
-            if max([segment.length for segment in group]) <= _SMALL_BYTES:
+        while group := list(islice(following, AT_ONCE)):
+            if max([segment.length for segment in group]) <= SMALL_BYTES:
                 sink.write(self._read_small(group))
             else:
                 for segment in group:
@@ -65,7 +65,7 @@ class Parts:
         return b"".join(map(self.read, group))  # again one by one, to tell the first that has a problem
 
     def _copy_one(self, segment: Segment, sink: Sink) -> None:
-        if segment.length <= _SMALL_BYTES:
+        if segment.length <= SMALL_BYTES:
             sink.write(self.read(segment))
             return
         fd, at, end, crc = self._part(segment.part).fd, segment.offset, segment.offset + segment.length, 0
@@ -108,7 +108,7 @@ class Parts:
         part = self._open.get(name)
         if part is None:
             part = self._open[name] = _Part(self._folder / name)
-            if len(self._open) > _OPEN_PARTS:
+            if len(self._open) > OPEN_PARTS:
                 os.close(self._open.popitem(last=False)[1].fd)
         else:
             self._open.move_to_end(name)
@@ -136,9 +136,9 @@ class _Part:
             raise _named(error, self._path) from None
 
     def _read(self, offset: int, length: int) -> bytes:
-        if length > _SMALL_BYTES:
+        if length > SMALL_BYTES:
             return _read_all(self.fd, offset, length)
-        self._window, self._at = os.pread(self.fd, _WINDOW_BYTES, offset), offset
+        self._window, self._at = os.pread(self.fd, WINDOW_BYTES, offset), offset
         return self._window[:length]
 
 

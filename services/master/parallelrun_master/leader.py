@@ -1,4 +1,4 @@
-"""The master role of one job: one thread, from phase to phase, until the job has ended.
+"""Leads one job in one thread, from stage to stage (`policy/stages.py`), until the job has ended.
 
 All state can be recovered from the job folder and Redis, so a leader may die at any point: the next one, with a higher
 term, reads what those before it have logged, and continues.
@@ -9,20 +9,27 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import Fenced, NewerSchema
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_master.finishing import Finishing
+from parallelrun_master.leadership import Leadership
+from parallelrun_master.led_job import LedJob
 from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, TROUBLE, Setback
+from parallelrun_master.policy.stages import Stage, TermStages
 from parallelrun_master.processing import Processing
+from parallelrun_master.recovery import recover
+from parallelrun_master.reports import Reports
 from parallelrun_master.scheduling import InputTrouble
-from parallelrun_master.term import Term
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -44,79 +51,132 @@ class Leader:
     def __init__(
         self, redis: Redis, job_id: str, settings: MasterSettings, leave: Callable[[], object] = lambda: None
     ) -> None:
-        self._term = Term(redis, job_id, settings)
+        self._redis = redis
+        self._folder = JobFolder(settings.root, job_id)
+        self._record = self._folder.record()
+        self._spec = self._record.job_spec()
+        self._mask = Mask({"environment_variables": self._spec.environment_variables})
+        self._leadership = Leadership(redis, self._folder, settings, self._mask)
+        self._settings = settings
+        self._stages = TermStages()
         self._leave = leave
         self._thread = 0
 
+    @property
+    def stage(self) -> Stage:
+        """What it is doing, or how its term has ended."""
+        return self._stages.now
+
     def resign(self) -> None:
         """Stop leading at the next round, so that another master can take over at once. Safe in a signal handler."""
-        self._term.resigning = True
+        self._leadership.is_resigning = True
 
     def run(self) -> None:
-        """Lead until the job has ended, another process leads it, or `resign()` was called."""
-        term = self._term
+        """Lead until the job has ended, another process leads it, or `resign()` was called.
+
+        Raises one of `CONNECTION_ERRORS` when Redis is away in a stage that doesn't wait for it, and what is a bug.
+        """
+        leadership, stages = self._leadership, self._stages
         self._thread = threading.get_ident()
-        if not term.begin():
-            term.log.info("already_led")
+        if not leadership.acquire():
+            stages.enter(Stage.TURNED_AWAY)
+            leadership.log.info("already_led")
             return
-        term.log.info("leading")
+        stages.enter(Stage.RECOVERING)
+        leadership.log.info("leading")
         failpoints.reach("lead.acquired")
         try:
-            with term.renewed(self._hung):
-                term.recover()
-                self._lead()
-            term.end()
+            with leadership.renewed(self._hung):
+                end = self._lead()
+            leadership.resign()
+            stages.enter(end)
         except Fenced as error:
-            term.log.warning("fenced", reason=str(error))
+            stages.enter(Stage.FENCED)
+            leadership.log.warning("fenced", reason=str(error))
         except NewerSchema as error:
-            term.log.error("job_too_new", reason=str(error))  # a master of that release can lead it
-            term.end()
+            stages.enter(Stage.RESIGNED)
+            leadership.log.error("job_too_new", reason=str(error))  # a master of that release can lead it
+            leadership.resign()
         except CONNECTION_ERRORS:
+            stages.enter(Stage.CUT_OFF)
             raise  # the next leader continues
         except Exception as error:
-            setback, why = setback_of(error), str(error)
+            stages.enter(Stage.SET_BACK)
+            setback = setback_of(error)
             if setback is CRASH:
-                term.log.exception("leader_crashed")
-                why = f"{type(error).__name__}: {error}"
-            term.close_after(why)
-            term.set_back(setback, why)
+                leadership.log.exception("leader_crashed")
+            leadership.set_back(setback, _why(error))
             if setback is CRASH:
                 raise
 
-    def _lead(self) -> None:
-        term = self._term
-        finishing = Finishing(term)
-        result = term.folder.result()
-        while result is None:
-            match term.state():
-                case JobState.QUEUED:
-                    term.reports.begin()
-                    if term.ledger.progress.resumed and term.reopening is None:
-                        resumed, earlier = term.ledger.progress.resumed, term.spec.resume_from
-                        term.reports.say(f"{resumed:,} finished mini-batches were taken over from job {earlier}.")
-                    term.start()
-                case JobState.PROCESSING:
-                    Processing(term).run()
-                case JobState.FINALIZING:
-                    result = finishing.finalize()
-                case None:
-                    raise Fenced("Redis has forgotten the job")
-                case ended:
-                    result = finishing.conclude(ended)
-            if term.resigning:
-                return
-        finishing.retire(result)
+    def _lead(self) -> Stage:
+        """Continue where earlier terms have ended; returns how this one does."""
+        with self._reports() as reports:
+            job = recover(self._redis, self._leadership, self._folder, self._record, reports)
+            finishing = Finishing(job, self._settings)
+            result = self._folder.result()
+            while result is None:
+                match job.state():
+                    case JobState.QUEUED:
+                        self._stages.enter(Stage.STARTING)
+                        _start(job)
+                    case JobState.PROCESSING:
+                        self._stages.enter(Stage.PROCESSING)
+                        Processing(job, self._settings).run()
+                    case JobState.FINALIZING:
+                        self._stages.enter(Stage.FINALIZING)
+                        if (made := finishing.finalize()) is not None:
+                            self._stages.enter(Stage.CONCLUDING)
+                            result = finishing.conclude_with(made)
+                    case None:
+                        raise Fenced("Redis has forgotten the job")
+                    case ended:
+                        self._stages.enter(Stage.CONCLUDING)
+                        result = finishing.conclude(ended)
+                if self._leadership.is_resigning:
+                    return Stage.RESIGNED
+            self._stages.enter(Stage.RETIRING)
+            finishing.retire(result)
+            return Stage.RETIRED
+
+    @contextmanager
+    def _reports(self) -> Iterator[Reports]:
+        """The reports of this term, closed at its end; they say when that comes early, as far as the disk permits.
+
+        They are left as they are when another process may lead, whose reports they would disturb.
+        """
+        reports = Reports(self._folder, self._spec, self._leadership.term, self._mask)
+        try:
+            yield reports
+        except (Fenced, *CONNECTION_ERRORS):
+            raise
+        except Exception as error:
+            with suppress(OSError):
+                if not isinstance(error, NewerSchema):
+                    why = self._mask.printable(_why(error))
+                    reports.say(f"Term {self._leadership.term} ends early: {why}")
+                reports.close()
+            raise
+        reports.close()
 
     def _hung(self) -> None:
         """The leading thread has been waiting for longer than its lease: end it, so that others can have its place."""
-        seconds = self._term.settings.leader_seconds
-        self._term.set_back(HANG, f"a file system has not answered for {seconds:g} s, in {self._where()}")
+        seconds = self._settings.leader_seconds
+        self._leadership.set_back(HANG, f"a file system has not answered for {seconds:g} s, in {self._where()}")
         self._leave()
 
     def _where(self) -> str:
         """Where the leading thread is now: its innermost two functions."""
         stack = traceback.extract_stack(sys._current_frames()[self._thread])
         return ", called by ".join(f"{each.name} ({Path(each.filename).name})" for each in stack[:-3:-1])
+
+
+def _start(job: LedJob) -> None:
+    job.reports.begin()
+    if job.ledger.progress.resumed and job.reopening is None:
+        resumed, earlier = job.ledger.progress.resumed, job.spec.resume_from
+        job.reports.say(f"{resumed:,} finished mini-batches were taken over from job {earlier}.")
+    job.start()
 
 
 def setback_of(error: Exception) -> Setback:
@@ -126,3 +186,7 @@ def setback_of(error: Exception) -> Setback:
     if not isinstance(error, OSError) or not may_pass(error):
         return CRASH  # a bug of ours: another leader may get through
     return FULL if is_full(error) else TROUBLE
+
+
+def _why(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if setback_of(error) is CRASH else str(error)

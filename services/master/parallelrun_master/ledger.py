@@ -14,18 +14,19 @@ import msgspec
 
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.outcome import Outcome
+from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.outcome_stream import Phase, StreamEntry
+from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
 
 _BEGINNING = b"0-0"
 _SYNC_EVERY_S = 0.1
-_MOST_TOLD = 50_000
-_ADOPTED_AT_ONCE = 1000
+_MOST_RETRIES = 50_000
+_RECOVERED_AT_ONCE = 1000
 
 
 class Ledger:
@@ -50,32 +51,32 @@ class Ledger:
         self._last_seen = self._forgotten = _BEGINNING
         self._is_synced = True
         self._synced_at = 0.0
-        self._told: dict[tuple[int, str], None] = {}  # the last failed tries: Redis may deliver them again
+        self._recent_retries: dict[tuple[int, str], None] = {}  # Redis may deliver them again
         self._generation = generation
         self._picked_before: Counter[int] = Counter()  # tries in earlier generations, of those that failed then
         self._retries = RetryLog(folder, term)
         for outcome in self._retries.earlier():
-            self._tell(outcome)
+            self._note_retry(outcome)
             self._seen(outcome)
         self._log = DecisionWriter(folder, term, seen=self._seen)
         self.decided = self._log.decided
         self._show_decided()
 
     def _seen(self, outcome: Outcome) -> None:
-        """An earlier leader has entered this."""
+        """An earlier leader has recorded this."""
         if outcome.failure is not None:
             self.errors.add(outcome)
             if outcome.generation < self._generation and outcome.token:  # without a token it was given up, not tried
                 self._picked_before[outcome.mini_batch] += 1
         self.progress.retried += outcome.status == "retry"
 
-    def _tell(self, outcome: Outcome) -> bool:
+    def _note_retry(self, outcome: Outcome) -> bool:
         """Take note of a try that failed and was followed by another; whether it is new."""
         key = (outcome.mini_batch, outcome.token)
-        is_new = key not in self._told
-        self._told[key] = None
-        if len(self._told) > _MOST_TOLD:
-            del self._told[next(iter(self._told))]
+        is_new = key not in self._recent_retries
+        self._recent_retries[key] = None
+        if len(self._recent_retries) > _MOST_RETRIES:
+            del self._recent_retries[next(iter(self._recent_retries))]
         return is_new
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
@@ -114,7 +115,7 @@ class Ledger:
         self._last_seen = self._forgotten = _BEGINNING
         self._tries.start_over()
 
-    def enter(self, outcomes: list[Outcome], encoded: Sequence[bytes] = ()) -> tuple[list[Outcome], list[ErrorGroup]]:
+    def record(self, outcomes: list[Outcome], encoded: Sequence[bytes] = ()) -> tuple[list[Outcome], list[ErrorGroup]]:
         """Record decisions and count tries; returns the decisions that are new, and errors not seen before.
 
         Args:
@@ -123,38 +124,42 @@ class Ledger:
         new_groups = []
         decisions = [outcome for outcome in outcomes if outcome.status != "retry"]
         failed_tries = [outcome for outcome in outcomes if outcome.status == "retry"]
-        retries = [outcome for outcome in failed_tries if self._tell(outcome)]
+        retries = [outcome for outcome in failed_tries if self._note_retry(outcome)]
         self._is_synced = False
         accepted = self._log.add(decisions, encoded if not failed_tries else ())
         noted = []
         for outcome in (*retries, *accepted):
             if outcome.failure is None:
                 continue
-            found = self.errors.add(outcome)
-            if found is not None:
-                new_groups.append(found)
+            new_group = self.errors.add(outcome)
+            if new_group is not None:
+                new_groups.append(new_group)
             if outcome.status == "retry":
-                noted.append(shortened(outcome) if found is None else outcome)
+                noted.append(shortened(outcome) if new_group is None else outcome)
         self._retries.add(noted)
         # A leader that takes over finds in the logs what its predecessor has not reported yet.
-        told_again = self._tries.is_catching_up
-        tries = (*failed_tries, *decisions) if told_again else (*retries, *accepted)
+        tries = (*failed_tries, *decisions) if self._tries.is_catching_up else (*retries, *accepted)
         self._tries.add(tries, self._picked_before)
         self.progress.retried += len(retries)
         self._show_decided()
         return accepted, new_groups
 
-    def adopt(self, outcomes: Iterable[Outcome]) -> int:
+    def recover(self, outcomes: Iterable[Outcome]) -> int:
         """Record as decisions what Redis has forgotten, durably; returns how many of them became one."""
-        found = iter(outcomes)
-        adopted = 0
-        while group := list(islice(found, _ADOPTED_AT_ONCE)):
-            adopted += len(self.enter(group)[0])
+        candidates = iter(outcomes)
+        recovered = 0
+        while group := list(islice(candidates, _RECOVERED_AT_ONCE)):
+            recovered += len(self.record(group)[0])
         self._log.sync()
-        return adopted
+        return recovered
 
-    def settle(self, now: float, *, at_once: bool = False) -> None:
-        """Sync what was entered, then let Redis forget it: every 0.1 s at most, unless it must be at once.
+    @property
+    def can_trim(self) -> bool:
+        """Whether Redis may still have entries that were read."""
+        return self._last_seen != self._forgotten
+
+    def sync_and_trim(self, now: float, *, at_once: bool = False) -> None:
+        """Sync what was recorded, then let Redis forget it: every 0.1 s at most, unless it must be at once.
 
         The sync is done even if Redis has nothing to forget: it may have been set back since they were read.
         """
@@ -168,7 +173,7 @@ class Ledger:
             self._synced_at = now
             self._tries.flush()
             failpoints.reach("decide.after_sync")
-        if self._last_seen != self._forgotten:
+        if self.can_trim:
             self._queue.forget(self._last_seen)
             self._forgotten = self._last_seen
             failpoints.reach("decide.after_forget")

@@ -1,7 +1,7 @@
 """The command `parallelrun-master`: supervises RQ workers, and makes sure that every job has a leader.
 
 Each RQ worker leads one job at a time, in a process that it forks for it. RQ itself would notice an orphaned job
-only after minutes; this supervisor looks every second.
+only after minutes; this supervisor checks every second.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import partial
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, job_ids
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal
 from parallelrun_core.store.connection import connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
-from parallelrun_core.store.leader_queue import longest_ms
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD
 from parallelrun_core.store.rq.wake import ask_for_leader

@@ -19,7 +19,7 @@ _PREPARES_S = 30.0
 
 
 class NodeWatch:
-    """Looks at the nodes a few times a second."""
+    """The nodes of one job, as they were at the last `check()`."""
 
     def __init__(self, nodes: Nodes, queue: LeaderQueue, spec: JobSpec, settings: MasterSettings) -> None:
         self._nodes = nodes
@@ -55,8 +55,8 @@ class NodeWatch:
         """Redis may have forgotten which nodes were assigned: assign them again."""
         self._is_assigned = False
 
-    def look(self) -> int:
-        """End lost sessions; returns how many deliveries were lost with them.
+    def check(self) -> int:
+        """Refresh what is known of the nodes, and end lost sessions; returns how many deliveries were lost with them.
 
         Raises:
             Fenced: another term has begun.
@@ -79,9 +79,9 @@ class NodeWatch:
         return reaped.returned + reaped.given_up
 
     def _assign(self, ready: list[str], count: int) -> None:
-        """Keep the nodes that the job has, replace those that are gone, up to the number that it asks for."""
-        kept = [node for node in self._assigned or [] if node in ready]
-        chosen = (kept + [node for node in ready if node not in kept])[:count]
+        """Leave the job the nodes that it has, replace those that are gone, up to the number that it asks for."""
+        present = [node for node in self._assigned or [] if node in ready]
+        chosen = (present + [node for node in ready if node not in present])[:count]
         if chosen != self._assigned or not self._is_assigned:
             self._queue.assign(chosen or ["-"])
             self._assigned, self._is_assigned = chosen, True

@@ -1,7 +1,6 @@
-"""From the inputs to the queue: list and cut into the manifest at disk speed, and publish from it within bounds.
+"""From the inputs into the manifest: list and cut at the speed of the disk, whatever is published by then.
 
-The two halves don't wait for each other. The manifest runs ahead to its end, so the total is known early;
-publishing stops when enough is on Redis, so a job of twenty million files needs no more memory than a small one.
+The manifest runs ahead to its end, so the total is known early; see `publisher.py` for the other half.
 """
 
 from __future__ import annotations
@@ -11,20 +10,14 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.disk_trouble import is_full, is_shortage_here, may_pass
-from parallelrun_core.folder.manifest import Closing, Entry, ManifestCursor, ManifestWriter, read_closing
-from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
+from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closing
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master.handover import Handover
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
 from parallelrun_master.planning.shuffling import OnProgress
-from parallelrun_master.policy.window import Window
-
-_CALL_BYTES = 4 << 20
 
 
 class InputUnreadable(Exception):
@@ -91,11 +84,11 @@ class Scheduler:
         writer = self._writer
         if writer is None:
             return False
-        found, more = self._cut(budget_s)
-        first, raws = writer.mini_batches, [each.raw for each in found]
-        writer.extend(raws, sum(each.items for each in found))
+        cuts, has_more = self._cut(budget_s)
+        first, raws = writer.mini_batches, [each.raw for each in cuts]
+        writer.extend(raws, sum(each.items for each in cuts))
         failpoints.reach("schedule.before_sync")
-        if more:
+        if has_more:
             writer.sync()
             self.handover.add(first, raws)
             return True
@@ -108,13 +101,13 @@ class Scheduler:
     def _cut(self, budget_s: float) -> tuple[list[Cut], bool]:
         """What can be cut in about this long, and whether there is more."""
         until = time.perf_counter() + budget_s
-        found = []
+        cuts = []
         for cut in self._cuts:
             if cut is not None:
-                found.append(cut)
+                cuts.append(cut)
             if time.perf_counter() >= until:
-                return found, True
-        return found, False
+                return cuts, True
+        return cuts, False
 
     def _cuts_of(self, inputs: InputCuts) -> Generator[Cut | None]:
         try:
@@ -133,76 +126,3 @@ class Scheduler:
         """Stop: nothing that was begun continues in the background."""
         if self._writer is not None:
             self._cuts.close()
-
-
-class Publisher:
-    """Puts the manifest's mini-batches on Redis, in order, as far ahead as the window allows.
-
-    Args:
-        handover: the scheduler's; without one, all is read from the manifest.
-    """
-
-    def __init__(self, folder: Path, queue: LeaderQueue, decided: Decided, handover: Handover | None = None) -> None:
-        self.window = Window()
-        self._handover = handover or Handover()
-        self._folder = folder
-        self._queue = queue
-        self._decided = decided
-        self._cursor: ManifestCursor | None = None
-        self.rewind()
-
-    def rewind(self) -> None:
-        """Continue from Redis' checkpoint: it may have forgotten the last moment."""
-        if self._cursor is not None:
-            self._cursor.close()
-        self._cursor = None
-        next_id = self._queue.checkpoint()
-        self.window.rewind(next_id, self._queue.publish(next_id, []).outstanding)
-
-    def step(self, scheduled: int) -> bool:
-        """Publish what may be published now of `scheduled` durable mini-batches; returns whether anything was.
-
-        Redis takes nothing when the job is in another state, or its checkpoint is elsewhere.
-        """
-        count = self.window.room(scheduled)
-        messages = self._messages(count) if count else []
-        if not messages:
-            return False
-        failpoints.reach("publish.before")
-        published = self._queue.publish(self.window.next_id, messages)
-        failpoints.reach("publish.after")
-        if self.window.published(messages, next_id=published.next_id, outstanding=published.outstanding):
-            return True
-        self.rewind()
-        return False
-
-    def _messages(self, count: int) -> list[bytes]:
-        first = self.window.next_id
-        messages = [] if self._cursor else self._handover.take(first, count, _CALL_BYTES)
-        messages = messages or self._read(first, count)
-        if self._decided.has_any(first, first + len(messages)):
-            return [b"" if number in self._decided else message for number, message in enumerate(messages, first)]
-        return messages
-
-    def _read(self, first: int, count: int) -> list[bytes]:
-        """Read the next messages from the manifest; from now on, all are."""
-        if self._cursor is None:
-            self._handover.end()
-            self._cursor = ManifestCursor(self._folder, first=first)
-        messages: list[bytes] = []
-        size = 0
-        while len(messages) < count and size < _CALL_BYTES:
-            entry = self._cursor.read()
-            if entry is None:
-                break
-            message = _for_redis(entry)
-            messages.append(message)
-            size += len(message)
-        return messages
-
-
-def _for_redis(entry: Entry) -> bytes:
-    """The message itself, or a reference to it in the manifest when it is too long for Redis."""
-    if len(entry.raw) <= MAX_MESSAGE_BYTES:
-        return entry.raw
-    return encode_reference(decode(entry.raw).items, entry.term, entry.offset)

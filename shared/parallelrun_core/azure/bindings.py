@@ -16,7 +16,8 @@ from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import is_expression, only_expression, reference, same_name
-from parallelrun_core.spec.fields import NAME, local_path
+from parallelrun_core.spec.fields import NAME, checked_path
+from parallelrun_core.storage.location import LOCAL, location_of
 
 Fields = dict[str, Any]
 """One input or output, as the job spec has it."""
@@ -152,7 +153,7 @@ def _bound_or_local(
         return bound
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}
-    path = _local(value, location, scope.findings)
+    path = _path(value, location, scope.findings)
     return {"path": path} if path is not None else None
 
 
@@ -219,7 +220,7 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
 
 def _output_path(path: str, kind: str, location: Location, findings: Findings) -> Fields:
     datastore = _DATASTORE.match(path)
-    if datastore:
+    if datastore and location_of(path).kind != LOCAL:
         # The datastore is in the cloud. Scripts and people look for the file by its name.
         findings.note(
             location.at("path"), "Azure ML's datastores can't be written to from here: it goes to the job's own outputs"
@@ -231,7 +232,7 @@ def _output_path(path: str, kind: str, location: Location, findings: Findings) -
             location.at("path"), f"{path!r} cannot be resolved here", "give a folder or file, or leave it out"
         )
         return {}
-    local = _local(path, location, findings)
+    local = _path(path, location, findings, is_written=True)
     return {"path": local} if local else {}
 
 
@@ -269,9 +270,9 @@ def _unique(raw: Mapping[Any, Any], location: Location, findings: Findings) -> d
     return found
 
 
-def _local(path: str, location: Location, findings: Findings) -> str | None:
+def _path(path: str, location: Location, findings: Findings, *, is_written: bool = False) -> str | None:
     try:
-        return location.absolute(local_path(path))
+        return location.absolute(checked_path(path, is_written=is_written))
     except ValueError as error:
         findings.wrong(location.at("path"), str(error), f"a local path, as in --set {_dotted(location)}.path=./data")
     except InvalidInput as error:

@@ -11,6 +11,7 @@ from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
 from parallelrun_core.spec.document import load_document
+from parallelrun_core.storage.location import location_of
 
 _FIELDS: Final = frozenset({
     "$schema", "name", "version", "description", "tags", "properties", "os_type", "image", "conda_file", "build",
@@ -89,10 +90,10 @@ def read_file(path: str, location: Location, findings: Findings) -> Any:
 
 
 def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Location]:
-    if name.startswith("azureml:"):
+    if location_of(name).kind == "azureml":
         findings.note(location.pointer, f"an environment of Azure ML is not built here: {_OWN_PYTHON}")
         return None, location
-    is_file = name.startswith("file:") or name.endswith((".yml", ".yaml"))
+    is_file = name.startswith(("file:", "azureml:")) or name.endswith((".yml", ".yaml"))
     if not is_file:
         findings.wrong(
             location.pointer,

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
-from parallelrun_core.spec.fields import is_elsewhere
 from parallelrun_core.spec.problems import problem_of
+from parallelrun_core.storage.supported import absolute_path
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -93,13 +93,10 @@ class Location:
 
     def absolute(self, path: str) -> str:
         """A path of the document, made absolute where it can be."""
-        path = path.removeprefix("file:") if path.startswith("file:") else path
-        if self.folder is None or not path or is_elsewhere(path):
-            return path
         try:
-            return str(self.folder / Path(path).expanduser())
-        except RuntimeError as error:
-            raise InvalidInput.at(self.pointer, f"{path!r}: there is no such home folder") from error
+            return absolute_path(path, self.folder)
+        except ValueError as error:
+            raise InvalidInput.at(self.pointer, str(error)) from error
 
 
 def as_mapping(value: object, pointer: str, findings: Findings) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, local_path
+from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
 from parallelrun_core.spec.problems import at
 
 CONFIG: Final = "parallel_run_config"
@@ -241,7 +241,7 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
         if data is None:
             continue
         try:
-            path = location.absolute(local_path(data.path))
+            path = location.absolute(checked_path(data.path))
         except (ValueError, InvalidInput) as error:
             findings.wrong(where.at("path"), str(error))
             continue

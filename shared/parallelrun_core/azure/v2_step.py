@@ -21,6 +21,7 @@ from parallelrun_core.azure.v2_models import (
     Task,
 )
 from parallelrun_core.spec.expressions import bound_name, same_name, without_absent_parts
+from parallelrun_core.storage.location import LOCAL, location_of
 
 INHERITED: Final = (
     "resources", "retry_settings", "input_data", "max_concurrency_per_instance", "mini_batch_error_threshold",
@@ -104,7 +105,7 @@ class StepReader:
         """The component that a step refers to, and its location."""
         where = own or location.below("component")
         if isinstance(component, str):
-            if component.startswith("azureml:"):
+            if location_of(component).kind != LOCAL:
                 message = f"the component {component!r} is in Azure ML, and can't be fetched"
                 self.findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that file")
                 self.findings.check()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.steps import Step, parse_steps
-from parallelrun_core.patterns import has_wildcard, split_pattern
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
+from parallelrun_core.storage.globs import has_wildcard, split_pattern
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.storage.supported import supported_path
 
 FILE_NAME: Final = "MLTable"
 _KEYS: Final = ("$schema", "type", "paths", "transformations", "traits", "metadata", "query_source")
-_ELSEWHERE: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _KINDS: Final = ("file", "folder", "pattern")
 
 
@@ -47,12 +47,14 @@ def load_mltable(path: Path) -> MLTable:
     Raises:
         InvalidInput: it doesn't exist, or is not valid; with one problem for each wrong place.
     """
-    file = path / FILE_NAME if path.is_dir() else path
+    storage = storage_of(str(path))
     try:
-        text = file.read_bytes()
+        file = path / FILE_NAME if storage.is_folder(str(path)) else path
+        with storage.open(str(file)) as opened:
+            text = opened.read()
     except OSError as error:
         hint = f"an input of type mltable is a folder with a file {FILE_NAME}"
-        raise InvalidInput.at("", f"{str(file)!r} can't be read: {error.strerror}", hint) from error
+        raise InvalidInput.at("", f"{str(error.filename or path)!r} can't be read: {error.strerror}", hint) from error
     return parse_mltable(load_document(text), file)
 
 
@@ -95,16 +97,15 @@ def _source(given: Any, folder: Path, at: At) -> Source | None:  # noqa: PLR0911
     if not isinstance(text, str) or not text or "\0" in text:
         at.below(kind).wrong(f"must be a path, not {text!r}")
         return None
-    text = text.removeprefix("file://")
-    elsewhere = _ELSEWHERE.match(text)
-    if elsewhere:
-        hint = "download the data, and give the path of the folder or file"
-        at.below(kind).wrong(f"a {elsewhere.group(1)}: URL can't be read here", hint)
+    try:
+        text = supported_path(text)
+    except ValueError as error:
+        at.below(kind).wrong(str(error))
         return None
     if kind == "pattern":
         return _pattern(folder, text)
     path = os.path.normpath(folder / text)
-    if kind == "file" and has_wildcard(text) and not os.path.lexists(path):
+    if kind == "file" and has_wildcard(text) and not storage_of(path).is_there(path):
         at.below(kind).wrong(f"{text!r} is taken literally, and there is no such file", "use pattern:")
         return None
     return Source(kind, path)

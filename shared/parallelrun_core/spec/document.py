@@ -3,50 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from contextlib import suppress
 from typing import Any, Final
 
 import yaml
-from yaml.composer import ComposerError
-from yaml.constructor import ConstructorError
 
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.bounded_yaml import BoundedLoader
 
 _MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200
 _BESIDE_A_PATH: Final = ("path", "type", "mode")
-_MERGE: Final = "tag:yaml.org,2002:merge"
-_HALF: Final = re.compile("[\ud800-\udfff]")
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that is given twice; PyYAML would drop the first. What `<<` merges in may be overridden.
-
-    Joins the halves in which JSON writes a character beyond U+FFFF, such as an emoji; PyYAML leaves them apart.
-    """
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen: dict[tuple[str, str], yaml.Mark] = {}
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
-                continue
-            first = seen.setdefault((key.tag, key.value), key.start_mark)
-            if first is not key.start_mark:
-                why = f"the key {key.value!r} is given twice, first on line {first.line + 1}"
-                raise ComposerError(None, None, why, key.start_mark)
-        return node
-
-    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
-        text: str = super().construct_scalar(node)
-        if not _HALF.search(text):
-            return text
-        try:
-            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
-        except UnicodeDecodeError:
-            raise ConstructorError(None, None, "half of a character, without the other half", node.start_mark) from None
 
 
 def load_document(text: str | bytes) -> object:
@@ -61,19 +29,19 @@ def load_document(text: str | bytes) -> object:
         with suppress(InvalidInput):  # told below, with its line
             return load_json(text)
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is the safe one
+        return yaml.load(text, Loader=BoundedLoader)  # noqa: S506 - it is safe, and bounded
     except yaml.MarkedYAMLError as error:
         mark, why = error.problem_mark, ", ".join(filter(None, (error.context, error.problem)))
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        found = text.splitlines()[mark.line : mark.line + 1] if mark else []
-        shown = f"the line is {_shown(found[0])}" if found else ""
+        lines = text.splitlines()[mark.line : mark.line + 1] if mark else []
+        shown = f"the line is {_shown(lines[0])}" if lines else ""
         raise InvalidInput.at("", f"not readable as YAML or JSON: {where}{why}", shown) from error
     except Exception as error:  # PyYAML lets through whatever its constructors raise
         raise InvalidInput.at("", f"not readable as YAML or JSON: {' '.join(str(error).split())}") from error
 
 
 def load_json(text: str | bytes) -> Any:
-    """Read JSON proper, in which a tab may indent and 1e-05 is a number; to YAML 1.1 that is a text.
+    """Read JSON proper, in which a tab may indent.
 
     Raises:
         InvalidInput: it can't be read.
@@ -89,11 +57,11 @@ def load_json(text: str | bytes) -> Any:
 
 
 def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         repeated = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"the key {repeated!r} is given twice")
-    return found
+    return document
 
 
 def _shown(line: str | bytes) -> str:

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
+from parallelrun_core.storage.supported import supported_path
 
 MAX_PATH: Final = 4096
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 FORBIDDEN_IN_FILE_NAME: Final = frozenset('~"#%&*:<>?/\\{|}')
 _MAX_NAME_BYTES: Final = 255
 
-_ELSEWHERE: Final = re.compile(r"(azureml|git\+\w+|https?|wasbs?|abfss?|adl|s3|gs|ftp):", re.IGNORECASE)
 _SIZE: Final = re.compile(r"(?P<rows>rows:)?(?P<number>[0-9]+)(?P<suffix>kb|mb|gb)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _MAX_SIZE: Final = 1 << 40
@@ -55,23 +55,13 @@ def checked_file_name(value: str) -> str:
     return value
 
 
-def is_elsewhere(path: str) -> bool:
-    """Whether a path refers to something in a cloud."""
-    return _ELSEWHERE.match(path) is not None
-
-
-def local_path(value: str) -> str:
-    """A path of files that this machine can reach.
+def checked_path(value: str, *, is_written: bool = False) -> str:
+    """The path of data, in whatever form of a location it was given (`storage/location.py`).
 
     Raises:
-        ValueError: it refers to something in a cloud.
+        ValueError: it is in a kind of storage that isn't supported.
     """
-    elsewhere = _ELSEWHERE.match(value)
-    if elsewhere:
-        kind = elsewhere.group(1).lower()
-        what = "an asset or datastore of Azure ML" if kind == "azureml" else f"a {kind}: URL"
-        raise ValueError(f"{what} can't be read here: download the data, and give the path of the folder or file")
-    return without_nul(value)
+    return supported_path(without_nul(value), is_written=is_written)
 
 
 class Input(Strict):
@@ -89,7 +79,7 @@ class Input(Strict):
     @field_validator("path")
     @classmethod
     def _reachable(cls, value: str) -> str:
-        return local_path(value)
+        return checked_path(value)
 
     @model_validator(mode="after")
     def _mode_fits(self) -> Self:
@@ -128,7 +118,7 @@ class Output(Strict):
     @field_validator("path")
     @classmethod
     def _reachable(cls, value: str) -> str:
-        return local_path(value)
+        return checked_path(value, is_written=True)
 
     @field_validator("file_name")
     @classmethod

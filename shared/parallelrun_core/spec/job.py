@@ -25,10 +25,11 @@ from parallelrun_core.spec.fields import (
     Output,
     Strict,
     checked_file_name,
-    local_path,
+    checked_path,
     without_nul,
 )
 from parallelrun_core.spec.problems import at, problem_of
+from parallelrun_core.storage.supported import absolute_path
 
 _MAX_SECONDS: Final = 259_200
 
@@ -204,8 +205,8 @@ class JobSpec(Strict):
 
     @field_validator("code", "output")
     @classmethod
-    def _reachable(cls, value: str) -> str:
-        return local_path(value)
+    def _reachable(cls, value: str, info: ValidationInfo) -> str:
+        return checked_path(value, is_written=info.field_name == "output")
 
     @field_validator("entry_script", "program_arguments")
     @classmethod
@@ -340,6 +341,6 @@ def _moved(folder: Path, given: Moved) -> Moved:
 
 def _absolute(folder: Path, path: str) -> str:
     try:
-        return str(folder / Path(path).expanduser()) if path else ""
-    except RuntimeError as error:
-        raise InvalidInput.at("", f"{path!r}: there is no such home folder") from error
+        return absolute_path(path, folder)
+    except ValueError as error:
+        raise InvalidInput.at("", str(error)) from error

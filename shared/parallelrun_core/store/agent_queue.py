@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterable, Sequence
 from itertools import compress, count, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from parallelrun_core.leasing import MAX_LEASES, RENEW_AFTER, Delivery, Mode, Reports, Turn
 from parallelrun_core.outcome import encode_lines
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
@@ -19,83 +20,23 @@ from parallelrun_core.store.scripts import QuickScript, script
 if TYPE_CHECKING:
     from redis import Redis
 
-MAX_REPORTS = 1000
-"""Reports of one kind that fit in a turn: Lua can't unpack much more in one command."""
-MAX_LEASES: Final = 1000
-"""Mini-batches that one turn leases at most, for the same reason."""
-RENEW_AFTER = 1 / 50
-"""The part of a lease after which a turn renews it: quick turns need not write each time, and agents stop trusting a
-lease long before its last fiftieth."""
-
-Mode = Literal["join", "stay", "leave"]
-
 _RECORD: Final = itemgetter(2)
 _STATES: Final = {state.value.encode(): state for state in JobState}
 
 
-class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """One mini-batch handed to this agent, under one token."""
-
-    mini_batch: int
-    token: str
-    tries: int
-    """Tries that failed before this delivery."""
-    lost: int
-    """Earlier deliveries that were lost with their node."""
-    message: bytes
-
-    @property
-    def is_suspect(self) -> bool:
-        """It may have killed a worker or a node before, so nothing should be queued behind it."""
-        return self.tries > 0 or self.lost > 0
-
-
-class Reports(msgspec.Struct):
-    """What an agent reports in its next turn: encoded outcomes by id and token."""
-
-    decided: list[tuple[int, str, bytes]] = []
-    retries: list[tuple[int, str, bytes]] = []
-    returns: list[tuple[int, str]] = []
-
-    def __len__(self) -> int:
-        return len(self.decided) + len(self.retries) + len(self.returns)
-
-    def tokens(self) -> list[str]:
-        """The tokens of the deliveries that these reports end."""
-        return [report[1] for report in (*self.decided, *self.retries)] + [token for _, token in self.returns]
-
-    def words(self) -> list[Any]:
-        """As arguments of `turn.lua`."""
-        by_kind: dict[str, Sequence[tuple[Any, ...]]]
-        by_kind = {"decided": self.decided, "retries": self.retries, "returns": self.returns}
-        said = {kind: _ids_and_stems(reports) for kind, reports in by_kind.items() if reports}
-        records = [encode_lines(list(map(_RECORD, reports))) for reports in (self.decided, self.retries)]
-        return [msgspec.msgpack.encode(said), *records]
-
-    def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
-        """The reports that fit in one turn, and the rest."""
-        now = Reports(self.decided[:limit], self.retries[:limit], self.returns[:limit])
-        return now, Reports(self.decided[limit:], self.retries[limit:], self.returns[limit:])
+def _words(reports: Reports) -> list[Any]:
+    """Reports as arguments of `turn.lua`."""
+    by_kind: dict[str, Sequence[tuple[Any, ...]]]
+    by_kind = {"decided": reports.decided, "retries": reports.retries, "returns": reports.returns}
+    said = {kind: _ids_and_stems(entries) for kind, entries in by_kind.items() if entries}
+    records = [encode_lines(list(map(_RECORD, entries))) for entries in (reports.decided, reports.retries)]
+    return [msgspec.msgpack.encode(said), *records]
 
 
 def _ids_and_stems(reports: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[str]]:
     mini_batches, tokens, *_ = zip(*reports, strict=True)
     ids = list(map(str, mini_batches))
     return ids, list(map(str.removesuffix, tokens, ids))
-
-
-class Turn(msgspec.Struct, frozen=True):
-    """The result of a turn."""
-
-    state: JobState | None
-    """The job's state; None when Redis doesn't know the job, or only another generation of it."""
-    lost: bool = False
-    """This session has been given up: its mini-batches belong to others now."""
-    ready: int = 0
-    """Mini-batches that are left to lease."""
-    refused: int = 0
-    """Reports that came too late: their lease had passed to another session, or the job had ended."""
-    deliveries: tuple[Delivery, ...] = ()
 
 
 def _deliveries(
@@ -111,9 +52,9 @@ def _deliveries(
     return tuple(compress(made, messages))  # what has no message was decided meanwhile
 
 
-def _counts(found: Iterable[bytes | None]) -> Iterable[int]:
+def _counts(answers: Iterable[bytes | None]) -> Iterable[int]:
     """Most answers have none: nothing has failed or been lost."""
-    return (int(each or 0) for each in found) if found else repeat(0)
+    return (int(each or 0) for each in answers) if answers else repeat(0)
 
 
 class AgentQueue:
@@ -147,7 +88,7 @@ class AgentQueue:
         stem = f"{self._session}/{next(self._nonces):x}."
         args: list[Any] = ["renew" if renews and mode == "stay" else mode, min(want, MAX_LEASES), stem]
         if reports:
-            args += reports.words()
+            args += _words(reports)
         self._renew_at = 0.0  # if no answer comes, Redis may also have forgotten the previous renewal
         answer: list[Any] = self._turn(args)
         self._renew_at = now + self._renew_every_s if renews else renew_at

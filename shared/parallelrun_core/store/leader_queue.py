@@ -8,6 +8,7 @@ from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 from parallelrun_core.errors import Fenced
+from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.states import JobState
 from parallelrun_core.store import fast_path
 from parallelrun_core.store.concatenation_lock import is_concatenating
@@ -19,17 +20,6 @@ from parallelrun_core.store.scripts import script
 if TYPE_CHECKING:
     from redis import Redis
     from redis.client import Pipeline
-
-MAX_MESSAGES = 1000
-"""Messages in one publishing call: other calls wait meanwhile."""
-
-LONGEST_PAUSE_MS = 30_000
-"""The longest pause with which a leader resigns; nobody leads the job meanwhile."""
-
-
-def longest_ms(ttl_ms: int) -> int:
-    """The longest time that leadership with this time to live can last. A longer one was granted by another clock."""
-    return 2 * ttl_ms + LONGEST_PAUSE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +86,9 @@ class LeaderQueue:
         return int(self._redis.hget(self._keys.job, "published") or 0)
 
     def publish(self, first: int, messages: list[bytes]) -> Published:
-        """Put messages of consecutive ids up for leasing; with none, only look. A job that isn't processing takes none.
+        """Put messages of consecutive ids up for leasing; with none, only read the checkpoint.
+
+        A job that isn't processing takes none.
 
         The checkpoint moves in the same step, so a leader that dies between two calls leaves nothing published twice
         and nothing skipped. An empty message is decided already, and skipped.
@@ -107,8 +99,8 @@ class LeaderQueue:
         # Not a script, which would copy and hash each message twice: a change of the job in between undoes all of it.
         while True:
             with fast_path.conversation(self._redis) as ask:
-                _, found = ask(("WATCH", self._keys.job), ("HMGET", self._keys.job, "term", "published", "state"))
-                checkpoint = self._checkpoint_to_continue(*found)
+                _, fields = ask(("WATCH", self._keys.job), ("HMGET", self._keys.job, "term", "published", "state"))
+                checkpoint = self._checkpoint_to_continue(*fields)
                 if checkpoint == first:
                     *_, done = ask(("MULTI",), *self._publishing(first, messages), ("EXEC",))
                     if done is not None:
@@ -173,8 +165,8 @@ class LeaderQueue:
 
     def leases(self) -> dict[int, str]:
         """The mini-batches that agents hold, with the token of each; for a straggler, that of its second delivery."""
-        found: Any = self._redis.hgetall(self._keys.leases)
-        return {int(raw): (stem + raw).decode() for raw, stem in found.items()}
+        stems: Any = self._redis.hgetall(self._keys.leases)
+        return {int(raw): (stem + raw).decode() for raw, stem in stems.items()}
 
     def speculate(self, deliveries: list[tuple[int, str]]) -> int:
         """Deliver these a second time; returns how many of them were still leased.

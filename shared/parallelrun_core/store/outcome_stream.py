@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from parallelrun_core import message
 from parallelrun_core.outcome import Failure, Outcome, decode_list
+from parallelrun_core.phases import InitFailure, Phase, PhaseName
 from parallelrun_core.store.keys import JobKeys
 
 if TYPE_CHECKING:
     from redis import Redis
 
+__all__ = [
+    "MAX_ENTRIES",
+    "Concatenated",
+    "InitFailure",
+    "Phase",
+    "PhaseName",
+    "StreamEntry",
+    "decode_entry",
+    "report_concatenated",
+    "report_init_failure",
+    "report_phases",
+    "report_preparing",
+]  # fmt: skip
+
 MAX_ENTRIES = 200
 """Entries of the outcome stream that are read at once."""
-
-PhaseName = Literal["INIT", "SHUTDOWN"]
-
-
-class InitFailure(msgspec.Struct, array_like=True, frozen=True):
-    """A worker that died or raised before its first mini-batch."""
-
-    node: str
-    process: str
-    failure: Failure
-    started: float = 0.0
-    seconds: float = 0.0
-
-
-class Phase(msgspec.Struct, array_like=True, frozen=True):
-    """A worker's init() or shutdown() that has ended."""
-
-    node: str
-    process: str
-    name: PhaseName
-    started: float
-    """Seconds since the epoch on the node's clock."""
-    seconds: float
-    failure: Failure | None = None
 
 
 class Concatenated(msgspec.Struct, array_like=True, frozen=True):

@@ -9,8 +9,9 @@ import pytest
 
 from parallelrun_core import message
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.leasing import Reports
 from parallelrun_core.states import JobState
-from parallelrun_core.store.agent_queue import AgentQueue, Reports
+from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from tests.integration.api.server import RUN_FAILED, Master, outcome

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from parallelrun_core.ids import new_job_id, new_session
+from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome, encode
 from parallelrun_core.states import JobState
-from parallelrun_core.store.agent_queue import AgentQueue, Delivery, Reports
+from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
 from parallelrun_core.store.registry import Registry

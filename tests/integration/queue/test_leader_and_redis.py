@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from redis.exceptions import ConnectionError
@@ -13,13 +14,15 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.message import encode_files
+from parallelrun_core.outcome import Outcome
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.nodes import NodeInfo, Nodes
-from parallelrun_master import ledger
-from parallelrun_master import term as term_module
+from parallelrun_master import leadership, ledger
+from parallelrun_master.leadership import Leadership
+from parallelrun_master.led_job import LedJob
+from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy import window
-from parallelrun_master.scheduling import Publisher
-from parallelrun_master.term import Term
+from parallelrun_master.publisher import Publisher
 from tests.integration.queue.job_on_redis import decided, returned
 from tests.integration.queue.led import PATIENCE_S, Led, wait_until
 from tests.unit.core.factories import outcome
@@ -39,23 +42,23 @@ def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
     """Also by a leader that asks nothing of it at that moment: redis-py then connects again without an error."""
     job = led(3)
     on_redis, keys = job.on_redis, job.on_redis.keys
-    tick, calls = Term.tick, 0
+    tick, calls = Leadership.tick, 0
 
-    def set_back(term: Term, now: float) -> bool:
+    def set_back(led_by: Leadership, now: float) -> bool:
         nonlocal calls
         calls += 1
         if calls == 5:
             on_redis.force(state)
             on_redis.redis.hdel(keys.job, "published")
             on_redis.redis.delete(keys.outcomes, keys.ready, keys.messages)
-            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             if is_noticed:
                 raise ConnectionError("restarted")
-            term.redis.connection_pool.disconnect(inuse_connections=False)
-        return tick(term, now)
+            on_redis.redis.client_kill_filter(skipme=True)
+        return tick(led_by, now)
 
-    monkeypatch.setattr(Term, "tick", set_back)
-    monkeypatch.setattr(term_module, "_TICK_S", 0.02)
+    monkeypatch.setattr(Leadership, "tick", set_back)
+    monkeypatch.setattr(leadership, "_TICK_S", 0.02)
 
     def work() -> None:
         assert wait_until(lambda: calls > 5)
@@ -81,24 +84,24 @@ def test_a_redis_that_was_set_back_is_told_again_of_the_nodes_and_of_the_beginni
             node=name, session=name, host="h", pid=1, slots=2, busy=0, state=NodeState.READY, version="0", started=0.0
         )
         nodes.beat(info, lease_ms=600_000)
-    tick, started = Term.tick, list[str | None]()
+    tick, started = Leadership.tick, list[str | None]()
 
     def look() -> tuple[set[bytes], str | None]:
         return client.smembers(keys.nodes), client.hget(keys.job, "started")  # type: ignore[return-value]
 
-    def set_back(term: Term, now: float) -> bool:
+    def set_back(led_by: Leadership, now: float) -> bool:
         assigned, began = look()
         if assigned and not started:
             started.append(began)
             on_redis.force(JobState.QUEUED)
             client.delete(keys.nodes)
             client.hdel(keys.job, "started")
-            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             raise ConnectionError("restarted")
-        return tick(term, now)
+        return tick(led_by, now)
 
-    monkeypatch.setattr(Term, "tick", set_back)
-    monkeypatch.setattr(term_module, "_TICK_S", 0.02)
+    monkeypatch.setattr(Leadership, "tick", set_back)
+    monkeypatch.setattr(leadership, "_TICK_S", 0.02)
     leader = job.leader()
     thread = threading.Thread(target=leader.run)
     thread.start()
@@ -126,18 +129,18 @@ def test_a_leader_whose_successor_redis_has_forgotten_does_not_go_on(
 ) -> None:
     """Nobody would read what it enters, and Redis would forget it."""
     job = led(3)
-    tick, calls = Term.tick, 0
+    tick, calls = Leadership.tick, 0
 
-    def set_back(term: Term, now: float) -> bool:
+    def set_back(led_by: Leadership, now: float) -> bool:
         nonlocal calls
         calls += 1
         if calls == 5:
-            DecisionWriter(job.folder.path, term.queue.term + 1).close()
-            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+            DecisionWriter(job.folder.path, led_by.term + 1).close()
+            monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             raise ConnectionError("restarted")
-        return tick(term, now)
+        return tick(led_by, now)
 
-    monkeypatch.setattr(Term, "tick", set_back)
+    monkeypatch.setattr(Leadership, "tick", set_back)
     job.run_leader()
     assert calls == 5
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.PROCESSING
@@ -149,22 +152,27 @@ def test_what_is_finalized_is_durable_though_redis_was_set_back_at_the_last_mome
     """The books are full and not synced yet when Redis is restarted, and it has nothing to tell any more."""
     job = led(3)
     on_redis, agent, durable = job.on_redis, job.on_redis.agent(), list[list[int]]()
-    tick, move = Term.tick, Term.move
+    tick, move, record, recorded = Leadership.tick, LedJob.move, Ledger.record, list[Outcome]()
 
-    def set_back(term: Term, now: float) -> bool:
-        if term.ledger.decided.count == 3 and on_redis.redis.xtrim(on_redis.keys.outcomes, maxlen=0):
-            monkeypatch.setattr(term_module, "server_run_id", lambda _: "another")
+    def recording(books: Ledger, outcomes: list[Outcome], *encoded: Any) -> Any:
+        recorded.extend(outcomes)
+        return record(books, outcomes, *encoded)
+
+    def set_back(led_by: Leadership, now: float) -> bool:
+        if len(recorded) == 3 and on_redis.redis.xtrim(on_redis.keys.outcomes, maxlen=0):
+            monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             raise ConnectionError("restarted")
-        return tick(term, now)
+        return tick(led_by, now)
 
-    def moved(term: Term, to: JobState, failure: JobFailure | None = None) -> None:
+    def moved(job_led: LedJob, to: JobState, failure: JobFailure | None = None) -> None:
         if to is JobState.FINALIZING:
             durable.append([each.mini_batch for each in read_decisions(job.folder.path)])
-        move(term, to, failure)
+        move(job_led, to, failure)
 
     monkeypatch.setattr(ledger, "_SYNC_EVERY_S", 1e9)  # not unless it must be
-    monkeypatch.setattr(Term, "tick", set_back)
-    monkeypatch.setattr(Term, "move", moved)
+    monkeypatch.setattr(Ledger, "record", recording)
+    monkeypatch.setattr(Leadership, "tick", set_back)
+    monkeypatch.setattr(LedJob, "move", moved)
     thread = threading.Thread(target=job.leader().run)
     thread.start()
     until = time.monotonic() + 30

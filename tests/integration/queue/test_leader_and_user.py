@@ -18,10 +18,10 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import ACTIVE_JOBS
 from parallelrun_core.store.registry import Registry
 from parallelrun_master.finishing import Finishing
+from parallelrun_master.leadership import Leadership
 from parallelrun_master.main import Master
-from parallelrun_master.scheduling import Publisher
+from parallelrun_master.publisher import Publisher
 from parallelrun_master.settings import MasterSettings
-from parallelrun_master.term import Term
 from tests.integration.queue.led import Led
 
 pytestmark = [
@@ -53,18 +53,18 @@ def test_a_cancel_is_seen_though_the_connection_is_cut_when_it_has_just_been_rea
 ) -> None:
     """No agent works for the job, so nobody else wakes the leader."""
     job = led(3)
-    tick, calls = Term.tick, 0
+    tick, calls = Leadership.tick, 0
 
-    def cut(term: Term, now: float) -> bool:
+    def cut(led_by: Leadership, now: float) -> bool:
         nonlocal calls
         calls += 1
         if calls == 5:
             job.on_redis.registry.move(job.on_redis.job_id, JobState.CANCELED)
         elif calls == 6:  # a round later
             raise ConnectionError("cut")
-        return tick(term, now)
+        return tick(led_by, now)
 
-    monkeypatch.setattr(Term, "tick", cut)
+    monkeypatch.setattr(Leadership, "tick", cut)
     job.run_leader()
     assert job.result().state is JobState.CANCELED
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from redis.exceptions import ConnectionError
 
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobResult
@@ -20,11 +21,11 @@ from parallelrun_core.store.concatenation_lock import acquire_concatenation, rel
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
 from parallelrun_core.store.rq.entries import CONCATENATE, queue
-from parallelrun_master import finishing, scheduling
-from parallelrun_master import term as term_module
+from parallelrun_master import finishing, leadership, scheduling
+from parallelrun_master import leader as leader_module
 from parallelrun_master.policy import concatenation
+from parallelrun_master.policy.stages import Stage
 from parallelrun_master.processing import Processing
-from parallelrun_master.term import Term
 from tests.integration.queue.job_on_redis import decided
 from tests.integration.queue.led import PATIENCE_S, Led, wait_until
 
@@ -37,10 +38,11 @@ pytestmark = [
 
 def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> None:
     job = led(25)
-    thread = threading.Thread(target=job.work)
+    thread, leader = threading.Thread(target=job.work), job.leader()
     thread.start()
-    job.leader().run()
+    leader.run()
     thread.join(30)
+    assert leader.stage is Stage.RETIRED
     result = job.result()
     assert result.state is JobState.COMPLETED
     assert (result.progress.done, result.progress.scheduled, result.order) == (25, 25, "sorted")
@@ -50,7 +52,7 @@ def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> 
 
 
 SLOW: dict[str, tuple[Any, str]] = {
-    "recovery": (Term, "recover"),
+    "recovery": (leader_module, "recover"),
     "manifest": (scheduling, "known_in"),
     "listing": (scheduling.Scheduler, "step"),
     "inputs": (Processing, "_changed_inputs"),
@@ -81,7 +83,7 @@ def test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
     manifest.sync()
     manifest.stop()
     monkeypatch.setattr(where, name, slow)
-    monkeypatch.setattr(term_module, "_LOOKS_PER_LEASE", 6_000)  # ten a second
+    monkeypatch.setattr(leadership, "_BEATS_PER_LEASE", 6_000)  # ten a second
     thread = threading.Thread(target=job.work)
     thread.start()
     job.leader().run()
@@ -103,7 +105,7 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
         return step(scheduler, budget_s)
 
     monkeypatch.setattr(scheduling.Scheduler, "step", sticks)
-    leader = job.leader(seconds=0.5)
+    leader = job.leader(seconds=0.5)  # another thread gives its lease back, and nothing ends this process
     first = threading.Thread(target=leader.run)
     first.start()
     try:
@@ -120,6 +122,7 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
         leader.resign()
         again.set()
         first.join(PATIENCE_S)
+    assert leader.stage is Stage.FENCED
     assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 3)
     assert sorted(each.mini_batch for each in read_decisions(job.folder.path)) == [0, 1, 2]
 
@@ -174,6 +177,7 @@ def test_a_leader_told_to_stop_while_workers_shut_down_leaves_the_output_to_the_
 
     monkeypatch.setattr(LeaderQueue, "sessions", told_to_stop)
     leader.run()
+    assert leader.stage is Stage.RESIGNED
     assert job.folder.result() is None, "the job has ended without its output"
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.FINALIZING
     assert not job.on_redis.registry.has_leader(job.on_redis.job_id)
@@ -184,7 +188,7 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
 ) -> None:
     for name in ("_AGAIN_S", "_GONE_S"):
         monkeypatch.setattr(concatenation, name, 0.01)
-    monkeypatch.setattr(finishing, "_LOOK_MS", 10)
+    monkeypatch.setattr(finishing, "_WAIT_MS", 10)
     job = led(1, state=JobState.FINALIZING, output_action="append_row")
     on_redis, looks = job.on_redis, threading.Semaphore(0)
     on_redis.redis.xadd(on_redis.keys.outcomes, {"state": "finalizing"})
@@ -215,10 +219,27 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
     assert (job.result().state, job.result().output) == (JobState.COMPLETED, "/out")
 
 
+def test_a_leader_that_is_cut_off_while_it_recovers_leaves_the_job_to_the_next(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds nothing yet that would be worth waiting for."""
+
+    def cut(*_: object) -> None:
+        raise ConnectionError("cut")
+
+    monkeypatch.setattr(leader_module, "recover", cut)
+    leader = led(1).leader()
+    with pytest.raises(ConnectionError):
+        leader.run()
+    assert leader.stage is Stage.CUT_OFF
+
+
 def test_a_second_leader_is_turned_away(led: Callable[..., Led]) -> None:
     job = led(1)
     holder: Any = job.on_redis.leader
     assert holder.acquire("somebody", ttl_ms=600_000, folder_term=0)
-    job.leader().run()
+    leader = job.leader()
+    leader.run()
+    assert leader.stage is Stage.TURNED_AWAY
     assert job.folder.result() is None
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED

@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from parallelrun_core.folder.decisions import DecisionWriter
+from parallelrun_core.folder.manifest import ManifestWriter
+from parallelrun_core.message import encode_files
 from parallelrun_core.states import JobState
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
-from parallelrun_master import term as term_module
+from parallelrun_master import leader as leader_module
 from parallelrun_master.policy import concatenation, setbacks
-from parallelrun_master.scheduling import Publisher
+from parallelrun_master.policy.stages import Stage
+from parallelrun_master.publisher import Publisher
 from tests.integration.queue.led import PATIENCE_S, Led, wait_until
 from tests.unit.core.factories import outcome
 
@@ -67,7 +70,7 @@ def test_a_volume_that_does_not_come_back_fails_the_job(
         raise OSError(errno.ESTALE, "Stale file handle", "/data/decisions.1")
 
     job = led(1)
-    monkeypatch.setattr(term_module, "Reports", stale)
+    monkeypatch.setattr(leader_module, "Reports", stale)
     for _ in range(setbacks.TROUBLE.most or 0):
         assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
         assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
@@ -85,7 +88,7 @@ def test_between_leaders_whose_disk_is_full_there_are_pauses_that_grow_and_no_en
         raise OSError(errno.ENOSPC, "No space left on device")
 
     job, pauses = led(1), list[int]()
-    monkeypatch.setattr(term_module, "Reports", full)
+    monkeypatch.setattr(leader_module, "Reports", full)
     for _ in range(40):
         job.leader().run()
         pauses.append(job.on_redis.redis.pttl(job.on_redis.keys.leader))
@@ -104,11 +107,17 @@ def test_crashes_fail_a_job_only_in_a_row_without_anything_durable_in_between(
 
     def crash() -> None:
         assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
+        leader = job.leader()
         with pytest.raises(ValueError, match="a bug"):
-            job.leader().run()
+            leader.run()
+        assert leader.stage is Stage.SET_BACK
 
     monkeypatch.setattr(Publisher, "step", crashes)
-    job = led(5)
+    job = led(0)
+    manifest = ManifestWriter(job.folder.path, 1)
+    for _ in range(5):
+        manifest.add(encode_files([(b"/in", [b"f"])], 1), 1)
+    manifest.close(order="sorted")  # so that no leader lists more than the one before, which would count
     crash()
     crash()
     writer = DecisionWriter(job.folder.path, 7)  # a leader that had more luck

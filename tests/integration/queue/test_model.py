@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from parallelrun_core.errors import Fenced
-from parallelrun_core.store.agent_queue import Delivery, Reports
+from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.store.leader_queue import LeaderQueue
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, Session, decided, message, retried, returned
 

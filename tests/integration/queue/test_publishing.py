@@ -14,7 +14,8 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store import fast_path
 from parallelrun_core.store.connection import ServerUnable, connect
 from parallelrun_core.store.fast_path import Ask, Command
-from parallelrun_core.store.leader_queue import MAX_MESSAGES, LeaderQueue, Published
+from parallelrun_core.store.leader_queue import LeaderQueue, Published
+from parallelrun_master.policy.window import MAX_MESSAGES
 from tests.integration.queue.job_on_redis import JobOnRedis, message, successor
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ import pytest
 
 from parallelrun_core.errors import Fenced
 from parallelrun_core.outcome import Failure
+from parallelrun_core.phases import InitFailure, Phase
 from parallelrun_core.states import JobState
 from parallelrun_core.store.outcome_stream import (
     Concatenated,
-    InitFailure,
-    Phase,
     report_concatenated,
     report_init_failure,
     report_phases,

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from redis.exceptions import ResponseError
 
+from parallelrun_core.leasing import MAX_REPORTS, Delivery, Mode, Reports
 from parallelrun_core.outcome import Status, encode
 from parallelrun_core.states import JobState
-from parallelrun_core.store.agent_queue import MAX_REPORTS, Delivery, Mode, Reports
 from tests.integration.queue.job_on_redis import JobOnRedis, Session, decided, message, retried, returned
 from tests.unit.core.factories import failed
 

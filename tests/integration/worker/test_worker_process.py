@@ -46,7 +46,7 @@ def test_a_worker_without_rows_counts_them_all_the_same(start: Start) -> None:
 
 
 def cpu_seconds(harness: WorkerHarness) -> list[float]:
-    return [frames.RESULT.unpack(payload)[-1] for kind, payload in harness.received if kind == frames.DONE]
+    return [result["process_s"] for result in harness.results()]
 
 
 def test_the_cpu_time_of_each_mini_batch_is_told_once(start: Start) -> None:
@@ -610,9 +610,9 @@ def test_a_disk_that_has_no_room_for_copies_is_nobodys_fault_and_keeps_no_part_o
     (harness.logs.parent / "inputs.json").write_text(json.dumps([plan]))
     described = json.dumps({"input": 0, "keys": [], "pieces": [], "paths": [str(tmp_path / "data.txt")]}).encode()
     harness.deliver(7, described, frames.DESCRIBED)
-    harness.until_heard(frames.NOT_KEPT)
+    harness.until_heard(frames.NOT_STORED)
     kind, payload = harness.received[-1]
-    assert (kind, payload[:8]) == (frames.NOT_KEPT, frames.MINI_BATCH.pack(7))
+    assert (kind, payload[:8]) == (frames.NOT_STORED, frames.MINI_BATCH.pack(7))
     assert b"No space left" in payload
     assert not list(harness.working_folder.rglob("data.txt"))
     (tmp_path / "go").touch()

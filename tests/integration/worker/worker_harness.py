@@ -133,14 +133,19 @@ class WorkerHarness:
 
     def answers(self) -> list[Answer]:
         """All answers so far, in order."""
-        found = []
+        answers = []
         for kind, payload in self.received:
             if kind in (frames.DONE, frames.FAILED):
-                mini_batch, offset, length, _, _, count, *_ = frames.RESULT.unpack_from(payload)
-                rows = self.part.read_bytes()[offset : offset + length] if self.part else b""
+                result = result_of(payload)
+                end = result["offset"] + result["length"]
+                rows = self.part.read_bytes()[result["offset"] : end] if self.part else b""
                 error = json.loads(payload[frames.RESULT.size :]) if kind == frames.FAILED else {}
-                found.append(Answer(mini_batch, rows, count, error))
-        return found
+                answers.append(Answer(result["mini_batch"], rows, result["rows"], error))
+        return answers
+
+    def results(self) -> list[dict[str, Any]]:
+        """All that these answers say, by `frames.RESULT_FIELDS`."""
+        return [result_of(payload) for kind, payload in self.received if kind in (frames.DONE, frames.FAILED)]
 
     def waiting_files(self) -> list[Path]:
         """Files of mini-batches that are too long for the ring."""
@@ -156,6 +161,11 @@ class WorkerHarness:
         self.received += self.worker.receive()
         self.exit_code = self.worker.reap()
         return self.exit_code
+
+
+def result_of(payload: bytes) -> dict[str, Any]:
+    """What a DONE or FAILED frame says."""
+    return dict(zip(frames.RESULT_FIELDS, frames.RESULT.unpack_from(payload), strict=True))
 
 
 def is_alive(pid: int) -> bool:

@@ -7,9 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from parallelrun_agent.policy.in_flight import Assignment, InFlight
-from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
-from parallelrun_core.store.agent_queue import Delivery
+from parallelrun_agent.policy.in_flight import SLOW_HEAD_S, Assignment, InFlight
+from parallelrun_core.leasing import Delivery
 
 
 def assignment(mini_batch: int, *, tries: int = 0, lost: int = 0) -> Assignment:

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_agent.policy.in_flight import Assignment
-from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death, parse_answer
+from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder, cause_of_death
 from parallelrun_agent.policy.worker import KillReason
+from parallelrun_agent.workers.answers import parse_answer
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.leasing import Delivery
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.agent_queue import Delivery
 from parallelrun_worker import frames
 
 WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")
@@ -30,7 +31,13 @@ def record(answer: Answer, *, tries: int = 0, run_max_try: int = 3) -> Outcome:
 
 def failed_frame(**said: object) -> bytes:
     fields = {"category": "RUN_EXCEPTION", "message": "m", "traceback": "t", **said}
-    return frames.RESULT.pack(7, 0, 0, 0, 0, 0, 0, 0, 0.1, 0.1) + json.dumps(fields).encode()
+    return failed_payload(json.dumps(fields).encode())
+
+
+def failed_payload(error: bytes) -> bytes:
+    rest = frames.pack_use(frames.Use()) + error
+    frame = frames.pack_result(frames.FAILED, rest, mini_batch=7, items=0, run_s=0.1, process_s=0.1)
+    return frame[frames.HEAD.size :]
 
 
 def answered(failed: bytes) -> Answer:
@@ -38,13 +45,49 @@ def answered(failed: bytes) -> Answer:
 
 
 def test_a_done_frame_becomes_a_decision() -> None:
-    answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 2, 0.25, 0.125))
+    answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 2, 0.25, 0.125, 1000, 2000))
     done = record(answer)
     assert answer.mini_batch == 7
     assert (done.mini_batch, done.status, done.tries, done.token) == (7, "done", 1, "s/1")
     assert (done.part, done.offset, done.length, done.crc) == ("s.process000", 10, 20, 30)
     assert (done.rows, done.items, done.run_s, done.process_s, done.elapsed_s) == (4, 5, 0.25, 0.125, 0.5)
     assert (done.line_breaks, done.shortened, done.failure) == (1, 2, None)
+    assert (done.peak_bytes, done.read_bytes) == (1000, 2000)
+
+
+RESULT: dict[str, Any] = {
+    "mini_batch": 7, "offset": 11, "length": 12, "crc": 13, "items": 14, "rows": 15, "line_breaks": 16, "shortened": 17,
+    "run_s": 0.25, "process_s": 0.125, "peak_bytes": 18, "read_bytes": 19,
+}  # fmt: skip
+"""No two fields have the same value."""
+
+
+def test_each_field_of_a_result_is_the_same_field_in_frame_answer_and_outcome() -> None:
+    use = frames.Use(**{name: RESULT[name] for name in frames.Use._fields})
+    measured = {name: value for name, value in RESULT.items() if name not in frames.Use._fields}
+    frame = frames.pack_result(frames.DONE, frames.pack_use(use), **measured)
+    kind, length = frames.HEAD.unpack_from(frame)
+    payload = frame[frames.HEAD.size :]
+    assert (kind, length) == (frames.DONE, len(payload))
+    assert dict(zip(frames.RESULT_FIELDS, frames.RESULT.unpack(payload), strict=True)) == RESULT
+    answer = parse_answer(kind, payload)
+    assert {name: getattr(answer, name) for name in RESULT} == RESULT
+    outcome = record(answer)
+    assert {name: getattr(outcome, name) for name in RESULT} == RESULT
+
+
+def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
+    failure = Failure("RUN_EXCEPTION", "m", "t")
+    delivery = Delivery(7, "token", 4, 0, b"")
+    assignment = Assignment(delivery, items=20, handed_over=21.5, load_s=22.5)
+    answer = Answer(**RESULT, failure=failure)
+    made = OutcomeBuilder("node", 23, run_max_try=9).build(assignment, WORKER, answer, 24.5)
+    known = {name: getattr(made, name) for name in made.__struct_fields__}
+    assert known == RESULT | {
+        "generation": 23, "status": "retry", "token": "token", "tries": 5, "node": "node", "process": "process000",
+        "part": "s.process000", "items": 20, "started": 21.5, "elapsed_s": 24.5, "failure": failure, "load_s": 22.5,
+        "detail": known["detail"],
+    }  # fmt: skip
 
 
 def test_a_delivery_that_was_lost_with_its_node_is_no_try() -> None:
@@ -84,9 +127,8 @@ def test_any_text_in_an_error_can_be_recorded(message: str, traceback: str) -> N
 )))  # fmt: skip
 def test_what_no_worker_of_ours_says_is_told_as_such_or_recorded(rest: bytes) -> None:
     """The user's code can write into the pipe. What comes of it is an error of a kind that the agent expects."""
-    payload = frames.RESULT.pack(7, 0, 0, 0, 0, 0, 0, 0, 0.1, 0.1) + rest
     try:
-        answer = answered(payload)
+        answer = answered(failed_payload(rest))
     except (ParallelRunError, LookupError):
         return
     (back,) = decode_list(encode_list([encode(record(answer))]))

@@ -13,7 +13,7 @@ from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 
 
-def run_of(folder: Path, *, overwrite: bool = False, **fields: object) -> LocalRun:
+def run_of(folder: str | Path, *, overwrite: bool = False, **fields: object) -> LocalRun:
     spec = JobSpec.parse({"entry_script": "a.py", "code": "/c", "inputs": "/in", **fields})
     return LocalRun(spec, folder=folder, nodes=1, processes=1, keep=False, overwrite=overwrite, display=Silent())
 
@@ -45,6 +45,20 @@ def test_a_run_does_not_read_what_it_writes(tmp_path: Path, pattern: str, folder
             run_of(place, inputs=f"{tmp_path}/{pattern}")
     else:
         run_of(place, inputs=f"{tmp_path}/{pattern}")._folder.close(keep=False)
+
+
+@pytest.mark.parametrize("folder", ["s3://b/c", "azureml://datastores/d/paths/p", "https://h/x", Path("s3://b/c")])
+def test_a_url_for_the_results_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=r"--output: .* not supported yet and can't be written to here"):
+        run_of(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_for_the_results_may_be_a_file_url(tmp_path: Path) -> None:
+    run_of(f"file://{tmp_path}/out")._folder.close(keep=False)
+    with pytest.raises(InvalidInput, match="is part of the job's own input"):
+        run_of(f"file://{tmp_path}/in/out", inputs=f"{tmp_path}/in")
 
 
 @pytest.mark.parametrize("folder, has_script", [("code/src", True), ("code", False), (".", False), ("code/o", False)])

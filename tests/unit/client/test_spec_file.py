@@ -21,6 +21,7 @@ def job_file(tmp_path: Path) -> Path:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "count.py").write_text("def run(mini_batch):\n    return mini_batch\n")
     (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "words").touch()
     (tmp_path / "job.yml").write_text(JOB)
     return tmp_path / "job.yml"
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from parallelrun_concatenator import output as output_module
 from parallelrun_concatenator import parts as parts_module
-from parallelrun_concatenator import publishing
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.errors import Conflict, CorruptLog
@@ -77,11 +76,11 @@ def test_rows_come_in_mini_batch_order_whatever_order_they_were_committed_in(
     rows: list[bytes], seed: int, parts: int, window: int, at_once: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts_module, "_OPEN_PARTS", 2)
-        patch.setattr(parts_module, "_WINDOW_BYTES", window)
-        patch.setattr(parts_module, "_SMALL_BYTES", min(window, 20))
-        patch.setattr(parts_module, "_AT_ONCE", at_once)
-        patch.setattr(output_module, "_BLOCK_BYTES", 3)
+        patch.setattr(parts_module, "OPEN_PARTS", 2)
+        patch.setattr(parts_module, "WINDOW_BYTES", window)
+        patch.setattr(parts_module, "SMALL_BYTES", min(window, 20))
+        patch.setattr(parts_module, "AT_ONCE", at_once)
+        patch.setattr(output_module, "BLOCK_BYTES", 3)
         job = Job(Path(name))
         order = random.Random(seed)
         numbers = list(range(len(rows)))
@@ -177,7 +176,7 @@ def test_a_link_whose_answer_was_lost_is_no_conflict(job: Job, monkeypatch: pyte
     job.commit(0, b"zero\n")
     job.write()
     monkeypatch.setattr(os, "link", link_twice)
-    monkeypatch.setattr(publishing, "_sha256", lambda _: pytest.fail("it is read again for nothing"))
+    monkeypatch.setattr(hashlib, "file_digest", lambda *_: pytest.fail("it is read again for nothing"))
     assert job.merge() == b"zero\n"
 
 
@@ -239,7 +238,7 @@ def test_a_disk_that_takes_a_little_at_a_time_gets_it_all(job: Job, monkeypatch:
     whole = job.merge()
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:7]))
-    monkeypatch.setattr(output_module, "_BLOCK_BYTES", 9)
+    monkeypatch.setattr(output_module, "BLOCK_BYTES", 9)
     assert job.merge() == whole
 
 
@@ -260,7 +259,7 @@ def test_the_target_appears_only_whole(job: Job, monkeypatch: pytest.MonkeyPatch
     for number in range(20):
         job.commit(number, b"%d\n" % number)
     job.write()
-    monkeypatch.setattr(output_module, "_BLOCK_BYTES", 2)
+    monkeypatch.setattr(output_module, "BLOCK_BYTES", 2)
     seen: list[bool] = []
     merge(SegmentTable(job.folder).in_order(), job.parts, job.target, lambda _: seen.append(job.target.exists()))
     assert len(seen) > 5
@@ -273,7 +272,7 @@ def test_two_at_the_same_time_do_not_disturb_each_other(job: Job, monkeypatch: p
     for number in range(20):
         job.commit(number, b"%d\n" % number)
     job.write()
-    monkeypatch.setattr(output_module, "_BLOCK_BYTES", 5)
+    monkeypatch.setattr(output_module, "BLOCK_BYTES", 5)
     inner: list[str] = []
 
     def another_begins(_: int) -> None:
@@ -296,7 +295,7 @@ def test_a_name_as_long_as_names_may_be_can_be_published(job: Job, name: str) ->
 
 
 def test_no_descriptor_stays_open_however_many_parts_there_are(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts_module, "_OPEN_PARTS", 5)
+    monkeypatch.setattr(parts_module, "OPEN_PARTS", 5)
     for number in range(300):
         job.commit(number, b"%d\n" % number, f"part{number}")
     job.write()

@@ -16,9 +16,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parallelrun_concatenator import direct as direct_module
 from parallelrun_concatenator import output as output_module
 from parallelrun_concatenator.output import Output
+from parallelrun_core.storage.local import direct as direct_module
+from parallelrun_core.storage.stores import storage_of
 
 BLOCK = 4096
 FULL_AND_A_BIT = bytes(number % 251 for number in range(5 * BLOCK + 17))
@@ -28,7 +29,7 @@ def put(folder: Path, pieces: list[bytes]) -> bytes:
     """Write these, every other one where there is room for it; returns what is in the file then."""
     path, whole = folder / "out", b"".join(pieces)
     shown: list[int] = []
-    with Output(path, shown.append) as output:
+    with storage_of(str(path)).create(str(path), "job") as file, Output(file, shown.append) as output:
         for number, piece in enumerate(pieces):
             rest = memoryview(piece)
             while number % 2 and rest:
@@ -39,6 +40,7 @@ def put(folder: Path, pieces: list[bytes]) -> bytes:
             assert output.write(rest) == len(rest)
         assert output.size == len(whole)
         merged = output.finish()
+        file.publish([])
     assert merged == (len(whole), hashlib.sha256(whole).hexdigest())
     assert shown == sorted(shown)
     assert shown[-1] == len(whole)
@@ -47,7 +49,7 @@ def put(folder: Path, pieces: list[bytes]) -> bytes:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_module, "_BLOCK_BYTES", BLOCK)
+    monkeypatch.setattr(output_module, "BLOCK_BYTES", BLOCK)
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -97,8 +99,8 @@ class Disk:
 @settings(deadline=None, max_examples=40)
 def test_every_length_is_written_whatever_pieces_it_comes_in(lengths: list[int]) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(output_module, "_BLOCK_BYTES", BLOCK)
-        patch.setattr(direct_module, "_SYNC_EVERY_BYTES", 2 * BLOCK)
+        patch.setattr(output_module, "BLOCK_BYTES", BLOCK)
+        patch.setattr(direct_module, "SYNC_EVERY_BYTES", 2 * BLOCK)
         pieces = [bytes((number + at) % 251 for at in range(length)) for number, length in enumerate(lengths)]
         assert put(Path(name), pieces) == b"".join(pieces)
 
@@ -184,7 +186,7 @@ def test_a_disk_that_can_not_keep_what_it_took_is_told(
     def fail(_: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(direct_module, "_SYNC_EVERY_BYTES", 2 * BLOCK)
+    monkeypatch.setattr(direct_module, "SYNC_EVERY_BYTES", 2 * BLOCK)
     monkeypatch.setattr(os, sync, fail)
     with pytest.raises(OSError, match="Input/output"):
         put(folder, [FULL_AND_A_BIT])
@@ -210,7 +212,7 @@ def test_an_output_takes_the_memory_of_a_few_blocks(tmp_path: Path, monkeypatch:
         made.append(length)
         return mmap(fd, length)
 
-    monkeypatch.setattr(output_module, "_BLOCK_BYTES", BLOCK)
+    monkeypatch.setattr(output_module, "BLOCK_BYTES", BLOCK)
     monkeypatch.setattr(output_module, "mmap", counted)
     put(tmp_path, [bytes(100 * BLOCK)])
     assert made == [BLOCK] * 3

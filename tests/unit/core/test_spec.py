@@ -176,7 +176,7 @@ def test_what_is_no_yaml_is_told_with_its_line(text: str | bytes, told: str) -> 
 def test_json_is_read_as_json_and_what_is_nearly_so_as_yaml() -> None:
     assert load_document('{"limit":\t1e-05, "half": 1E3}') == {"limit": 1e-05, "half": 1000.0}
     assert load_document(b'[{"limit": 1e-05}]') == [{"limit": 1e-05}]
-    assert load_document('{"limit": 1e-05, size: 3}') == {"limit": "1e-05", "size": 3}
+    assert load_document('{"limit": 1e-05, size: 3}') == {"limit": 1e-05, "size": 3}
     assert load_document('{"x": NaN}') == {"x": "NaN"}
 
 
@@ -252,6 +252,37 @@ def test_mini_batches_without_data_need_no_input() -> None:
 )
 def test_data_that_are_in_a_cloud_are_refused_with_what_to_do(path: str) -> None:
     assert "download the data" in problems({**GOOD, "inputs": {"a": path}})["/inputs/a/path"]
+
+
+@pytest.mark.parametrize("url", ["s3://b/c", "gs://b/c", "az://c/p", "abfss://c@a/x", "https://x/y", "hdfs://h/x"])
+@pytest.mark.parametrize(
+    "pointer, field",
+    [
+        ("/output", {"output": "{}"}),
+        ("/outputs/a/path", {"outputs": {"a": "{}"}}),
+        ("/outputs/a/path", {"outputs": {"a": {"type": "uri_file", "path": "{}"}}}),
+        ("/code", {"code": "{}"}),
+        ("/inputs/a/path", {"inputs": {"a": {"path": "{}", "type": "mltable"}}}),
+    ],
+)
+def test_a_url_is_not_taken_for_the_name_of_a_folder(url: str, pointer: str, field: dict[str, Any]) -> None:
+    document = {**GOOD, **json.loads(json.dumps(field).replace("{}", url))}
+    told = problems(document)[pointer]
+    assert url in told
+    assert "not supported yet" in told
+    assert "file:" in told, "what is supported"
+
+
+@pytest.mark.parametrize("form", ["/x/y", "file:/x/y", "file:///x/y", "azureml:/x/y"])
+def test_a_local_path_may_be_spelled_as_azure_ml_does(form: str) -> None:
+    fields = {"inputs": form, "code": form, "output": form, "outputs": {"a": form}}
+    spec = JobSpec.parse({**GOOD, **fields}).relative_to(Path("/job"))
+    assert [*spec.data_paths(), spec.code, spec.output, spec.outputs["a"].path] == ["/x/y"] * 4
+
+
+@pytest.mark.parametrize("form", ["x/y", "file:x/y", "file:./x/y", "azureml:./x/y"])
+def test_a_relative_path_may_be_spelled_so_too(form: str) -> None:
+    assert JobSpec.parse({**GOOD, "inputs": form}).relative_to(Path("/job")).data_paths() == ["/job/x/y"]
 
 
 @pytest.mark.parametrize("mode", ["eval_mount", "eval_download"])

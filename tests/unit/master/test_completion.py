@@ -15,10 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.phases import InitFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.outcome_stream import InitFailure, StreamEntry
+from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.error_groups import ErrorGroups
@@ -163,24 +164,24 @@ class JobHistory(RuleBasedStateMachine):
         self.now += seconds
         found = [each for entry in self.ledger.read(block_ms=None) for each in entry.outcomes]
         before = {mini_batch: status for mini_batch, status in self.truth.items() if mini_batch in self.ledger.decided}
-        accepted, _ = self.ledger.enter(found)
+        accepted, _ = self.ledger.record(found)
         assert len({each.mini_batch for each in accepted}) == len(accepted)
         assert not before.keys() & {each.mini_batch for each in accepted}, "it is decided twice"
         for each in accepted:
             self.truth[each.mini_batch] = each.status
         self.window.decided(len(accepted))
         if found:
-            self.completion.entered(self.now)
-        self.ledger.settle(self.now, at_once=at_once)
+            self.completion.recorded(self.now)
+        self.ledger.sync_and_trim(self.now, at_once=at_once)
 
     @precondition(lambda self: not self.ends)
     @rule()
     def look(self) -> None:
-        self.completion.looked(self.now, nodes=1, running=0, lost=0)
+        self.completion.refresh(self.now, nodes=1, running=0, lost=0)
         end = self.completion.end()
         if end is None:
             return
-        self.ledger.settle(self.now, at_once=True)
+        self.ledger.sync_and_trim(self.now, at_once=True)
         self.ends.append(end.state)
         failed_items = ITEMS * sum(status == "failed" for status in self.truth.values())
         if 0 <= self.spec.error_threshold < failed_items:
@@ -288,16 +289,16 @@ def test_a_job_whose_workers_never_get_ready_fails_with_what_they_said() -> None
 def test_no_more_runs_than_is_left() -> None:
     """Agents tell what they hold a moment later than what they have done."""
     progress = Progress(scheduled=8, listing_done=True, done=3)
-    completion(progress).looked(1.0, nodes=1, running=9, lost=0)
+    completion(progress).refresh(1.0, nodes=1, running=9, lost=0)
     assert progress.running == 5
 
 
 def test_time_that_redis_was_away_is_no_stall() -> None:
     found = completion(Progress(), first_task_creation_timeout=10)
     found.moved(9.0)
-    found.looked(18.0, nodes=1, running=0, lost=2)
+    found.refresh(18.0, nodes=1, running=0, lost=2)
     assert found.end() is None
-    found.looked(20.0, nodes=1, running=0, lost=0)
+    found.refresh(20.0, nodes=1, running=0, lost=0)
     end = found.end()
     assert end is not None
     assert end.failure is not None
@@ -312,7 +313,7 @@ def test_the_window_is_bounded_in_number_and_in_bytes(size: int) -> None:
     assert window.outstanding <= MAX_OUTSTANDING
     # The first call goes out before the size of a message is known.
     assert window.outstanding * size <= MAX_OUTSTANDING_BYTES + 1000 * size
-    window.looked(window.outstanding, window.outstanding)  # what agents hold makes room: there may be many agents
+    window.refresh(window.outstanding, window.outstanding)  # what agents hold makes room: there may be many agents
     assert window.room(window.next_id + 7) == 7
     window.leased = 0
     window.decided(window.outstanding)
@@ -355,7 +356,7 @@ def test_init_failures_in_a_row_end_a_job_only_while_nobody_works(running: int) 
     completion = Completion(spec(), progress, ErrorGroups(), 0.0)
     died = InitFailure("bad", "process000", Failure("INIT_DIED", "The worker ended in init(), code 1."))
     for number in range(100):
-        completion.looked(0.1 * number, nodes=2, running=running, lost=0)
+        completion.refresh(0.1 * number, nodes=2, running=running, lost=0)
         completion.init_failed(died, 4, 0.1 * number)
     end = completion.end()
     assert (end is None) == bool(running)

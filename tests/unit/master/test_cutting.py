@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.message import decode, groups_of, paths_of
+from parallelrun_core.storage.interface import Page
 from parallelrun_master.planning.cutting import cut, without_known
-from parallelrun_master.planning.listing import Chunk
 from parallelrun_master.planning.seen_files import SeenFiles
 
 names = st.binary(min_size=1, max_size=4).map(lambda name: name.replace(b"\0", b"0").replace(b"/", b"1"))
@@ -19,16 +19,16 @@ chunks = st.lists(
 )  # fmt: skip
 
 
-def paths(given_chunks: list[Chunk]) -> list[bytes]:
-    return [os.path.join(folder, name) for folder, some in given_chunks for name in some]
+def paths(given_pages: list[Page]) -> list[bytes]:
+    return [os.path.join(folder, name) for folder, some in given_pages for name in some]
 
 
-@given(given_chunks=chunks, size=st.integers(1, 12))
+@given(given_pages=chunks, size=st.integers(1, 12))
 @settings(deadline=None, max_examples=200)
-def test_each_file_comes_once_in_order_and_all_but_the_last_are_full(given_chunks: list[Chunk], size: int) -> None:
-    cuts = list(filter(None, cut(given_chunks, size)))
+def test_each_file_comes_once_in_order_and_all_but_the_last_are_full(given_pages: list[Page], size: int) -> None:
+    cuts = list(filter(None, cut(given_pages, size)))
     messages = [decode(each.raw) for each in cuts]
-    assert [path for message in messages for path in paths_of(message).split(b"\0")] == paths(given_chunks)
+    assert [path for message in messages for path in paths_of(message).split(b"\0")] == paths(given_pages)
     assert [each.items for each in cuts] == [message.items for message in messages]
     assert [each.items for each in cuts] == [len(paths_of(message).split(b"\0")) for message in messages]
     assert all(each.items == size for each in cuts[:-1])
@@ -37,7 +37,7 @@ def test_each_file_comes_once_in_order_and_all_but_the_last_are_full(given_chunk
 
 @given(before=chunks, after=chunks, size=st.integers(1, 5))
 @settings(deadline=None, max_examples=100)
-def test_what_the_manifest_has_already_is_left_out(before: list[Chunk], after: list[Chunk], size: int) -> None:
+def test_what_the_manifest_has_already_is_left_out(before: list[Page], after: list[Page], size: int) -> None:
     known = SeenFiles()
     for each in filter(None, cut(before, size)):
         for folder, some in groups_of(decode(each.raw)):

@@ -40,23 +40,23 @@ def ledger(stream: Stream, term: int = 1, *, generation: int = 0) -> Ledger:
 
 
 def enter_all(books: Ledger) -> list[Outcome]:
-    return books.enter([each for entry in books.read(block_ms=None) for each in entry.outcomes])[0]
+    return books.record([each for entry in books.read(block_ms=None) for each in entry.outcomes])[0]
 
 
 def test_redis_forgets_only_what_is_durable(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     books = ledger(stream)
-    books.settle(1.0, at_once=True)
+    books.sync_and_trim(1.0, at_once=True)
     stream.add(outcome(0), outcome(1))
     stream.add(outcome(2))
     assert len(enter_all(books)) == 3
-    books.settle(1.0)
-    books.settle(2.0)
+    books.sync_and_trim(1.0)
+    books.sync_and_trim(2.0)
     assert stream.forgotten == [(b"2-0", [0, 1, 2])]
     stream.add(outcome(3))
     enter_all(books)
-    books.settle(2.0)
-    books.settle(2.0, at_once=True)
+    books.sync_and_trim(2.0)
+    books.sync_and_trim(2.0, at_once=True)
     assert stream.forgotten[1:] == [(b"3-0", [0, 1, 2, 3])]
     books.close()
 
@@ -65,7 +65,7 @@ def test_a_try_that_is_no_decision_is_not_written_with_those_that_are(tmp_path: 
     """Though they came together, encoded together."""
     found = [outcome(0), failed(1, status="retry"), outcome(2)]
     books = ledger(Stream(tmp_path))
-    assert books.enter(found, [encode_list([encode(each) for each in found])])[0] == [found[0], found[2]]
+    assert books.record(found, [encode_list([encode(each) for each in found])])[0] == [found[0], found[2]]
     books.close()
     assert list(read_outcomes(tmp_path)) == [found[0], found[2]]
 
@@ -116,7 +116,7 @@ def test_the_next_leader_counts_the_same_errors_though_redis_tells_some_again(tm
     tries = [failed(1, status="retry", token=f"a.{number}", tries=number, message="E: x") for number in (1, 2)]
     stream.add(*tries, failed(1, token="a.3", tries=3, message="E: y"), failed(2, status="retry", token="b"))
     enter_all(books)
-    books.settle(1.0, at_once=True)
+    books.sync_and_trim(1.0, at_once=True)
     books.close()
     heir = ledger(stream, term=2)
     inherited = errors_of(heir)
@@ -142,7 +142,7 @@ def test_tries_that_a_paused_leader_notes_beside_its_heir_are_counted_once(tmp_p
     paused = ledger(stream)
     stream.add(failed(1, status="retry", token="a"))
     enter_all(paused)
-    paused.settle(1.0, at_once=True)
+    paused.sync_and_trim(1.0, at_once=True)
     heir = ledger(stream, term=2)
     stream.add(failed(2, status="retry", token="b"))
     for awake in (paused, heir):
@@ -198,7 +198,7 @@ def test_retries_are_counted_and_not_decided(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     books = ledger(stream)
     stream.add(failed(0, status="retry"))
-    accepted, new_groups = books.enter(list(stream.entries[0].outcomes))
+    accepted, new_groups = books.record(list(stream.entries[0].outcomes))
     assert accepted == []
     assert len(new_groups) == 1
     assert 0 not in books.decided
@@ -228,14 +228,14 @@ def test_what_was_entered_is_durable_whatever_redis_has_forgotten_by_then(tmp_pa
     books = ledger(stream)
     stream.add(outcome(0))
     enter_all(books)
-    books.settle(1.0, at_once=True)
+    books.sync_and_trim(1.0, at_once=True)
     stream.add(outcome(1))
     enter_all(books)
-    books.settle(1.01)  # too soon
+    books.sync_and_trim(1.01)  # too soon
     stream.entries.pop()
     books.start_over()
     if reads_first:
         assert enter_all(books) == []
-    books.settle(9.0, at_once=True)
+    books.sync_and_trim(9.0, at_once=True)
     assert [each.mini_batch for each in read_decisions(tmp_path)] == [0, 1]
     books.close()

@@ -41,10 +41,10 @@ def test_a_node_makes_an_environment_until_a_worker_begins_or_nothing_more_is_he
 
 def test_workers_are_those_of_all_nodes_and_slots_those_that_take_more() -> None:
     nodes = watch((info("a", 4), True), (info("b", 2, NodeState.DRAINING), True), (info("c", 9), False))
-    nodes.look()
+    nodes.check()
     assert (nodes.alive, nodes.slots, nodes.workers) == (2, 4, 6)
     few = watch((info("a", 4), True), (info("b", 4), True), max_concurrency_per_instance=1)
-    few.look()
+    few.check()
     assert (few.slots, few.workers) == (2, 2)
 
 
@@ -55,7 +55,7 @@ def test_workers_are_those_of_all_nodes_and_slots_those_that_take_more() -> None
 ])  # fmt: skip
 def test_all_disks_are_full_when_no_node_that_lives_has_room(states: list[NodeState], expected: bool) -> None:
     known = watch(*[(info(f"n{number}", 2, state), True) for number, state in enumerate(states)], (info("z", 2), False))
-    known.look()
+    known.check()
     assert known.are_full is expected
 
 
@@ -77,5 +77,5 @@ def test_nodes_are_taken_when_other_jobs_have_all_slots(
 ) -> None:
     found = [(info(f"n{number}", 2, NodeState.READY, **workers), True) for number, workers in enumerate(nodes)]
     known = watch(*found, (info("z", 2, NodeState.DISK_FULL), True), instance_count=wanted)
-    known.look()
+    known.check()
     assert known.are_taken is expected

@@ -18,9 +18,10 @@ from parallelrun_core.message import MAX_MESSAGE_BYTES, REFERENCE, decode, encod
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
 from parallelrun_master import handover as handover_module
-from parallelrun_master import scheduling
+from parallelrun_master import publisher as publisher_module
 from parallelrun_master.handover import Handover
-from parallelrun_master.scheduling import Publisher, Scheduler
+from parallelrun_master.publisher import Publisher
+from parallelrun_master.scheduling import Scheduler
 from tests.unit.core.factories import outcome
 
 
@@ -63,8 +64,7 @@ def closed(made: Publisher) -> Iterator[Publisher]:
     try:
         yield made
     finally:
-        if made._cursor is not None:
-            made._cursor.close()
+        made.close()
 
 
 STEPS = st.lists(
@@ -84,7 +84,7 @@ def test_all_is_published_once_and_in_order_whatever_happens(
         name = leaving.enter_context(tempfile.TemporaryDirectory())
         patch = leaving.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(handover_module, "_MAX_BYTES", max_bytes)
-        patch.setattr(scheduling, "_CALL_BYTES", 20 * at_once)
+        patch.setattr(publisher_module, "_CALL_BYTES", 20 * at_once)
         folder, queue, handover = Path(name), Queue(), Handover()
         writer = leaving.enter_context(stopped(ManifestWriter(folder, 1)))
         for number in range(before):  # by a leader before this one
@@ -122,7 +122,7 @@ def test_what_has_just_been_scheduled_is_not_read_again(tmp_path: Path, monkeypa
     for number in range(5):
         (inputs / f"f{number}").touch()
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": str(inputs), "mini_batch_size": 1})
-    monkeypatch.setattr(scheduling, "ManifestCursor", forbidden)
+    monkeypatch.setattr(publisher_module, "ManifestCursor", forbidden)
     scheduler = Scheduler(folder, spec, 1)
     made = publisher(folder, queue, scheduler.handover)
     while scheduler.step(0.0):

@@ -16,17 +16,18 @@ from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.outcome_stream import Phase
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports import tries
+from parallelrun_master.reports.columns import COLUMNS
 from parallelrun_master.reports.overview import Overview
 from parallelrun_master.reports.result import write_job_result, write_user_errors
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.reports.summaries import Summaries
-from parallelrun_master.reports.tries import COLUMNS, TryReport
+from parallelrun_master.reports.tries import TryReport
 from tests.unit.core.factories import failed, outcome
 
 CSV = "sys/job_report/processed_mini-batches.csv"
@@ -48,7 +49,8 @@ def a_try(mini_batch: int, tries: int = 1, **changes: object) -> Outcome:
 
 def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> None:
     made = report(tmp_path)
-    made.add([a_try(7, 2, items=10, rows=8, elapsed_s=1.5, process_s=0.5, run_s=1.25, load_s=0.125)], {})
+    times = {"elapsed_s": 1.5, "process_s": 0.5, "run_s": 1.25, "load_s": 0.125}
+    made.add([a_try(7, 2, items=10, rows=8, **times, peak_bytes=3 << 19, read_bytes=1 << 18)], {})
     made.close()
     assert (tmp_path / CSV).read_text().splitlines()[0] == ",".join(COLUMNS)
     loaded, ran = rows_of(tmp_path)
@@ -57,9 +59,53 @@ def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> 
         "Process Start Time": "2001-09-09T01:46:40.250000", "Total": "10", "Succeeded": "8", "Failed": "2",
         "Elapsed Seconds": "1.500000", "Process Seconds": "0.500000", "Run Method Seconds": "1.250000",
         "Status": "RUN_DONE", "Error Category": "", "Error Message": "", "Mini-batch Detail": '{"id":7,"items":10}',
+        "Peak Memory (MB)": "1.5", "Read (MB)": "0.250000",
     }  # fmt: skip
     assert (loaded["Status"], loaded["Elapsed Seconds"], loaded["Succeeded"]) == ("LOAD_DONE", "0.125000", "")
     assert loaded["Mini-batch Id"] == "7"
+    assert [name for name, cell in loaded.items() if cell] == [
+        "Mini-batch Id", "Picked Count", "Process", "Process Start Time", "Total", "Elapsed Seconds", "Status",
+        "Mini-batch Detail",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "peak_bytes, read_bytes, cells", [(0, -1, ("", "")), (1 << 20, 0, ("1.0", "0.000000")), (5 << 20, -1, ("5.0", ""))]
+)
+def test_what_is_unknown_of_a_try_is_an_empty_cell(
+    tmp_path: Path, peak_bytes: int, read_bytes: int, cells: tuple[str, str]
+) -> None:
+    made = report(tmp_path)
+    made.add([a_try(1, peak_bytes=peak_bytes, read_bytes=read_bytes)], {})
+    made.close()
+    assert (rows_of(tmp_path)[-1]["Peak Memory (MB)"], rows_of(tmp_path)[-1]["Read (MB)"]) == cells
+
+
+def test_peaks_of_any_number_of_processes_are_reported(tmp_path: Path) -> None:
+    made = report(tmp_path)
+    made.add([a_try(number, peak_bytes=number << 20) for number in range(1, 3000)], {})
+    made.close()
+    peaks = [float(row["Peak Memory (MB)"]) for row in rows_of(tmp_path) if row["Status"] == "RUN_DONE"]
+    assert peaks == list(range(1, 3000))
+
+
+def test_a_report_that_an_earlier_release_began_goes_on(tmp_path: Path) -> None:
+    """It has fewer columns, and in this one they are in another order."""
+    (tmp_path / CSV).parent.mkdir(parents=True)
+    old = {
+        "Status": "RUN_DONE", "Mini-batch Id": "1", "Picked Count": "1", "Process": "n/p", "Total": "5",
+        "Succeeded": "4", "Elapsed Seconds": "2.0", "Process Seconds": "", "Run Method Seconds": "1.5",
+    }  # fmt: skip
+    (tmp_path / CSV).write_text(",".join(old) + "\n" + ",".join(old.values()) + "\n")
+    sums = Summaries(tmp_path)
+    made = TryReport(tmp_path, Mask({}), sums)
+    made.add([a_try(2, items=5, rows=5, node="n", process="p")], {})
+    made.close()
+    while sums.step():
+        pass
+    sums.write()
+    (row,) = rows_of(tmp_path, "sys/job_report/process_summary.csv")
+    assert [row[name] for name in ("Tries", "Total", "Succeeded", "Run Method Seconds")] == ["2", "10", "9", "1.600000"]
 
 
 @pytest.mark.parametrize(
@@ -201,13 +247,13 @@ def test_a_log_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
 def test_the_checkpoints_are_told_for_each_input(tmp_path: Path) -> None:
     log = SchedulingLog(EngineLog(tmp_path, "m"), ["/a", "/b"], "node")
     log.start()
-    log.enter(0, is_table=True)
-    log.look(0, 0, 1.0, finished=False)
-    log.look(1, 10, 2.0, finished=False)
-    log.look(5, 50, 3.0, finished=False)
-    log.enter(1, is_table=True)
-    log.look(8, 80, 4.0, finished=False)
-    log.look(9, 88, 5.0, finished=True)
+    log.begin_input(0, is_table=True)
+    log.scheduled(0, 0, 1.0, finished=False)
+    log.scheduled(1, 10, 2.0, finished=False)
+    log.scheduled(5, 50, 3.0, finished=False)
+    log.begin_input(1, is_table=True)
+    log.scheduled(8, 80, 4.0, finished=False)
+    log.scheduled(9, 88, 5.0, finished=True)
     said = [line.split("|", 4)[4] for line in (tmp_path / "sys" / "m.txt").read_text().splitlines()]
     said = [re.sub(r"created at .*\.", "created.", line) for line in said]
     assert said == [

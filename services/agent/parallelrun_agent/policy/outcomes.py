@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import struct
 from dataclasses import dataclass
 
 import msgspec
@@ -12,10 +10,8 @@ import msgspec
 from parallelrun_agent.details import detail_of
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import KillReason, Worker
-from parallelrun_core.errors import CorruptLog
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
 from parallelrun_core.spec import JobSpec
-from parallelrun_worker import frames
 
 CONFUSED = (
     "The worker was ended because its answers can't be trusted: something in the process, the entry script or a "
@@ -28,51 +24,25 @@ _ROWS_MISSING = (
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A worker's answer for one mini-batch, in the order of `frames.RESULT`, or what stands for it after its death."""
+    """A worker's answer for one mini-batch, or what stands for it after its death.
+
+    The fields of `frames.RESULT_FIELDS`, in their order, so that a frame is read by one call; then the failure.
+    """
 
     mini_batch: int
     offset: int = 0
     length: int = 0
     crc: int = 0
     items: int = 0
-    """What the worker found in the mini-batch."""
+    """How many the worker has counted in the mini-batch."""
     rows: int = 0
     line_breaks: int = 0
     shortened: int = 0
     run_s: float = 0.0
     process_s: float = 0.0
+    peak_bytes: int = 0
+    read_bytes: int = -1
     failure: Failure | None = None
-
-
-def parse_answer(kind: int, payload: bytes) -> Answer:
-    """Read a DONE or FAILED frame.
-
-    Raises:
-        CorruptLog: it is neither; something other than the worker wrote it.
-    """
-    try:
-        answer = Answer(*frames.RESULT.unpack_from(payload))
-    except struct.error as error:
-        raise CorruptLog(f"not the answer of a worker: {error}") from error
-    if kind == frames.FAILED:
-        return msgspec.structs.replace(answer, failure=parse_failure(payload[frames.RESULT.size :]))
-    return answer
-
-
-def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure:
-    """Read a worker's report of an exception.
-
-    Raises:
-        CorruptLog: our worker doesn't write this.
-    """
-    try:
-        report = json.loads(text)
-        found = [report["category"], report["message"], report["traceback"]]
-        # A message may hold a file name that is not UTF-8; a record may not.
-        words = [word.encode("utf-8", "backslashreplace").decode() for word in found]
-        return msgspec.convert([category or words[0], *words[1:]], Failure)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptLog(f"not a worker's report of an error: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +86,8 @@ class OutcomeBuilder:
             answer.line_breaks,
             detail,
             answer.shortened,
+            answer.peak_bytes,
+            answer.read_bytes,
         )
 
     def without_rows(self, outcome: Outcome) -> Outcome:

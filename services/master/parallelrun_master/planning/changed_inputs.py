@@ -9,6 +9,7 @@ from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import NAME, read_manifest
 from parallelrun_core.folder.term_log import file_of
 from parallelrun_core.message import decode, files_of
+from parallelrun_core.storage.stores import storage_of
 
 _MOST = 10
 
@@ -38,6 +39,6 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
 
 def _change(path: bytes, scheduled: float) -> str:
     try:
-        return "was changed" if os.stat(path).st_mtime > scheduled else ""
+        return "was changed" if storage_of(path).version(path).modified > scheduled else ""
     except OSError:
         return "is gone"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from parallelrun_core.message import encode_files
-from parallelrun_master.planning.listing import Chunk
+from parallelrun_core.storage.interface import Page
 from parallelrun_master.planning.seen_files import SeenFiles
 
 
@@ -17,7 +17,7 @@ class KeyedFiles(NamedTuple):
     """The files of one combination of values of the partition keys."""
 
     values: tuple[str | None, ...]
-    groups: list[Chunk]
+    groups: list[Page]
 
 
 class Cut(msgspec.Struct, frozen=True, gc=False):
@@ -27,15 +27,15 @@ class Cut(msgspec.Struct, frozen=True, gc=False):
     items: int
 
 
-Encode = Callable[[list[Chunk], int], bytes]
+Encode = Callable[[list[Page], int], bytes]
 """Encodes groups of files, and how many these are, as the full message."""
 
 
-def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> Iterator[Cut | None]:
-    """Yield mini-batches of `size` files, in order, and None for a chunk without any; the last one may be smaller."""
-    groups: list[Chunk] = []
+def cut(pages: Iterable[Page], size: int, encode: Encode = encode_files) -> Iterator[Cut | None]:
+    """Yield mini-batches of `size` files, in order, and None for a page without any; the last one may be smaller."""
+    groups: list[Page] = []
     items = 0
-    for folder, names in chunks:
+    for folder, names in pages:
         if not names:
             yield None
         at = 0
@@ -51,25 +51,23 @@ def cut(chunks: Iterable[Chunk], size: int, encode: Encode = encode_files) -> It
         yield Cut(encode(groups, items), items)
 
 
-def without_known(chunks: Iterable[Chunk], known: SeenFiles) -> Iterator[Chunk]:
+def without_known(pages: Iterable[Page], known: SeenFiles) -> Iterator[Page]:
     """Leave out the files that the manifest has already: for a leader that continues another's listing.
 
-    A chunk of which nothing is left is yielded all the same, so that others get their turn however many there are. A
+    A page of which nothing is left is yielded all the same, so that others get their turn however many there are. A
     file that is listed twice is there twice, so a known file is left out as often as it is known.
     """
-    for folder, names in chunks:
+    for folder, names in pages:
         yield folder, known.take(folder, names)
 
 
-def by_keys(
-    chunks: Iterable[Chunk], values_of: Callable[[bytes], tuple[str | None, ...]]
-) -> Iterator[KeyedFiles | None]:
+def by_keys(pages: Iterable[Page], values_of: Callable[[bytes], tuple[str | None, ...]]) -> Iterator[KeyedFiles | None]:
     """All files, together with those that have the same values of the keys; sorted by these, missing ones first.
 
-    Yields None for each chunk, until all have been listed.
+    Yields None for each page, until all have been listed.
     """
-    found: dict[tuple[str | None, ...], list[Chunk]] = {}
-    for folder, names in chunks:
+    found: dict[tuple[str | None, ...], list[Page]] = {}
+    for folder, names in pages:
         for name in names:
             groups = found.setdefault(values_of(os.path.join(folder, name)), [])
             if groups and groups[-1][0] == folder:

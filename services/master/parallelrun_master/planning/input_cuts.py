@@ -29,9 +29,9 @@ from parallelrun_core.mltable.partition_format import match_partition
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.interface import Page
 from parallelrun_master.planning.column_check import check_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
-from parallelrun_master.planning.listing import Chunk
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
 from parallelrun_master.planning.sources import Sources, paths_in
@@ -129,7 +129,7 @@ class InputCuts:
         for _ in range(self._known.mini_batches, self._spec.rank_mini_batch_count):
             yield Cut(encode_described(Described(-1), 1), 1)
 
-    def _input(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+    def _input(self, number: int, plan: InputPlan, chunks: Iterator[Page]) -> Iterator[Cut | None]:
         if plan.is_shuffled:
             yield from self._shuffled(number, plan)
         elif plan.keys:
@@ -140,7 +140,7 @@ class InputCuts:
             fresh = without_known(chunks, self._known.files) if self._known.files else chunks
             yield from cut(fresh, self._spec.size.files, _encoder(number) if plan.is_copied else encode_files)
 
-    def _table(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+    def _table(self, number: int, plan: InputPlan, chunks: Iterator[Page]) -> Iterator[Cut | None]:
         from parallelrun_master.planning.table_cutting import TableCutter  # with NumPy: not for lists of files
 
         known = self._known.pieces
@@ -173,7 +173,7 @@ class InputCuts:
                 piece = Piece(path, start, end, is_aligned=True)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
-    def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Chunk]) -> Iterator[Cut | None]:
+    def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Page]) -> Iterator[Cut | None]:
         for found in by_keys(chunks, values_of(plan)):
             if found is None:
                 yield None
@@ -191,7 +191,7 @@ class InputCuts:
 
 
 def _encoder(number: int) -> Encode:
-    def encode(groups: list[Chunk], items: int) -> bytes:
+    def encode(groups: list[Page], items: int) -> bytes:
         return encode_described(Described(number, [], [], join_groups(groups)), items)
 
     return encode

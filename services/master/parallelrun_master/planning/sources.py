@@ -7,19 +7,22 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_master.planning.listing import Chunk, Listing
+from parallelrun_core.storage.interface import Listing, Page
+from parallelrun_core.storage.stores import storage_of
 
 
 class Sources:
-    """The files of one input, in chunks, without its MLTable file. `is_sorted` as of `Listing`."""
+    """The files of one input, in pages, without its MLTable file. `is_sorted` as of `Listing`."""
 
     def __init__(self, plan: InputPlan) -> None:
         self.is_sorted = True
         self._delta = plan if plan.kind == "delta_lake" else None
-        self._listings = [Listing(source.path, source.pattern) for source in plan.sources] or [Listing(plan.path)]
+        self._listings: list[Listing] = [
+            storage_of(source.path).files(source.path, source.pattern) for source in plan.sources
+        ] or [storage_of(plan.path).files(plan.path)]
         self._left_out = os.path.split(os.fsencode(plan.left_out))
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Page]:
         """Yield `(folder, names)`.
 
         Raises:
@@ -34,12 +37,12 @@ class Sources:
         left_out_folder, left_out = self._left_out
         for listing in self._listings:
             for folder, names in listing:
-                kept = [name for name in names if name != left_out] if folder == left_out_folder else names
-                if kept:
-                    yield folder, kept
+                data = [name for name in names if name != left_out] if folder == left_out_folder else names
+                if data:
+                    yield folder, data
             self.is_sorted = self.is_sorted and listing.is_sorted
 
 
-def paths_in(chunks: Iterable[Chunk]) -> Iterator[bytes]:
+def paths_in(pages: Iterable[Page]) -> Iterator[bytes]:
     """Whole paths."""
-    return chain.from_iterable([os.path.join(folder, name) for name in names] for folder, names in chunks)
+    return chain.from_iterable([os.path.join(folder, name) for name in names] for folder, names in pages)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parallelrun_core.failure import JobFailure
+from parallelrun_core.phases import InitFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
-from parallelrun_core.store.outcome_stream import InitFailure
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.init_watch import InitWatch
 from parallelrun_master.policy.stall_watch import StallWatch
@@ -60,8 +60,8 @@ class Completion:
         """There was progress of some kind, or a reason for the lack of it that is not the job's."""
         self._stall.moved(now)
 
-    def entered(self, now: float) -> None:
-        """Tries have ended, and are counted."""
+    def recorded(self, now: float) -> None:
+        """Tries have ended, and are recorded."""
         self._inits.ran()
         self._stall.moved(now)
         self.fail(over_threshold(self._spec, self._progress, self._errors))
@@ -76,8 +76,8 @@ class Completion:
             self._inits.ran()
         self.fail(self._inits.failed(failure, slots, now))
 
-    def looked(self, now: float, *, nodes: int, running: int, lost: int) -> None:
-        """So many nodes are alive and mini-batches running, and so many deliveries were lost since the last look."""
+    def refresh(self, now: float, *, nodes: int, running: int, lost: int) -> None:
+        """So many nodes are alive and mini-batches running, and so many deliveries were lost since the last call."""
         progress = self._progress
         progress.running = min(running, max(0, progress.scheduled - progress.decided))
         self._progress.lost += lost

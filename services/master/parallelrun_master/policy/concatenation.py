@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
+from parallelrun_core.service.pacing import Backoff
+
 _GONE_S: Final = 5.0
 """How long after the last sign of life of a concatenation another one is asked for."""
 _AGAIN_S: Final = 15.0
@@ -43,7 +45,7 @@ class ConcatenationPolicy:
         self._term = term
         self._asked = 0
         self._ask_at = 0.0
-        self._pause_s = _FIRST_PAUSE_S
+        self._backoff = Backoff(_FIRST_PAUSE_S, _AGAIN_S)
 
     # What happened
 
@@ -73,10 +75,9 @@ class ConcatenationPolicy:
         return self._pause(now)
 
     def _pause(self, now: float) -> float:
-        pause_s = self._pause_s
+        pause_s = self._backoff.next_s()
         self.attempt = ""
         self._ask_at = now + pause_s
-        self._pause_s = min(_AGAIN_S, 2 * pause_s)
         return pause_s
 
     # What to do

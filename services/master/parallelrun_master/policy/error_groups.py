@@ -9,7 +9,7 @@ import msgspec
 from parallelrun_core.failure import ErrorCount, JobFailure
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
-from parallelrun_core.store.outcome_stream import Phase
+from parallelrun_core.phases import Phase
 
 _MAX_SAMPLES = 3
 _MAX_GROUPS = 1000

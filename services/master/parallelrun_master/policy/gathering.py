@@ -1,7 +1,7 @@
 """How long to let entries gather before they are recorded. Pure arithmetic, no I/O.
 
-Each look at the stream costs a round trip, a sync and another round trip, whether it brings one outcome or a thousand.
-While much is left to do, nobody waits for a single outcome. Near the end, the end of the job waits for it.
+Each reading of the stream costs a round trip, a sync and another round trip, for one outcome or a thousand. While
+much is left to do, nobody waits for a single outcome. Near the end, the end of the job waits for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Gathering:
         self._began = now
 
     def wait_s(self, arrived: int, now: float) -> float:
-        """How long to wait for more, when this many outcomes have come in that are not entered yet."""
+        """How long to wait for more, when this many outcomes have come in that are not recorded yet."""
         decided = self._progress.decided + arrived
         left = self._progress.scheduled - decided
         if left <= 0 or not decided:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from parallelrun_core.failure import JobFailure
+from parallelrun_core.phases import InitFailure
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.outcome_stream import InitFailure
 from parallelrun_master.policy.error_groups import error_log
 from parallelrun_master.policy.hints import NOT_INSTALLED, is_about_a_package
 

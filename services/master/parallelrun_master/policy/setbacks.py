@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from parallelrun_core.failure import JobFailure
-from parallelrun_core.store.leader_queue import LONGEST_PAUSE_MS
+from parallelrun_core.leader_lease import LONGEST_PAUSE_MS
+from parallelrun_core.service.pacing import Backoff
 
+_FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = LONGEST_PAUSE_MS / 1000
 
 
@@ -57,4 +59,4 @@ HANG: Final = Setback(
 
 def pause_s(count: int) -> float:
     """How long nobody leads after this many setbacks of one kind in a row."""
-    return min(LONGEST_PAUSE_S, 2.0 ** min(count - 1, 10))
+    return Backoff(_FIRST_PAUSE_S, LONGEST_PAUSE_S).after_s(count)

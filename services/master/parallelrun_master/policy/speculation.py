@@ -45,10 +45,10 @@ class Speculation:
             return []
         usual = self._samples[3 * len(self._samples) // 4]
         patience = max(self._least_s, _TIMES_USUAL * usual)
-        found = [
+        stragglers = [
             (mini_batch, token)
             for mini_batch, token in leases.items()
             if now - self._seen[token] > patience and mini_batch not in self._given_again
         ]
-        self._given_again.update(mini_batch for mini_batch, _ in found)
-        return found
+        self._given_again.update(mini_batch for mini_batch, _ in stragglers)
+        return stragglers

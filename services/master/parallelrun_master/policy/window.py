@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from parallelrun_core.store.leader_queue import MAX_MESSAGES
-
+MAX_MESSAGES = 1000
+"""Messages in one publishing call: other calls of Redis wait meanwhile."""
 MAX_OUTSTANDING = 20_000
 MAX_OUTSTANDING_BYTES = 64 << 20
 """Of what no agent has leased yet: a thousand nodes may run more than that at the same time."""
@@ -18,14 +18,14 @@ class Window:
         self.outstanding = 0
         """How many are published and not decided."""
         self.leased = 0
-        """How many of them were with agents at the last look."""
+        """How many of them were with agents when it was refreshed last."""
         self._message_bytes = 0
 
     def rewind(self, next_id: int, outstanding: int) -> None:
         """Continue from Redis' checkpoint: it may have forgotten the last moment."""
         self.next_id, self.outstanding = next_id, outstanding
 
-    def looked(self, outstanding: int, leased: int) -> None:
+    def refresh(self, outstanding: int, leased: int) -> None:
         """Redis' own counts. When Redis was set back, what is decided a second time is not passed to `decided`."""
         self.outstanding, self.leased = outstanding, leased
 

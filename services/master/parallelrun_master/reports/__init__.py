@@ -6,6 +6,7 @@ from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder, JobResult
 from parallelrun_core.masking import Mask
 from parallelrun_core.progress import Progress
+from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.files import replace_text
@@ -19,17 +20,21 @@ __all__ = ["Reports"]
 
 
 class Reports:
-    """All that a leader writes below logs/ in one term. What doesn't fit on a full disk is lost, and fails nothing."""
+    """All that a leader writes below logs/ in one term. What doesn't fit on a full disk is lost, and fails nothing.
 
-    def __init__(self, folder: JobFolder, spec: JobSpec, term: int) -> None:
-        self.mask = Mask({"environment_variables": spec.environment_variables})
+    Args:
+        mask: hides secrets in all of it.
+    """
+
+    def __init__(self, folder: JobFolder, spec: JobSpec, term: int, mask: Mask) -> None:
+        self.mask = mask
         self.log = EngineLog(folder.logs, f"master_role.{term}", level=spec.logging_level)
         self.overview = Overview(folder.logs)
         self._folder = folder
         self._spec = spec
         self._summaries = Summaries(folder.logs)
         self.tries = TryReport(folder.logs, self.mask, self._summaries)
-        self._due = 0.0
+        self._due = Every(EVERY_S)
         self._errors_written = 0
 
     def begin(self) -> None:
@@ -41,18 +46,16 @@ class Reports:
         self.overview.say(text)
         self.log.info(text)
 
-    def look(self, progress: Progress, errors: ErrorGroups, elapsed_s: float, now: float) -> None:
+    def refresh(self, progress: Progress, errors: ErrorGroups, elapsed_s: float, now: float) -> None:
         """Write what is written now and then while mini-batches are processed."""
         self._summaries.step()
-        if now >= self._due:
-            self._due = now + EVERY_S
+        if self._due.is_due(now):
             self.overview.progress(progress, elapsed_s)
             self._bring_up_to_date(errors)
 
-    def look_at_concatenation(self, progress: Progress, now: float) -> None:
-        """The same while the output is put together."""
-        if now >= self._due:
-            self._due = now + EVERY_S
+    def refresh_concatenation(self, progress: Progress, now: float) -> None:
+        """Write how much of the output is there, now and then while it is put together."""
+        if self._due.is_due(now):
             self.overview.concatenation(progress)
 
     def _bring_up_to_date(self, errors: ErrorGroups) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import inf
 
 from parallelrun_core.folder.engine_log import EngineLog
+from parallelrun_core.service.pacing import Every
 
 _CHECKPOINT_EVERY_S = 10.0
 
@@ -22,15 +24,15 @@ class SchedulingLog:
         self._node = node
         self._input = self._saved_input = -1
         self._saved = -1
-        self._due = float("inf")
+        self._checkpoint = Every(_CHECKPOINT_EVERY_S, first_at=inf)
         self._has_first = False
-        self._shuffling_due = 0.0
+        self._shuffling = Every(_CHECKPOINT_EVERY_S)
 
     def start(self) -> None:
         """Scheduling begins, or continues that of another leader."""
         self._log.info("Start scheduling.")
 
-    def enter(self, index: int, is_table: bool) -> None:
+    def begin_input(self, index: int, is_table: bool) -> None:
         """This input is next; nothing of it is listed yet."""
         if self._input < 0:
             self._log.info(
@@ -42,11 +44,10 @@ class SchedulingLog:
 
     def shuffled(self, done: int, total: int, now: float) -> None:
         """How many bytes of the input's rows have been grouped by their keys."""
-        if done >= total or now >= self._shuffling_due:
-            self._shuffling_due = now + _CHECKPOINT_EVERY_S
+        if self._shuffling.is_due(now) or done >= total:
             self._log.info(f"Shuffling input {self._input} by its partition keys: {done:,} of {total:,} bytes.")
 
-    def look(self, mini_batches: int, items: int, now: float, *, finished: bool) -> None:
+    def scheduled(self, mini_batches: int, items: int, now: float, *, finished: bool) -> None:
         """A part of the scheduling is done, and its result is durable."""
         if mini_batches and not self._has_first:
             self._has_first = True
@@ -55,12 +56,11 @@ class SchedulingLog:
             reason = f"The first task created at {at}."
             self._log.info(f"{self._node}: setting job stage to FIRST_TASK_SCHEDULED, reason: {reason}")
             self._saved_input = self._input
-            self._due = now + _CHECKPOINT_EVERY_S
+            self._checkpoint.delay(now)
         if self._has_first and self._input != self._saved_input:
             self._saved_input = self._input
-            self._due = now
-        if finished or now >= self._due:
-            self._due = now + _CHECKPOINT_EVERY_S
+            self._checkpoint.soon()
+        if self._checkpoint.is_due(now) or finished:
             self._save(mini_batches, items, finished)
         if finished:
             self._log.info(

@@ -5,23 +5,51 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from parallelrun_master.reports.columns import cells_of
 from parallelrun_master.reports.files import replace_text
 
 STATUSES = ("RUN_DONE", "RUN_TIMEOUT", "RUN_EXCEPTION", "LOAD_TIMEOUT", "LOAD_EXCEPTION")
-_COLUMNS = (
-    "Tries", "Total", "Succeeded", "Failed", "Elapsed Seconds", "Process Seconds", "Run Method Seconds", "Load Seconds",
-    *STATUSES,
+_COLUMNS = {
+    "Tries": "tries", "Total": "items", "Succeeded": "succeeded", "Failed": "failed", "Elapsed Seconds": "elapsed_s",
+    "Process Seconds": "process_s", "Run Method Seconds": "run_s", "Load Seconds": "load_s",
+}  # fmt: skip
+"""Column → field of `Sums`; the number of each status follows."""
+_READ = (
+    "Status", "Process", "Total", "Succeeded", "Elapsed Seconds", "Process Seconds", "Run Method Seconds",
 )  # fmt: skip
-_STATUS_AT = {status: 8 + place for place, status in enumerate(STATUSES)}
 _MAX_PROCESSES = 100_000
 _OTHERS = "(others)/(others)"
 
-Sums = list[float]
-"""In the order of `_COLUMNS`."""
-Work = tuple[int, int, float, float, float, float]
-"""Items, those that succeeded; seconds in all, of CPU, in run(), of loading."""
+
+@dataclass(slots=True)
+class Sums:
+    """What some tries have done."""
+
+    tries: int = 0
+    items: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    elapsed_s: float = 0.0
+    process_s: float = 0.0
+    run_s: float = 0.0
+    load_s: float = 0.0
+    ended: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
+    """How many by their status."""
+
+    def add(self, other: Sums) -> None:
+        """Add what others have done."""
+        for name in _COLUMNS.values():
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for status, count in other.ended.items():
+            self.ended[status] += count
+
+    def cells(self) -> list[str]:
+        """In the order of the columns."""
+        sums = [getattr(self, name) for name in _COLUMNS.values()]
+        return [f"{each:.6f}" if isinstance(each, float) else str(each) for each in (*sums, *self.ended.values())]
 
 
 class Summaries:
@@ -33,26 +61,28 @@ class Summaries:
         self._has_changed = False
         self._later: Iterator[None] = iter(())
 
-    def add(self, process: str, status: str, work: Work) -> None:
+    def add(
+        self, process: str, status: str, *,
+        items: int, succeeded: int, elapsed_s: float, process_s: float, run_s: float, load_s: float = 0.0,
+    ) -> None:  # fmt: skip
         """Count one try."""
         sums = self._sums.get(process)
         if sums is None:
             sums = self._of(process)
-        items, succeeded, elapsed_s, process_s, run_s, load_s = work
-        sums[0] += 1
-        sums[1] += items
-        sums[2] += succeeded
-        sums[3] += items - succeeded
-        sums[4] += elapsed_s
-        sums[5] += process_s
-        sums[6] += run_s
-        sums[7] += load_s
-        sums[_STATUS_AT[status]] += 1
+        sums.tries += 1
+        sums.items += items
+        sums.succeeded += succeeded
+        sums.failed += items - succeeded
+        sums.elapsed_s += elapsed_s
+        sums.process_s += process_s
+        sums.run_s += run_s
+        sums.load_s += load_s
+        sums.ended[status] += 1
         self._has_changed = True
 
     def _of(self, process: str) -> Sums:
         name = process if len(self._sums) < _MAX_PROCESSES else _OTHERS
-        return self._sums.setdefault(name, [0.0] * len(_COLUMNS))
+        return self._sums.setdefault(name, Sums())
 
     # What a leader before this one has written
 
@@ -65,22 +95,24 @@ class Summaries:
         return next(self._later, self) is None
 
     def _read(self, report: Path, size: int) -> Iterator[None]:
-        with suppress(OSError), report.open(newline="", errors="replace") as file:
-            for number, row in enumerate(csv.reader(_first_bytes(file, size))):
-                self._count(row)
+        with suppress(OSError, ValueError), report.open(newline="", errors="replace") as file:
+            rows = csv.reader(_first_bytes(file, size))
+            cells = cells_of(next(rows, []), *_READ)  # a release before this one may have begun it
+            for number, row in enumerate(rows):
+                with suppress(ValueError, IndexError):  # a phase of a worker, or a line that the disk has cut
+                    self._count(*cells(row))
                 if number % 5000 == 4999:
                     yield None
 
-    def _count(self, row: list[str]) -> None:
-        try:
-            _, _, process, _, items, succeeded, _, elapsed, used, run, status, *_ = row
-            if status in _STATUS_AT:
-                work = (int(items), int(succeeded), _seconds(elapsed), _seconds(used), _seconds(run), 0.0)
-                self.add(process, status, work)
-            elif status == "LOAD_DONE":
-                self._of(process)[7] += _seconds(elapsed)
-        except ValueError:
-            pass  # the header, a phase of a worker, or a line that the disk has cut
+    def _count(self, status: str, process: str, items: str, succeeded: str, *seconds: str) -> None:
+        if status in STATUSES:
+            elapsed_s, process_s, run_s = map(_seconds, seconds)
+            self.add(
+                process, status, items=int(items), succeeded=int(succeeded),
+                elapsed_s=elapsed_s, process_s=process_s, run_s=run_s,
+            )  # fmt: skip
+        elif status == "LOAD_DONE":
+            self._of(process).load_s += _seconds(seconds[0])
 
     # Files
 
@@ -92,16 +124,14 @@ class Summaries:
         nodes: dict[str, Sums] = {}
         for process, sums in self._sums.items():
             node = process.partition("/")[0]
-            nodes[node] = [a + b for a, b in zip(nodes.get(node) or [0.0] * len(sums), sums, strict=True)]
+            nodes.setdefault(node, Sums()).add(sums)
         replace_text(self._folder / "process_summary.csv", _table("Process", self._sums))
         replace_text(self._folder / "node_summary.csv", _table("Node", nodes))
 
 
 def _table(first: str, sums: dict[str, Sums]) -> str:
-    lines = [",".join((first, *_COLUMNS))]
-    for name in sorted(sums):
-        cells = [f"{value:.6f}" if 4 <= place < 8 else f"{value:.0f}" for place, value in enumerate(sums[name])]
-        lines.append(",".join((name or "(lost)", *cells)))
+    lines = [",".join((first, *_COLUMNS, *STATUSES))]
+    lines += [",".join((name or "(lost)", *sums[name].cells())) for name in sorted(sums)]
     return "\n".join(lines) + "\n"
 
 

@@ -18,29 +18,25 @@ from pathlib import Path
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.phases import Phase
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.outcome_stream import Phase
+from parallelrun_master.reports.columns import HEADER, LOADING_AND_TRY, OF_LOADING, TRY, Key, key_of, row_of
 from parallelrun_master.reports.summaries import Summaries
 
 log = logger()
 
-COLUMNS = (
-    "Mini-batch Id", "Picked Count", "Process", "Process Start Time", "Total", "Succeeded", "Failed", "Elapsed Seconds",
-    "Process Seconds", "Run Method Seconds", "Status", "Error Category", "Error Message", "Mini-batch Detail",
-)  # fmt: skip
-_HEADER = (",".join(COLUMNS) + "\n").encode()
 _MAX_BYTES = 1 << 30
 _TAIL_BYTES = 32 << 20
 _MAX_MESSAGE = 300
+_MB = 1 << 20
+_MAX_PEAKS = 1000
+_NO_MB = "0.000000"
 _STATUS: dict[ErrorCategory, str] = {
     "RUN_TIMEOUT": "RUN_TIMEOUT",
     "LOAD_TIMEOUT": "LOAD_TIMEOUT",
     "INPUT_UNREADABLE": "LOAD_EXCEPTION",
 }
 """By category; whatever isn't here is a RUN_EXCEPTION."""
-
-Key = tuple[str, str, str, str]
-"""Mini-batch, picked count, process and start: what no two tries have in common."""
 
 
 class TryReport:
@@ -59,6 +55,8 @@ class TryReport:
         self._known: set[Key] | None = None
         self._second = 0
         self._stamp = ""
+        self._peaks: dict[int, str] = {}
+        """Cells: the tries between two measurements of a process have the same."""
         self._fd = -1
         self._size = 0
         try:
@@ -76,7 +74,7 @@ class TryReport:
                 self._summaries.read_later(self.path, mine.stat().st_size)
                 self._read_end(mine)
             else:
-                mine.write_bytes(_HEADER)
+                mine.write_text(HEADER)
             mine.replace(self.path)
         finally:
             mine.unlink(missing_ok=True)
@@ -88,8 +86,10 @@ class TryReport:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
-        cells = (line.split(",", 4) for line in lines)
-        self._known = {(found[0], found[1], found[2], found[3]) for found in cells if len(found) > 4}
+        self._known = set()
+        for line in lines:
+            with suppress(IndexError):
+                self._known.add(key_of(line))
 
     def start_over(self) -> None:
         """Redis will deliver some tries again."""
@@ -111,7 +111,7 @@ class TryReport:
         Args:
             picked_before: tries of the same mini-batch before the user let the job go on; missing: none.
         """
-        known = self._known
+        known, peaks = self._known, self._peaks
         for outcome in outcomes:
             number, items, rows = outcome.mini_batch, outcome.items, outcome.rows
             picked = picked_before.get(number, 0) + outcome.tries
@@ -120,38 +120,57 @@ class TryReport:
             if known is not None and (str(number), str(picked), process, start) in known:
                 continue
             elapsed_s, process_s, run_s, load_s = outcome.elapsed_s, outcome.process_s, outcome.run_s, outcome.load_s
-            succeeded, has_loaded, status, error = rows if rows < items else items, process != "", "RUN_DONE", ","
-            detail = f'"{{""id"":{number},""items"":{items}}}"\n'
-            if outcome.failure is not None:
-                status, error = self._described(outcome.failure)
-                succeeded, has_loaded = 0, has_loaded and not status.startswith("LOAD")
-                detail = _quoted(outcome.detail) + "\n" if outcome.detail else detail
-            head = f"{number},{picked},{process},{start},{items},"
-            load = f"{head},,{load_s:.6f},,,LOAD_DONE,,,{detail}" if has_loaded else ""
-            self._lines.append(
-                f"{load}{head}{succeeded},{items - succeeded},{elapsed_s:.6f},{process_s:.6f},{run_s:.6f},"
-                f"{status},{error},{detail}"
+            succeeded, has_loaded, status, category, message = (
+                rows if rows < items else items,
+                process,
+                "RUN_DONE",
+                "",
+                "",
             )
-            self._summaries.add(process, status, (items, succeeded, elapsed_s, process_s, run_s, load_s))
+            detail = f'"{{""id"":{number},""items"":{items}}}"'
+            if outcome.failure is not None:
+                status, category, message = self._described(outcome.failure)
+                succeeded, has_loaded = 0, "" if status.startswith("LOAD") else process
+                detail = _quoted(outcome.detail) if outcome.detail else detail
+            peak = peaks.get(outcome.peak_bytes) or self._peak(outcome.peak_bytes)
+            read_bytes = outcome.read_bytes
+            read = f"{read_bytes / _MB:.6f}" if read_bytes > 0 else _NO_MB if read_bytes == 0 else ""
+            values = (
+                number, picked, process, start, items, load_s, detail,
+                number, picked, process, start, items, succeeded, items - succeeded, elapsed_s, process_s, run_s,
+                status, category, message, detail, peak, read,
+            )  # fmt: skip
+            self._lines.append(LOADING_AND_TRY % values if has_loaded else TRY % values[OF_LOADING:])
+            self._summaries.add(
+                process, status, items=items, succeeded=succeeded, elapsed_s=elapsed_s, process_s=process_s,
+                run_s=run_s, load_s=load_s,
+            )  # fmt: skip
 
-    def _described(self, failure: Failure) -> tuple[str, str]:
+    def _described(self, failure: Failure) -> tuple[str, str, str]:
         """The status of a try that failed, and the cells that say why."""
-        error = f"{failure.category},{self._quoted(failure.message)}"
-        return _STATUS.get(failure.category, "RUN_EXCEPTION"), error
+        status = _STATUS.get(failure.category, "RUN_EXCEPTION")
+        return status, failure.category, _quoted(self._mask.text(failure.message)[:_MAX_MESSAGE])
+
+    def _peak(self, size_bytes: int) -> str:
+        if len(self._peaks) > _MAX_PEAKS:
+            self._peaks.clear()
+        self._peaks[size_bytes] = f"{size_bytes / _MB:.1f}" if size_bytes else ""
+        return self._peaks[size_bytes]
 
     def add_phase(self, phase: Phase) -> bool:
         """Add the rows of init() or shutdown() in one worker; returns whether they are new."""
         process, start = f"{phase.node}/{phase.process}", self._time(phase.started)
         if self._known is not None and ("", "", process, start) in self._known:
             return False
-        head = f",,{process},{start},,,,"
+        cells = {"Process": process, "Process Start Time": start}
         if phase.name == "INIT":
-            self._lines.append(f"{head},,,ENTRY_SCRIPT_INIT_START,,,\n")
-        status, error = "DONE", ","
+            self._lines.append(row_of({**cells, "Status": "ENTRY_SCRIPT_INIT_START"}))
+        how = "DONE"
         if phase.failure is not None:
-            status = "TIMEOUT" if phase.failure.category == "INIT_TIMEOUT" else "EXCEPTION"
-            error = f"{phase.failure.category},{self._quoted(phase.failure.message)}"
-        self._lines.append(f"{head}{phase.seconds:.6f},,,ENTRY_SCRIPT_{phase.name}_{status},{error},\n")
+            how = "TIMEOUT" if phase.failure.category == "INIT_TIMEOUT" else "EXCEPTION"
+            _, cells["Error Category"], cells["Error Message"] = self._described(phase.failure)
+        cells |= {"Elapsed Seconds": f"{phase.seconds:.6f}", "Status": f"ENTRY_SCRIPT_{phase.name}_{how}"}
+        self._lines.append(row_of(cells))
         return True
 
     def flush(self) -> None:
@@ -163,7 +182,8 @@ class TryReport:
         if self._fd < 0 or self._size > _MAX_BYTES:
             return
         if self._size + len(data) > _MAX_BYTES:
-            data = b",,,,,,,,,,REPORT_FULL,,This file is full: later tries are in the summaries only.,\n"
+            why = "This file is full: later tries are in the summaries only."
+            data = row_of({"Status": "REPORT_FULL", "Error Message": why}).encode()
             self._size = _MAX_BYTES
         try:
             self._size += os.write(self._fd, data)
@@ -184,9 +204,6 @@ class TryReport:
             self._second = whole
             self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(whole))
         return self._stamp + "%06d" % ((seconds - whole) * 1e6)  # noqa: UP031 - an f-string takes twice as long
-
-    def _quoted(self, message: str) -> str:
-        return _quoted(self._mask.text(message)[:_MAX_MESSAGE])
 
 
 def _quoted(text: str) -> str:

@@ -88,7 +88,7 @@ class Entry(Job):
         return None
 
     def perform(self) -> object:
-        """Run the worker's own function; what RQ would import is never looked at."""
+        """Run the worker's own function; what RQ would import is never resolved."""
         job_id, run = self.meant(), type(self).run
         if job_id is None or run is None:
             raise PermissionError("this entry may not be run here")

@@ -155,7 +155,7 @@ class RqWorkers:
         asked: set[psutil.Process] = set()
         until = time.monotonic() + _STOP_S
         while self._pids and time.monotonic() < until:
-            # Again and again: a worker that is just taking an entry forks a process for it after our first look.
+            # Again and again: a worker that is just taking an entry forks a process for it after our first list.
             entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._pids}
             for process in (*(entries - asked), *(set(workers) - asked)):
                 _signal(process, signal.SIGTERM)

@@ -8,49 +8,52 @@ for each one's status, which is what makes a million files a matter of a third o
 from __future__ import annotations
 
 import os
-import re
 import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from fnmatch import translate
 from itertools import islice
+from typing import Final
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.patterns import has_wildcard, split_pattern
+from parallelrun_core.storage.globs import START, Pattern, States, split_existing
+from parallelrun_core.storage.interface import Page
 
-SORTED_UP_TO = 50_000
-_CHUNK = 1000
+SORTED_UP_TO: Final = 50_000
+_PAGE: Final = 1000
 
-Chunk = tuple[bytes, list[bytes]]
-"""A folder and some names of files in it."""
+Identities = frozenset[tuple[int, int]]
+"""Device and inode of the folders on the way to one, by which a link that leads back is recognized."""
 
 
-class Listing:
-    """The files of one input, in chunks. `is_sorted` says, at the end, whether all of it came by path.
+class LocalListing:
+    """The files of one input, in pages (see `interface.Listing`).
 
     Args:
         path: a folder, a file, or a glob pattern.
-        pattern: names below the folder `path`, with wildcards; then `path` itself is taken literally.
+        below: names below the folder `path`, with wildcards; then `path` itself is taken literally.
+        sorted_up_to: the largest number of entries of a folder whose files come sorted.
+        page: how many entries are read at once of a larger one.
     """
 
-    def __init__(self, path: str, pattern: Sequence[str] = ()) -> None:
+    versions: Final = None
+    """Asking for them would cost a call for each file."""
+
+    def __init__(
+        self, path: str, below: Sequence[str] = (), *, sorted_up_to: int = SORTED_UP_TO, page: int = _PAGE
+    ) -> None:
         self.path = path
-        self._below = list(pattern)
         self.is_sorted = True
+        self._below = list(below)
+        self._sorted_up_to = sorted_up_to
+        self._page = page
 
-    def __iter__(self) -> Iterator[Chunk]:
-        """Yield `(folder, names)`.
-
-        Raises:
-            OSError: the input, or a folder in it, can't be read.
-            InvalidInput: it is neither a file nor a folder.
-        """
+    def __iter__(self) -> Iterator[Page]:
         if self._below:
-            start = os.fsencode(os.path.normpath(self.path))
-            yield from self._walk(start, _Pattern(self._below), frozenset({0}), frozenset())
-        elif has_wildcard(self.path) and not os.path.lexists(self.path):
-            root, pattern = split_pattern(self.path)
-            yield from self._walk(os.fsencode(root), _Pattern(pattern), frozenset({0}), frozenset())
+            start, below = os.path.normpath(self.path), self._below
+        else:
+            start, below = split_existing(self.path)
+        if below:
+            yield from self._walk(os.fsencode(start), Pattern(below), START, frozenset())
         elif os.path.isdir(self.path):
             yield from self._walk(os.fsencode(os.path.normpath(self.path)), None, frozenset(), frozenset())
         else:
@@ -59,9 +62,7 @@ class Listing:
             folder, name = os.path.split(os.fsencode(self.path))
             yield folder, [name]
 
-    def _walk(
-        self, folder: bytes, pattern: _Pattern | None, states: frozenset[int], above: frozenset[tuple[int, int]]
-    ) -> Iterator[Chunk]:
+    def _walk(self, folder: bytes, pattern: Pattern | None, states: States, above: Identities) -> Iterator[Page]:
         try:
             identity = os.stat(folder)
             scan = os.scandir(folder)
@@ -74,18 +75,18 @@ class Listing:
         with scan:
             if here in above:
                 return  # a link that leads back to a folder above it
-            first = list(islice(scan, SORTED_UP_TO + 1))
-            if len(first) <= SORTED_UP_TO:
+            first = list(islice(scan, self._sorted_up_to + 1))
+            if len(first) <= self._sorted_up_to:
                 yield from self._sorted(folder, first, pattern, states, below)
                 return
             self.is_sorted = False
             folders: list[bytes] = []
             while first:
-                names, more = _parted(first, pattern, states)
+                names, more = parted(first, pattern, states)
                 folders += more
                 if names:
                     yield folder, names
-                first = list(islice(scan, _CHUNK))
+                first = list(islice(scan, self._page))
         for name in sorted(folders):
             yield from self._enter(folder, name, pattern, states, below)
 
@@ -93,11 +94,11 @@ class Listing:
         self,
         folder: bytes,
         entries: list[os.DirEntry[bytes]],
-        pattern: _Pattern | None,
-        states: frozenset[int],
-        below: frozenset[tuple[int, int]],
-    ) -> Iterator[Chunk]:
-        names, folders = _parted(entries, pattern, states)
+        pattern: Pattern | None,
+        states: States,
+        below: Identities,
+    ) -> Iterator[Page]:
+        names, folders = parted(entries, pattern, states)
         names.sort()
         at = 0
         # With '/' after the folders' names, the order is that of whole paths.
@@ -114,10 +115,10 @@ class Listing:
         self,
         folder: bytes,
         name: bytes,
-        pattern: _Pattern | None,
-        states: frozenset[int],
-        below: frozenset[tuple[int, int]],
-    ) -> Iterator[Chunk]:
+        pattern: Pattern | None,
+        states: States,
+        below: Identities,
+    ) -> Iterator[Page]:
         if pattern is not None:
             states = pattern.enter(states, name)
             if not states:
@@ -125,8 +126,8 @@ class Listing:
         yield from self._walk(os.path.join(folder, name), pattern, states, below)
 
 
-def _parted(
-    entries: list[os.DirEntry[bytes]], pattern: _Pattern | None, states: frozenset[int]
+def parted(
+    entries: list[os.DirEntry[bytes]], pattern: Pattern | None, states: States
 ) -> tuple[list[bytes], list[bytes]]:
     """The names of the files that are accepted, and those of all folders; what holds no data is neither.
 
@@ -145,45 +146,5 @@ def _parted(
         except OSError:  # a link to itself: the script may decide what to do with it
             files.append(entry.name)
     if pattern is not None:
-        files = [name for name in files if pattern.accepts(states, name)]
+        files = [name for name in files if pattern.is_match(states, name)]
     return files, folders
-
-
-class _Pattern:
-    """A glob below a folder, matched one path segment at a time: a state is how many segments have matched."""
-
-    def __init__(self, segments: list[str]) -> None:
-        self._segments = [None if segment == "**" else re.compile(translate(segment)) for segment in segments]
-
-    def _reachable(self, states: frozenset[int]) -> set[int]:
-        """The states, and those after a `**`, which may match nothing."""
-        found = set(states)
-        for state in states:
-            following = state
-            while following < len(self._segments) and self._segments[following] is None:
-                following += 1
-                found.add(following)
-        return found
-
-    def enter(self, states: frozenset[int], name: bytes) -> frozenset[int]:
-        """The states after going into a folder; none when nothing below can match."""
-        after = set()
-        for state in self._reachable(states):
-            if state >= len(self._segments):
-                continue
-            segment = self._segments[state]
-            if segment is None:
-                after.add(state)
-            elif segment.match(os.fsdecode(name)):
-                after.add(state + 1)
-        return frozenset(after)
-
-    def accepts(self, states: frozenset[int], name: bytes) -> bool:
-        """Whether a file of this name matches to the end."""
-        last = len(self._segments) - 1
-        for state in self._reachable(states):
-            if state == last:
-                segment = self._segments[state]
-                if segment is None or segment.match(os.fsdecode(name)):
-                    return True
-        return False

@@ -7,7 +7,7 @@ import os
 from fcntl import F_GETFL, F_SETFL, fcntl
 from pathlib import Path
 
-_SYNC_EVERY_BYTES = 64 << 20
+SYNC_EVERY_BYTES = 64 << 20
 
 
 class DirectFile:
@@ -22,6 +22,7 @@ class DirectFile:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         self._direct = self._set_direct(True)
         self._unsynced = 0
+        self._is_closed = False
 
     def write(self, data: memoryview) -> None:
         """Add these bytes.
@@ -39,7 +40,7 @@ class DirectFile:
                 continue
             data = data[count:]
             self._unsynced += count
-        if self._unsynced >= _SYNC_EVERY_BYTES:  # there may be a cache all the same, and it should not fill
+        if self._unsynced >= SYNC_EVERY_BYTES:  # there may be a cache all the same, and it should not fill
             os.fdatasync(self._fd)
             self._unsynced = 0
 
@@ -48,7 +49,10 @@ class DirectFile:
         os.fsync(self._fd)
 
     def close(self) -> None:
-        os.close(self._fd)
+        """Close it, unless that was done."""
+        if not self._is_closed:
+            self._is_closed = True
+            os.close(self._fd)
 
     def _set_direct(self, wanted: bool) -> bool:
         """Returns whether writes are direct now; not every file system can do it."""

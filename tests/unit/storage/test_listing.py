@@ -13,32 +13,21 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_master.planning import listing
-from parallelrun_master.planning.listing import Listing
-
-part = st.sampled_from(["a", "b", "ab", "a.txt", "b.txt", "a b", "a-", ".hid", "A", "é", "\udcff", "a\n", "x.csv"])
-files = st.sets(st.lists(part, min_size=1, max_size=4).map(tuple), max_size=8)
+from parallelrun_core.storage.interface import Listing
+from parallelrun_core.storage.local.listing import LocalListing
+from parallelrun_core.storage.stores import storage_of
+from tests.unit.storage.trees import make, pattern_names, trees
 
 
 def paths(path: str | Path) -> list[bytes]:
-    return [os.path.join(folder, name) for folder, names in Listing(str(path)) for name in names]
+    return in_full(storage_of(str(path)).files(str(path)))
 
 
-def make(root: Path, tree: set[tuple[str, ...]]) -> list[bytes]:
-    """Create these files, unless one would have to be a folder, too; returns what there is."""
-    made = []
-    for parts in sorted(tree, key=len, reverse=True):
-        path = root.joinpath(*parts)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(exist_ok=False)
-        except OSError:
-            continue
-        made.append(os.fsencode(path))
-    return made
+def in_full(listing: Listing) -> list[bytes]:
+    return [os.path.join(folder, name) for folder, names in listing for name in names]
 
 
-@given(tree=files)
+@given(tree=trees)
 @settings(deadline=None, max_examples=30)
 def test_every_file_comes_once_in_the_order_of_whole_paths(tree: set[tuple[str, ...]]) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -47,14 +36,12 @@ def test_every_file_comes_once_in_the_order_of_whole_paths(tree: set[tuple[str, 
         assert paths(name + "/") == sorted(made)
 
 
-@given(tree=files)
+@given(tree=trees)
 @settings(deadline=None, max_examples=30)
 def test_a_folder_that_is_too_large_to_be_sorted_loses_nothing(tree: set[tuple[str, ...]]) -> None:
-    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "SORTED_UP_TO", 1)
-        patch.setattr(listing, "_CHUNK", 2)
+    with tempfile.TemporaryDirectory() as name:
         made = make(Path(name), tree)
-        assert sorted(paths(name)) == sorted(made)
+        assert sorted(in_full(LocalListing(name, sorted_up_to=1, page=2))) == sorted(made)
 
 
 def oracle(root: Path, pattern: list[str], made: list[bytes]) -> list[bytes]:
@@ -75,9 +62,9 @@ def oracle(root: Path, pattern: list[str], made: list[bytes]) -> list[bytes]:
 
 
 @given(
-    tree=files,
+    tree=trees,
     pattern=st.lists(
-        st.sampled_from(["*", "**", "a*", "*.txt", "?", "[ab]", "[!a]*", "ab", "a?", ".*", "?.csv", "[é]", "é", "**x"]),
+        pattern_names,
         min_size=1,
         max_size=4,
     ).filter(lambda segments: any(set(segment) & set("*?[") for segment in segments[:2])),
@@ -114,15 +101,15 @@ def test_fifty_thousand_and_one_entries_stream_in_the_order_of_the_folder(tmp_pa
     for number in range(1, 50_000):
         os.link("f0", f"f{number}", src_dir_fd=handle, dst_dir_fd=handle)
     os.close(handle)
-    exact = Listing(str(folder / ".."))
+    exact = LocalListing(str(folder / ".."))
     list(exact)
-    large = Listing(str(folder))
+    large = LocalListing(str(folder))
     found = [os.path.join(where, name) for where, names in large for name in names]
     assert len(found) == len(set(found)) == 50_001
     assert not large.is_sorted
     assert found[-1] == os.fsencode(folder / "sub" / "last")
     (folder / "f1").unlink()
-    small = Listing(str(folder))
+    small = LocalListing(str(folder))
     assert sum(len(names) for _, names in small) == 50_000
     assert small.is_sorted
 
@@ -188,16 +175,13 @@ def test_a_link_to_itself_is_as_one_that_leads_nowhere(tmp_path: Path) -> None:
     assert paths(tmp_path) == [os.fsencode(tmp_path / "good"), os.fsencode(tmp_path / "loop")]
 
 
-def test_pipes_and_sockets_hold_no_data_and_whoever_reads_them_may_wait_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pipes_and_sockets_hold_no_data_and_whoever_reads_them_may_wait_for_ever(tmp_path: Path) -> None:
     (tmp_path / "good").touch()
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(tmp_path / "socket"))
     assert paths(tmp_path) == [os.fsencode(tmp_path / "good")]
-    monkeypatch.setattr(listing, "SORTED_UP_TO", 0)
-    assert paths(tmp_path) == [os.fsencode(tmp_path / "good")]
+    assert in_full(LocalListing(str(tmp_path), sorted_up_to=0)) == [os.fsencode(tmp_path / "good")]
     with pytest.raises(InvalidInput, match="neither a file nor a folder"):
         paths(tmp_path / "pipe")
 
@@ -209,22 +193,22 @@ def test_files_that_come_and_go_while_listing_change_nothing_else(tmp_path: Path
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x").touch()
-    chunks = iter(Listing(str(tmp_path)))
-    found = [next(chunks)]
+    pages = iter(LocalListing(str(tmp_path)))
+    listed = [next(pages)]
     (tmp_path / "c" / "x").unlink()
     (tmp_path / "c" / "y").touch()
     (tmp_path / "a" / "late").touch()
-    found += chunks
-    assert found == [(os.fsencode(tmp_path / name), [file]) for name, file in (("a", b"x"), ("b", b"x"), ("c", b"y"))]
+    listed += pages
+    assert listed == [(os.fsencode(tmp_path / name), [file]) for name, file in (("a", b"x"), ("b", b"x"), ("c", b"y"))]
 
 
 def test_a_folder_that_goes_while_listing_is_as_files_that_go(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x").touch()
-    chunks = iter(Listing(str(tmp_path)))
-    found = [next(chunks)]
+    pages = iter(LocalListing(str(tmp_path)))
+    listed = [next(pages)]
     (tmp_path / "b" / "x").unlink()
     (tmp_path / "b").rmdir()
-    found += chunks
-    assert found == [(os.fsencode(tmp_path / name), [b"x"]) for name in ("a", "c")]
+    listed += pages
+    assert listed == [(os.fsencode(tmp_path / name), [b"x"]) for name in ("a", "c")]

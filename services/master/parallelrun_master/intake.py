@@ -1,0 +1,86 @@
+"""What comes in while a job is processed: outcomes, and what nodes say of their workers. All of it is recorded here."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from parallelrun_core.phases import InitFailure
+from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
+from parallelrun_master.led_job import LedJob
+from parallelrun_master.node_watch import NodeWatch
+from parallelrun_master.policy.completion import Completion
+from parallelrun_master.policy.error_groups import ErrorGroup
+from parallelrun_master.policy.gathering import Gathering
+from parallelrun_master.policy.speculation import Speculation
+from parallelrun_master.policy.window import Window
+
+
+class Intake:
+    """Reads the job's outcome stream, records what it has, and passes on what follows.
+
+    Args:
+        window, completion, speculation, nodes: to be informed.
+    """
+
+    def __init__(
+        self, job: LedJob, window: Window, completion: Completion, speculation: Speculation | None, nodes: NodeWatch
+    ) -> None:
+        self._job = job
+        self._ledger = job.ledger
+        self._window = window
+        self._completion = completion
+        self._speculation = speculation
+        self._nodes = nodes
+        self._gathering = Gathering(job.ledger.progress, time.monotonic())
+
+    def read(self, now: float, *, wait_ms: int) -> list[StreamEntry]:
+        """What has come in since the last call; waits for something when `wait_ms` isn't 0."""
+        entries = self._ledger.read(block_ms=wait_ms or None)
+        if wait_ms and 0 < len(entries) < MAX_ENTRIES:
+            # What comes in meanwhile shares one read, one sync and one round trip.
+            arrived = sum(len(entry.outcomes) for entry in entries)
+            time.sleep(self._gathering.wait_s(arrived, now))
+        return entries
+
+    def record(self, entries: list[StreamEntry], now: float) -> None:
+        """Record these; what has been recorded for long enough becomes durable, and is trimmed."""
+        outcomes = [outcome for entry in entries for outcome in entry.outcomes]
+        if outcomes:
+            encoded = [entry.encoded for entry in entries if entry.outcomes]
+            accepted, new_groups = self._ledger.record(outcomes, encoded if all(encoded) else ())
+            self._window.decided(len(accepted))
+            self._completion.recorded(now)
+            if self._speculation is not None:
+                for outcome in accepted:
+                    self._speculation.observe(outcome.run_s)
+            for group in new_groups:
+                self._announce(group)
+        for entry in entries:
+            if not entry.outcomes:
+                self._heed(entry, now)
+        self._ledger.sync_and_trim(now, at_once=not entries)
+
+    def _heed(self, entry: StreamEntry, now: float) -> None:
+        """Pass on what a node says of its workers."""
+        if entry.preparing:
+            self._completion.moved(now)
+            self._nodes.prepares(entry.preparing, now)
+        for phase in entry.phases:
+            self._nodes.has_prepared(phase.node)
+            if phase.name == "INIT":
+                self._completion.got_through_init()
+        if entry.init_failure is not None:
+            self._init_failed(entry.init_failure, now)
+
+    def _init_failed(self, failure: InitFailure, now: float) -> None:
+        self._nodes.has_prepared(failure.node)
+        self._job.log.warning("init_failed", node=failure.node, process=failure.process)
+        self._completion.init_failed(failure, self._nodes.slots, now)
+
+    def _announce(self, group: ErrorGroup) -> None:
+        self._job.log.info("mini_batch_failed", category=group.category, message=group.message)
+        fields = {"category": group.category, "message": group.message, "traceback": group.traceback}
+        event = msgspec.json.encode({**fields, "count": group.count})
+        self._job.queue.announce("error", event)

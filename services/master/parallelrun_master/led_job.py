@@ -1,0 +1,109 @@
+"""The job that a term leads, as far as all of its stages share it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.failure import JobFailure
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Reopening
+from parallelrun_core.states import JobState
+from parallelrun_core.store.registry import Registry
+from parallelrun_master.leadership import Leadership
+from parallelrun_master.ledger import Ledger
+from parallelrun_master.policy.error_groups import with_cause
+from parallelrun_master.reports import Reports
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.connection import Redis
+
+
+class LedJob:
+    """One job in one term, complete from the beginning: `recover()` makes it.
+
+    Args:
+        reopening: the last one; None in the first generation.
+    """
+
+    def __init__(
+        self,
+        redis: Redis,
+        leadership: Leadership,
+        folder: JobFolder,
+        record: JobRecord,
+        *,
+        ledger: Ledger,
+        reports: Reports,
+        reopening: Reopening | None,
+    ) -> None:
+        self.redis = redis
+        self.leadership = leadership
+        self.queue = leadership.queue
+        self.log = leadership.log
+        self.registry = Registry(redis)
+        self.job_id = folder.job_id
+        self.folder = folder
+        self.spec = record.job_spec()
+        self.ledger = ledger
+        self.reports = reports
+        self.reopening = reopening
+        self.began = time.monotonic()
+        """When this term did."""
+        self._started = 0.0
+        self._shown = b""
+
+    def state(self) -> JobState | None:
+        """The job's state, as Redis has it."""
+        return self.registry.state(self.job_id)
+
+    def start(self) -> None:
+        """Let the job be processed; it began now, or when this term did so first.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        self.move(JobState.PROCESSING)
+        self._started = self._started or self.registry.now()
+        self.queue.show({"started": repr(self._started)})
+
+    def move(self, to: JobState, failure: JobFailure | None = None) -> None:
+        """Move the job to a state, unless somebody else was faster.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        if failure is not None:
+            failure = self._with_cause(failure)
+            self.reports.log.error(f"The job fails: {failure.code}: {failure.summary}")
+        self.reports.log.info(f"Setting job state to {to}.")
+        try:
+            self.registry.move(self.job_id, to, failure, term=self.queue.term)
+        except (Conflict, NotFound) as error:
+            self.log.info("move_refused", to=to, reason=str(error))
+
+    def _with_cause(self, failure: JobFailure) -> JobFailure:
+        """A failure with its first cause, and with secrets masked."""
+        if not failure.first_cause:
+            failure = with_cause(failure, self.ledger.errors)
+        fields = ("summary", "first_cause", "traceback", "hint")
+        printable = self.reports.mask.printable
+        return msgspec.structs.replace(failure, **{name: printable(getattr(failure, name)) for name in fields})
+
+    def show_progress(self) -> None:
+        """Publish the job's progress, and notify those who watch it."""
+        text = msgspec.json.encode(self.ledger.progress)
+        if text != self._shown:
+            self.queue.show({"progress": text}, event=("progress", text))
+            self._shown = text
+
+    def wait_for_redis(self, error: Exception) -> None:
+        """Redis is away: wait for it. What it may have forgotten since then is read again.
+
+        Raises:
+            Fenced: another process leads by now, or Redis doesn't come back.
+        """
+        if self.leadership.wait_for_redis(error):
+            self.ledger.start_over()

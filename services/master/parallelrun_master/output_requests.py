@@ -1,0 +1,72 @@
+"""How a leader gets the output of its job: it asks for concatenations until one of them has made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from parallelrun_core.store.concatenation_lock import release_concatenation
+from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
+from parallelrun_core.store.rq.wake import ask_for_concatenation, concatenation_failed, concatenation_waits
+from parallelrun_master.led_job import LedJob
+from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
+
+
+class OutputRequests:
+    """The requests of one leader for the output of its job."""
+
+    def __init__(self, job: LedJob) -> None:
+        self._job = job
+        self._policy = ConcatenationPolicy(job.queue.term)
+        self._postponed: Concatenated | None = None
+        """A concatenator's report that it can't make the output now."""
+        self.made: Concatenated | None = None
+        """What a concatenator has reported, perhaps at the request of an earlier leader."""
+
+    def start_over(self) -> None:
+        """The job is finalized anew: requests and pauses begin again."""
+        self._policy = ConcatenationPolicy(self._job.queue.term)
+
+    def note(self, entries: Iterable[StreamEntry]) -> None:
+        """Take note of what concatenators report."""
+        for report in (entry.concatenated for entry in entries if entry.concatenated is not None):
+            if report.is_postponed:
+                self._postponed = report
+            else:
+                self.made = self.made or report
+
+    def step(self, now: float) -> Concatenated | None:
+        """Ask if it is time; returns what was made, or why it can't be, as soon as that is certain.
+
+        Raises one of `CONNECTION_ERRORS` when Redis is away.
+        """
+        if self.made is None:
+            self._check_latest(now)
+            match self._policy.tick(now):
+                case Step.GIVE_UP:
+                    return Concatenated("", 0, "", problem=self._policy.problem)
+                case Step.ASK:
+                    self._ask(now)
+        return self.made
+
+    def _ask(self, now: float) -> None:
+        job, policy = self._job, self._policy
+        is_queued = concatenation_waits(job.redis, job.job_id, attempt=policy.attempt)
+        ask_for_concatenation(job.redis, job.job_id, attempt=policy.ask(now, is_queued=is_queued))
+
+    def _check_latest(self, now: float) -> None:
+        """Pass on to the policy what has become of the latest request."""
+        job, policy, pause_s = self._job, self._policy, 0.0
+        if concatenation_failed(job.redis, job.job_id, attempt=policy.attempt):
+            release_concatenation(job.redis, job.job_id)
+            pause_s = policy.died(now, crashes=job.queue.count_setback("concatenation_crashes"))
+        elif job.queue.is_concatenating():
+            policy.alive(now)
+        if self._postponed is not None:
+            problem, troubles = self._postponed.problem, 0
+            if problem:
+                job.log.warning("concatenation_trouble", problem=problem)
+                troubles = job.queue.count_setback("concatenation_troubles")
+            pause_s = policy.postponed(now, problem=problem, troubles=troubles)
+            self._postponed = None
+        if pause_s and not policy.problem:
+            job.log.warning("concatenation_interrupted", again_in_s=pause_s)

@@ -1,0 +1,95 @@
+"""From the manifest to the queue: mini-batches are published in order, within bounds.
+
+Publishing stops when enough is on Redis, so a job of twenty million files needs no more memory than a small one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.manifest import Entry, ManifestCursor
+from parallelrun_core.message import MAX_MESSAGE_BYTES, decode, encode_reference
+from parallelrun_core.service import failpoints
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_master.handover import Handover
+from parallelrun_master.policy.window import Window
+
+_CALL_BYTES = 4 << 20
+
+
+class Publisher:
+    """Puts the manifest's mini-batches on Redis, in order, as far ahead as the window allows.
+
+    Args:
+        handover: the scheduler's; without one, all is read from the manifest.
+    """
+
+    def __init__(self, folder: Path, queue: LeaderQueue, decided: Decided, handover: Handover | None = None) -> None:
+        self.window = Window()
+        self._handover = handover or Handover()
+        self._folder = folder
+        self._queue = queue
+        self._decided = decided
+        self._cursor: ManifestCursor | None = None
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Continue from Redis' checkpoint: it may have forgotten the last moment."""
+        self.close()
+        next_id = self._queue.checkpoint()
+        self.window.rewind(next_id, self._queue.publish(next_id, []).outstanding)
+
+    def close(self) -> None:
+        """Close the manifest; what follows is read from it anew."""
+        if self._cursor is not None:
+            self._cursor.close()
+            self._cursor = None
+
+    def step(self, scheduled: int) -> bool:
+        """Publish what may be published now of `scheduled` durable mini-batches; returns whether anything was.
+
+        Redis takes nothing when the job is in another state, or its checkpoint is elsewhere.
+        """
+        count = self.window.room(scheduled)
+        messages = self._messages(count) if count else []
+        if not messages:
+            return False
+        failpoints.reach("publish.before")
+        published = self._queue.publish(self.window.next_id, messages)
+        failpoints.reach("publish.after")
+        if self.window.published(messages, next_id=published.next_id, outstanding=published.outstanding):
+            return True
+        self.rewind()
+        return False
+
+    def _messages(self, count: int) -> list[bytes]:
+        first = self.window.next_id
+        messages = [] if self._cursor else self._handover.take(first, count, _CALL_BYTES)
+        messages = messages or self._read(first, count)
+        if self._decided.has_any(first, first + len(messages)):
+            return [b"" if number in self._decided else message for number, message in enumerate(messages, first)]
+        return messages
+
+    def _read(self, first: int, count: int) -> list[bytes]:
+        """Read the next messages from the manifest; from now on, all are."""
+        if self._cursor is None:
+            self._handover.end()
+            self._cursor = ManifestCursor(self._folder, first=first)
+        messages: list[bytes] = []
+        size = 0
+        while len(messages) < count and size < _CALL_BYTES:
+            entry = self._cursor.read()
+            if entry is None:
+                break
+            message = _for_redis(entry)
+            messages.append(message)
+            size += len(message)
+        return messages
+
+
+def _for_redis(entry: Entry) -> bytes:
+    """The message itself, or a reference to it in the manifest when it is too long for Redis."""
+    if len(entry.raw) <= MAX_MESSAGE_BYTES:
+        return entry.raw
+    return encode_reference(decode(entry.raw).items, entry.term, entry.offset)

@@ -1,0 +1,80 @@
+"""The columns of processed_mini-batches.csv (reference §5.1): what has to do with their order is only here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+
+class _Column(NamedTuple):
+    name: str
+    of_try: str
+    """Format of its cell in the row of a try."""
+    of_loading: str = ""
+    """The same in the row of the try's loading."""
+
+
+_COLUMNS = (
+    _Column("Mini-batch Id", "%d", "%d"),
+    _Column("Picked Count", "%d", "%d"),
+    _Column("Process", "%s", "%s"),
+    _Column("Process Start Time", "%s", "%s"),
+    _Column("Total", "%d", "%d"),
+    _Column("Succeeded", "%d"),
+    _Column("Failed", "%d"),
+    _Column("Elapsed Seconds", "%.6f", "%.6f"),
+    _Column("Process Seconds", "%.6f"),
+    _Column("Run Method Seconds", "%.6f"),
+    _Column("Status", "%s", "LOAD_DONE"),
+    _Column("Error Category", "%s"),
+    _Column("Error Message", "%s"),
+    _Column("Mini-batch Detail", "%s", "%s"),
+    _Column("Peak Memory (MB)", "%s"),
+    _Column("Read (MB)", "%s"),
+)
+COLUMNS = tuple(column.name for column in _COLUMNS)
+HEADER = ",".join(COLUMNS) + "\n"
+TRY = ",".join(column.of_try for column in _COLUMNS) + "\n"
+"""The row of a try, for `%` and one value for each column: a million rows are made of it."""
+LOADING_AND_TRY = ",".join(column.of_loading for column in _COLUMNS) + "\n" + TRY
+"""The row of a try's loading, then that of the try; for the values of both."""
+OF_LOADING = sum("%" in column.of_loading for column in _COLUMNS)
+"""How many of these values come first, for the row of the loading."""
+
+Key = tuple[str, ...]
+"""The cells of `KEY`."""
+KEY = ("Mini-batch Id", "Picked Count", "Process", "Process Start Time")
+"""The columns that no two tries, and no two phases of workers, have in common."""
+_LEFT_OF_MESSAGES = COLUMNS.index("Error Message")
+
+
+def row_of(cells: Mapping[str, str]) -> str:
+    """A row with these cells by the names of their columns, and all others empty.
+
+    Raises:
+        ValueError: there is no column of such a name.
+    """
+    row = [""] * len(COLUMNS)
+    for name, cell in cells.items():
+        row[COLUMNS.index(name)] = cell
+    return ",".join(row) + "\n"
+
+
+def cells_of(header: Sequence[str], *names: str) -> Callable[[Sequence[str]], tuple[str, ...]]:
+    """A function that returns the cells of these columns, two or more, of a row below this header.
+
+    It raises IndexError for a row that has not all of them.
+
+    Raises:
+        ValueError: the header has no such column.
+    """
+    return itemgetter(*map(header.index, names))
+
+
+_key_of = cells_of(COLUMNS, *KEY)
+
+
+def key_of(line: str) -> Key:
+    """The key of a row, which need not be complete after it. Raises IndexError: the key itself isn't."""
+    return _key_of(line.split(",", _LEFT_OF_MESSAGES)[:-1])

@@ -1,0 +1,88 @@
+"""Glob patterns, as inputs are given by them: `*`, `?` and `[…]` match within one name, `**` any number of folders.
+
+A name that begins with a dot is a name like any other. Everybody who asks what a pattern matches asks here: the checks
+at submission, the listing, MLTable files, and the client.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import translate
+from pathlib import PurePosixPath
+from typing import Final
+
+States = frozenset[int]
+"""How many names of a pattern have matched on the way to a folder; there is more than one way through a `**`."""
+
+START: Final[States] = frozenset({0})
+_WILDCARD: Final = re.compile(r"[*?\[]")
+
+
+def has_wildcard(path: str) -> bool:
+    """Whether a path may be a pattern. A file or folder of exactly this name comes first."""
+    return _WILDCARD.search(path) is not None
+
+
+def split_pattern(path: str) -> tuple[str, list[str]]:
+    """The folder before the first name with a wildcard, and the names from there on; without one, the path and none."""
+    names = PurePosixPath(path).parts
+    first = next((index for index, name in enumerate(names) if has_wildcard(name)), len(names))
+    return str(PurePosixPath(*names[:first])), list(names[first:])
+
+
+def split_existing(path: str) -> tuple[str, list[str]]:
+    """The same for what may be there: a file or folder that has exactly this name is no pattern, whatever its name."""
+    return split_pattern(path) if has_wildcard(path) and not os.path.lexists(path) else (path, [])
+
+
+class Pattern:
+    """A glob below a folder, matched one name at a time, so that only folders are entered that can hold a match.
+
+    Args:
+        names: those on the way from the folder, with their wildcards.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = [None if name == "**" else re.compile(translate(name)) for name in names]
+
+    def enter(self, states: States, name: bytes) -> States:
+        """The states after going into a folder; none when nothing below it can match."""
+        after = set()
+        for state in self._reachable(states):
+            if state >= len(self._names):
+                continue
+            wanted = self._names[state]
+            if wanted is None:
+                after.add(state)
+            elif wanted.match(os.fsdecode(name)):
+                after.add(state + 1)
+        return frozenset(after)
+
+    def is_match(self, states: States, name: bytes) -> bool:
+        """Whether a file of this name matches to the end."""
+        last = len(self._names) - 1
+        for state in self._reachable(states):
+            if state == last:
+                wanted = self._names[state]
+                if wanted is None or wanted.match(os.fsdecode(name)):
+                    return True
+        return False
+
+    def is_possible_below(self, folders: Iterable[str]) -> bool:
+        """Whether anything below a folder can match; the folder is given by the names on the way to it."""
+        states = START
+        for name in folders:
+            states = self.enter(states, os.fsencode(name))
+        return any(state < len(self._names) for state in states)
+
+    def _reachable(self, states: States) -> set[int]:
+        """The states, and those after a `**`, which may match nothing."""
+        reachable = set(states)
+        for state in states:
+            following = state
+            while following < len(self._names) and self._names[following] is None:
+                following += 1
+                reachable.add(following)
+        return reachable

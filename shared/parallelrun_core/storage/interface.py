@@ -1,0 +1,188 @@
+"""What a storage does for the checkers, planners and readers of users' data. `local/` is the one that is there.
+
+A path is that of a location (`location.py`): a local path, or a URL. In a stream of many it is bytes, as the operating
+system has it and as messages and manifest keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
+
+Page = tuple[bytes, list[bytes]]
+"""A folder, and the names of some files directly in it."""
+
+
+class Version(NamedTuple):
+    """What tells one content of a file from another."""
+
+    size_bytes: int
+    modified: float
+    """Seconds since the epoch, by the storage's own clock."""
+    tag: str = ""
+    """An ETag or a generation; empty where the storage has none."""
+
+
+class Trouble(NamedTuple):
+    """Why a job can't use a path, and what to do."""
+
+    message: str
+    hint: str = ""
+
+
+class Listing(Protocol):
+    """The files that a path stands for, while they are listed."""
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether all of it came in the order of whole paths; final when the iteration ends."""
+        ...
+
+    @property
+    def versions(self) -> Sequence[Version] | None:
+        """Those of the page that was yielded last, in the order of its names; None if asking for them would cost a
+        call for each file."""
+        ...
+
+    def __iter__(self) -> Iterator[Page]:
+        """Yield pages, the first one as soon as it is known.
+
+        Raises:
+            OSError: the path, or a folder below it, can't be read; `filename` says which.
+            InvalidInput: it is neither a file nor a folder.
+        """
+        ...
+
+
+class NewFile(Protocol):
+    """A file on its way, written from its beginning to its end. Nobody sees it until it is published.
+
+    Used in a `with` statement: what was not published by its end is gone.
+    """
+
+    def __enter__(self) -> NewFile: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def write(self, data: memoryview) -> None:
+        """Add these bytes, which may be changed afterwards. Not called by two threads at the same time.
+
+        Raises:
+            OSError: the storage doesn't take them.
+        """
+        ...
+
+    def sync(self) -> None:
+        """Make all of it durable; nothing can be added after that.
+
+        Raises:
+            OSError: the storage couldn't keep all that it took.
+        """
+        ...
+
+    def publish(self, own: Container[str]) -> None:
+        """Give it its name: whole, in one step, durably, and without replacing anything of others.
+
+        Args:
+            own: the sha256 of each content that may be replaced.
+
+        Raises:
+            Conflict: something else has that name.
+            OSError: the storage refuses.
+        """
+        ...
+
+
+class Storage(Protocol):
+    """One kind of storage. Without state, so that all threads can share it, and a fork takes nothing along."""
+
+    # When a job is submitted. These must be quick, and the API fetches nothing from servers that a user names.
+
+    def place_trouble(self, path: str, roots: Sequence[Path]) -> Trouble | None:
+        """Why a job may not use such a path at all, wherever it leads: not a whole path, or outside of the roots."""
+        ...
+
+    def is_within(self, path: str, roots: Sequence[Path]) -> bool:
+        """Whether a path is one of the roots or below one, also when every link on the way is followed."""
+        ...
+
+    def input_trouble(self, path: str, *, is_one_file: bool = False) -> Trouble | None:
+        """Why there is nothing to read at a folder, file or pattern, as far as that can be known now; or None.
+
+        Args:
+            is_one_file: the job wants a single file.
+        """
+        ...
+
+    def output_trouble(self, path: str, *, is_file: bool = False) -> Trouble | None:
+        """Why a folder, or a file, can't be created or written to, as far as that can be known now; or None."""
+        ...
+
+    # Inputs
+
+    def split(self, path: str) -> tuple[str, list[str]]:
+        """The fixed part of a path, and the names of its pattern; these are empty unless it is a pattern."""
+        ...
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder is there. Raises OSError if that can't be found out."""
+        ...
+
+    def is_there(self, path: str) -> bool:
+        """Whether anything has exactly this name, be it a link that leads nowhere."""
+        ...
+
+    def files(self, path: str, below: Sequence[str] = ()) -> Listing:
+        """The files of a folder at any depth, one file, or the files that match a pattern; all in one order.
+
+        Args:
+            below: names of a pattern below the folder `path`, which is then taken literally.
+        """
+        ...
+
+    def version(self, path: str | bytes) -> Version:
+        """The version of one file that is there now.
+
+        Raises:
+            FileNotFoundError: it is gone.
+            OSError: it can't be asked for.
+        """
+        ...
+
+    def open(self, path: str | bytes) -> BinaryIO:
+        """A file to be read in ranges: `seek`, then `read` of at most so many bytes, which fetches those and no more.
+
+        Raises:
+            OSError: it can't be read.
+        """
+        ...
+
+    def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
+        """How a library that opens whole tables by itself (deltalake) finds this folder: its address, and options."""
+        ...
+
+    # Outputs
+
+    def create(self, path: str, owner: str) -> NewFile:
+        """Begin to write a file; missing folders above it are created.
+
+        Args:
+            owner: the job. `unfinished` finds by it what a process that died has left.
+
+        Raises:
+            OSError: the storage refuses.
+        """
+        ...
+
+    def unfinished(self, path: str, owner: str) -> Sequence[str]:
+        """What `create` of the same path and owner has begun, and neither published nor removed so far."""
+        ...
+
+    def discard(self, unfinished: Sequence[str]) -> None:
+        """Remove what `unfinished` has returned, and whoever still writes it will fail.
+
+        Raises:
+            OSError: the storage refuses.
+        """
+        ...

@@ -1,0 +1,66 @@
+"""What may be written where a path may stand: a local path in any of its spellings, or a URL of some storage.
+
+    /data/x, data/x, ~/x                    a local path
+    file:data/x, file:///data/x             the same; `file://` may also precede a relative path, as in MLTable files
+    azureml:/data/x, azureml:./x            the same, as Azure ML's SDK writes local paths into its documents
+    s3://…, gs://…, az://…, abfss://…       an object store
+    https://…                               one file, or an object store by its address
+    azureml://…, azureml:NAME:VERSION       a datastore or an asset of Azure ML
+
+A local name that looks like any of these is written with `./` in front.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+LOCAL: Final = "local"
+
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):(//)?", re.IGNORECASE)
+_OF_SCHEMES: Final = {
+    "s3": ("s3", "Amazon S3"), "s3a": ("s3", "Amazon S3"), "s3n": ("s3", "Amazon S3"),
+    "gs": ("gs", "Google Cloud Storage"), "gcs": ("gs", "Google Cloud Storage"),
+    "az": ("azure", "Azure Storage"), "adl": ("azure", "Azure Storage"),
+    "abfs": ("azure", "Azure Storage"), "abfss": ("azure", "Azure Storage"),
+    "wasb": ("azure", "Azure Storage"), "wasbs": ("azure", "Azure Storage"),
+    "http": ("https", "a web server"), "https": ("https", "a web server"),
+    "azureml": ("azureml", "an asset or datastore of Azure ML"),
+    "ftp": ("ftp", "an FTP server"),
+}  # fmt: skip
+"""The kind of storage that each scheme names, and what people call it."""
+_GIT: Final = re.compile(r"git\+\w+", re.IGNORECASE)
+_ASSET: Final = re.compile(r"azureml:/subscriptions/", re.IGNORECASE)
+"""An asset by its whole id, which only looks like a path."""
+
+
+class Location(NamedTuple):
+    """Where data are."""
+
+    kind: str
+    """`local`, or the kind of storage."""
+    path: str
+    """A local path, relative or absolute; otherwise the URL as it was written."""
+    called: str = "a local path"
+    """What people call this kind of storage."""
+
+
+def location_of(text: str) -> Location:
+    """What a user's text means. Nothing is opened, and nothing needs to be there."""
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return Location(LOCAL, text)
+    name = scheme[1].lower()
+    if name == "file":
+        rest = text[scheme.end() :]
+        return Location(LOCAL, rest.removeprefix("localhost") if scheme[2] and rest.startswith("localhost/") else rest)
+    if name == "azureml" and not scheme[2] and not _ASSET.match(text):
+        rest = text[scheme.end() :]
+        if rest.startswith(("/", "./", "../", "file:")):
+            return location_of(rest)
+    if name in _OF_SCHEMES:
+        kind, called = _OF_SCHEMES[name]
+        return Location(kind, text, called)
+    if _GIT.fullmatch(name):
+        return Location("git", text, "a git repository")
+    return Location(name, text, f"a {name}: URL") if scheme[2] else Location(LOCAL, text)

@@ -1,0 +1,29 @@
+"""Which storage a location belongs to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from parallelrun_core.storage.interface import Storage
+from parallelrun_core.storage.local import LocalStorage
+from parallelrun_core.storage.location import LOCAL, location_of
+
+_LOCAL_STORAGE: Final = LocalStorage()
+STORAGES: Final[Mapping[str, Storage]] = {LOCAL: _LOCAL_STORAGE}
+"""By the kind of location: one for each of `supported.KINDS`."""
+
+
+def storage_of(path: str | bytes) -> Storage:
+    """The storage of a path that `supported_path` has returned, or that a listing has yielded.
+
+    Raises:
+        ValueError: there is none for it.
+    """
+    if path[:1] in ("/", b"/"):  # asked for each of many files, nearly all of them local
+        return _LOCAL_STORAGE
+    location = location_of(path if isinstance(path, str) else os.fsdecode(path))
+    if location.kind not in STORAGES:
+        raise ValueError(f"{location.path!r}: there is no storage for this")
+    return STORAGES[location.kind]

@@ -1,0 +1,84 @@
+"""What may stand where a path may stand, and what is refused instead of being taken for a folder's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parallelrun_core.storage.location import LOCAL, location_of
+from parallelrun_core.storage.stores import STORAGES, storage_of
+from parallelrun_core.storage.supported import KINDS, absolute_path, supported_path
+
+LOCAL_FORMS = [
+    ("/data/x", "/data/x"), ("data", "data"), ("./s3:", "./s3:"), ("~/x", "~/x"), ("a:b", "a:b"), ("C:/x", "C:/x"),
+    ("file:data", "data"), ("file:./a b", "./a b"), ("file:/data", "/data"), ("file:///data", "/data"),
+    ("file://localhost/data", "/data"), ("file://./a.csv", "./a.csv"), ("FILE:///data", "/data"),
+    ("azureml:/data/x", "/data/x"), ("azureml:./x", "./x"), ("azureml:../x", "../x"), ("azureml:file:./x", "./x"),
+]  # fmt: skip
+ELSEWHERE = [
+    ("s3://bucket/key", "s3"), ("S3://bucket", "s3"), ("s3:/b/c", "s3"), ("s3a://b/c", "s3"), ("gs://b/c", "gs"),
+    ("gcs://b", "gs"), ("az://c/p", "azure"),
+    ("abfs://c@a.dfs.core.windows.net/p", "azure"), ("abfss://c@a/p", "azure"),
+    ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://x/y", "https"),
+    ("https://a.blob.core.windows.net/c/p", "https"), ("azureml://datastores/d/paths/p", "azureml"),
+    ("azureml://subscriptions/s/resourcegroups/g/workspaces/w/datastores/d/paths/p", "azureml"),
+    ("azureml:images:1", "azureml"), ("azureml:images@latest", "azureml"),
+    ("azureml:/subscriptions/s/resourceGroups/g/x/codes/c/versions/1", "azureml"), ("git+https://h/r", "git"),
+    ("ftp://h/x", "ftp"), ("hdfs://h/x", "hdfs"), ("dbfs://x", "dbfs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text, path", LOCAL_FORMS)
+def test_a_local_path_in_any_spelling_is_a_local_path(text: str, path: str) -> None:
+    location = location_of(text)
+    assert (location.kind, location.path) == (LOCAL, path)
+    assert supported_path(text) == path
+    assert storage_of(path) is storage_of("/")
+
+
+@pytest.mark.parametrize("text, kind", ELSEWHERE)
+def test_another_kind_of_storage_is_refused_by_its_name_and_what_is_supported_is_said(text: str, kind: str) -> None:
+    location = location_of(text)
+    assert (location.kind, location.path) == (kind, text)
+    with pytest.raises(ValueError, match=r"not supported yet and can't be read here.*file:.*download the data"):
+        supported_path(text)
+    with pytest.raises(ValueError, match=r"not supported yet and can't be written to here.*upload"):
+        supported_path(text, is_written=True)
+    with pytest.raises(ValueError, match="no storage"):
+        storage_of(text)
+
+
+@pytest.mark.parametrize("text", ["file:", "file://", "FILE:"])
+def test_a_form_without_a_path_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="names no file or folder"):
+        supported_path(text)
+
+
+@given(st.text(min_size=1).filter(lambda text: not text.startswith("~")))
+def test_any_name_can_be_given_after_a_dot_and_a_slash(name: str) -> None:
+    assert supported_path(f"./{name}") == f"./{name}"
+    assert supported_path(f"/{name}") == f"/{name}"
+
+
+@pytest.mark.parametrize(
+    "text, path",
+    [
+        ("x", "/job/x"), ("file:x", "/job/x"), ("file:///x", "/x"), ("azureml:/x", "/x"), ("", ""), ("/x", "/x"),
+        ("s3://b/c", "s3://b/c"), ("azureml:a:1", "azureml:a:1"),
+    ],
+)  # fmt: skip
+def test_only_relative_local_paths_start_from_the_folder_of_the_document(text: str, path: str) -> None:
+    assert absolute_path(text, Path("/job")) == path
+
+
+def test_a_home_folder_that_is_not_there_is_told() -> None:
+    with pytest.raises(ValueError, match="no such home folder"):
+        absolute_path("~nobody-of-this-name/x", Path("/job"))
+
+
+def test_each_supported_kind_of_location_has_its_storage() -> None:
+    """Apart, so that who reads a job spec imports no storage, and none of what that may need."""
+    assert STORAGES.keys() == KINDS
