@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.concatenate import Concatenation
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.local import new_file
 from parallelrun_core.store import fast_path
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.fast_path import Ask, conversation
@@ -178,7 +178,7 @@ def test_a_late_concatenation_that_replaces_the_output_is_found(
 def test_an_output_that_takes_the_place_of_another_jobs_is_found(
     job: concatenating.Job, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merging, "publish", lambda made, target, _: made.rename(target))
+    monkeypatch.setattr(new_file, "publish", lambda made, target, _: made.rename(target))
     with expect_failure():
         concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(job, redis)
 

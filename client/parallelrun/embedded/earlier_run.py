@@ -70,8 +70,8 @@ def _check_handed_over(job: JobFolder) -> None:
 def _job_in(folder: Path) -> JobFolder | None:
     """The job whose working data is below a run's folder; next to it may be the job that it took over from."""
     root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
-    found = sorted(path.parent.name for path in (root / "jobs").glob("job_*/job.json"))
-    return JobFolder(root, found[-1]) if found else None
+    jobs = sorted(path.parent.name for path in (root / "jobs").glob("job_*/job.json"))
+    return JobFolder(root, jobs[-1]) if jobs else None
 
 
 def has_finished_work(job: JobFolder) -> bool:

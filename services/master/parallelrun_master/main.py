@@ -45,11 +45,11 @@ class Master:
         """
         run_id = server_run_id(self._redis)
         if self._registry.claim_recovery() or run_id != self._run_id:
-            self._register_folders()
+            self._register_forgotten()
             self._run_id = run_id
         self._ask_for_leaders()
 
-    def _register_folders(self) -> None:
+    def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
         for job_id in job_ids(self._settings.root):
             folder = JobFolder(self._settings.root, job_id)

@@ -38,7 +38,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 
-_BESIDE: Final = ".adopting-"
+_BESIDE: Final = ".taking-over-"
 
 
 class Resumed(msgspec.Struct, kw_only=True, frozen=True):
@@ -189,7 +189,7 @@ class JobFolder:
             sync_folder(self.path.parent)  # also when it is there: who made it may have been killed before it did so
 
     def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed]) -> JobRecord:
-        """The same for a job that takes over work of another one; returns the record with what it has taken over.
+        """Create the folder of a job that takes over work of another one; returns the record with what that is.
 
         All of it appears at once. A process that dies before leaves a folder beside it, which `abandoned` finds.
 
@@ -204,7 +204,7 @@ class JobFolder:
             (beside / "parts").mkdir(parents=True)
             record = msgspec.structs.replace(record, resumed=take_over(beside))
             _fill(beside, record)
-            failpoints.reach("adopt.before_rename")
+            failpoints.reach("takeover.before_rename")
             try:
                 beside.rename(self.path)
             except OSError as error:
@@ -236,8 +236,8 @@ class JobFolder:
 
     def generation(self) -> int:
         """How often the job was reopened."""
-        found = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
-        return max((int(text) for text in found if text.isdecimal()), default=0)
+        numbers = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
+        return max((int(text) for text in numbers if text.isdecimal()), default=0)
 
     def reopenings(self) -> list[Reopening]:
         """The reopenings in order, the one of the current generation last."""
