@@ -180,7 +180,7 @@ def test_an_output_that_takes_the_place_of_another_jobs_is_found(
 ) -> None:
     monkeypatch.setattr(new_file, "publish", lambda made, target, _: made.rename(target))
     with expect_failure():
-        concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(job, redis)
+        concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_keeps_its_rows(job, redis)
 
 
 def test_an_output_without_the_rows_of_which_the_books_know_nothing_is_found(

@@ -128,7 +128,7 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
 
 
 @pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
-def test_who_takes_over_after_the_result_was_recorded_waits_for_the_agents_and_cleans_up(
+def test_who_takes_over_after_the_result_was_recorded_awaits_agents_and_cleans_up(
     led: Callable[..., Led], state: JobState
 ) -> None:
     job = led(1, state=state)

@@ -10,7 +10,7 @@ from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, r
 pytestmark = pytest.mark.integration
 
 
-def test_the_mini_batches_of_a_lost_session_go_to_others_at_the_infrastructures_expense(job: JobOnRedis) -> None:
+def test_mini_batches_of_a_lost_session_go_to_others_at_the_infrastructures_expense(job: JobOnRedis) -> None:
     job.publish(5)
     lost, alive = job.agent("lost"), job.agent("alive")
     lost.lease(2)

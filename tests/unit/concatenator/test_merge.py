@@ -128,7 +128,7 @@ def file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("file_system")
-def test_the_output_of_another_job_is_not_replaced_also_when_it_comes_at_the_last_moment(job: Job) -> None:
+def test_the_output_of_another_job_that_comes_at_the_last_moment_is_not_replaced(job: Job) -> None:
     job.commit(0, b"ours\n")
     job.write()
 

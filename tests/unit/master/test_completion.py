@@ -249,7 +249,7 @@ def completion(progress: Progress, **fields: Any) -> Completion:
     (Progress(done=1), True), (Progress(failed=1), True), (Progress(retried=1), True),
     (Progress(done=3, resumed=2), True),
 ])  # fmt: skip
-def test_a_worker_that_hangs_in_init_fails_no_job_of_which_an_earlier_leader_saw_some_run(
+def test_a_worker_that_hangs_in_init_fails_no_job_that_an_earlier_leader_saw_run(
     progress: Progress, has_run: bool
 ) -> None:
     found = completion(progress)
@@ -257,7 +257,7 @@ def test_a_worker_that_hangs_in_init_fails_no_job_of_which_an_earlier_leader_saw
     assert (found.end() is None) is has_run
 
 
-def test_a_worker_that_hangs_in_init_fails_no_job_that_another_one_has_begun_to_work_for() -> None:
+def test_a_worker_that_hangs_in_init_fails_no_job_that_another_one_works_for() -> None:
     found = completion(Progress())
     found.got_through_init()
     found.init_failed(InitFailure("n", "process001", Failure("INIT_TIMEOUT", "too long")), 2, 1.0)
