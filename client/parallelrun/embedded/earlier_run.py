@@ -12,7 +12,7 @@ from parallelrun.embedded.services import Layout
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.files import link_or_copy
-from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.job_folder import JobFolder, JobResult, job_ids
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 
@@ -70,8 +70,8 @@ def _check_handed_over(job: JobFolder) -> None:
 def _job_in(folder: Path) -> JobFolder | None:
     """The job whose working data is below a run's folder; next to it may be the job that it took over from."""
     root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
-    jobs = sorted(path.parent.name for path in (root / "jobs").glob("job_*/job.json"))
-    return JobFolder(root, jobs[-1]) if jobs else None
+    jobs = [job for job in (JobFolder(root, job_id) for job_id in job_ids(root)) if job.has_record]
+    return jobs[-1] if jobs else None
 
 
 def has_finished_work(job: JobFolder) -> bool:

@@ -31,7 +31,7 @@ from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.files import sync_folder, write_once
 from parallelrun_core.folder.schema import SCHEMA, decode
-from parallelrun_core.ids import checked_job_id
+from parallelrun_core.ids import checked_job_id, is_job_id
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
@@ -229,6 +229,11 @@ class JobFolder:
         except FileNotFoundError as error:
             raise NotFound(f"There is no job {self.job_id!r}.") from error
 
+    @property
+    def has_record(self) -> bool:
+        """Whether the job was accepted: a folder without its `job.json` is being made, or was left half-made."""
+        return (self.path / "job.json").exists()
+
     def generation(self) -> int:
         """How often the job was reopened."""
         numbers = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
@@ -282,6 +287,14 @@ class JobFolder:
         except FileExistsError:
             return self.result() or result
         return result
+
+
+def job_ids(root: Path) -> list[str]:
+    """The jobs that have a folder, the oldest first: names sort by time. The newest may have no record yet."""
+    try:
+        return sorted(name for path in (root / "jobs").iterdir() if is_job_id(name := path.name))
+    except FileNotFoundError:
+        return []
 
 
 def abandoned(root: Path) -> Iterator[Path]:
