@@ -36,6 +36,7 @@ from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure
 from parallelrun_core.phases import InitFailure, Phase, PhaseName
@@ -74,7 +75,7 @@ class NodeJob:
             spec.environment,
             cache=settings.cache_folder,
             kept=settings.environments_kept,
-            log_file=folder.logs / "sys" / "node" / settings.node / "environment.txt",
+            log_file=Logs(folder.logs).of_node(settings.node) / "environment.txt",
             loop=node.loop,
             orphans=node.orphans,
             changed=self._on_python,
@@ -96,7 +97,7 @@ class NodeJob:
             phase_ended=self._phase_ended, disk_failed=self._disk_failed,
         )  # fmt: skip
         self._monitor = ResourceMonitor(
-            folder.logs / "sys" / "perf" / settings.node, spec.resource_monitor_interval, self._processes.pids
+            Logs(folder.logs).perf(settings.node), spec.resource_monitor_interval, self._processes.pids
         )
         # The machine's own methods, which the agent's loop calls at every turn.
         self.due_at = self._machine.due_at

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder, recorded_jobs
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
@@ -68,8 +68,7 @@ class Master:
 
     def _adopt_folders(self, registry: Registry) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
-        for path in sorted((self._settings.root / "jobs").glob("job_*/job.json")):
-            folder = JobFolder(self._settings.root, path.parent.name)
+        for folder in recorded_jobs(self._settings.root):
             with self._skipping_unreadable(folder.job_id):
                 if _is_forgotten(folder, registry):
                     record = folder.record()

@@ -97,10 +97,6 @@ class NewFile(Protocol):
 class Storage(Protocol):
     """One kind of storage. Without state, so that all threads can share it, and a fork takes nothing along."""
 
-    def absolute(self, path: str, folder: Path) -> str:
-        """A path that may be relative to a folder, made whole. Raises ValueError if that can't be done."""
-        ...
-
     # When a job is submitted. These must be quick, and the API fetches nothing from servers that a user names.
 
     def place_trouble(self, path: str, roots: Sequence[Path]) -> Trouble | None:

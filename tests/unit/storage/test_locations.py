@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.storage.location import LOCAL, location_of
-from parallelrun_core.storage.stores import absolute_path, storage_of, supported_path
+from parallelrun_core.storage.location import LOCAL, SUPPORTED, absolute_path, location_of, supported_path
+from parallelrun_core.storage.stores import STORAGES, storage_of
 
 LOCAL_FORMS = [
     ("/data/x", "/data/x"), ("data", "data"), ("./s3:", "./s3:"), ("~/x", "~/x"), ("a:b", "a:b"), ("C:/x", "C:/x"),
@@ -48,6 +48,10 @@ def test_another_kind_of_storage_is_refused_by_its_name_and_what_is_supported_is
         supported_path(text, is_written=True)
     with pytest.raises(ValueError, match="no storage"):
         storage_of(text)
+
+
+def test_what_is_supported_has_a_storage() -> None:
+    assert STORAGES.keys() == SUPPORTED
 
 
 @pytest.mark.parametrize("text", ["file:", "file://", "FILE:"])

@@ -12,8 +12,8 @@ import msgspec
 from parallelrun_api import models
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, job_folder
+from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.unreadable import SkippedJobs
-from parallelrun_core.ids import checked_job_id
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
@@ -75,12 +75,8 @@ class Jobs:
             return None, error
 
     def ids(self) -> list[str]:
-        """Every job, the newest first: by the folders, whose names sort by time, since Redis may have been wiped."""
-        try:
-            names = [folder.name for folder in (self.root / "jobs").iterdir()]
-        except FileNotFoundError:
-            return []
-        return sorted(filter(_is_job_id, names), reverse=True)
+        """Every job, the newest first: by the folders, since Redis may have been wiped."""
+        return job_ids(self.root)[::-1]
 
     def page(self, *, before: str, limit: int, state: JobState | None) -> tuple[list[models.Job], str | None]:
         """Jobs older than `before`, the newest first, and the last one looked at if there may be more."""
@@ -190,11 +186,3 @@ def _links(job_id: str) -> models.Links:
         outputs=f"{own}/outputs",
         cancel=f"{own}:cancel",
     )
-
-
-def _is_job_id(name: str) -> bool:
-    try:
-        checked_job_id(name)
-    except NotFound:
-        return False
-    return True

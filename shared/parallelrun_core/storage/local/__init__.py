@@ -18,12 +18,6 @@ from parallelrun_core.storage.local.new_file import LocalNewFile, unfinished
 class LocalStorage:
     """See `interface.Storage`."""
 
-    def absolute(self, path: str, folder: Path) -> str:
-        try:
-            return str(folder / Path(path).expanduser())
-        except RuntimeError as error:
-            raise ValueError(f"{path!r}: there is no such home folder") from error
-
     def place_trouble(self, path: str, roots: Sequence[Path]) -> Trouble | None:
         return place_trouble(path, roots)
 
