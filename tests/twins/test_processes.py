@@ -15,7 +15,7 @@ from parallelrun_agent.workers.worker_process import WorkerProcess
 from tests.integration.worker import test_worker_process as worker
 from tests.integration.worker.worker_harness import WorkerHarness
 from tests.twins.sabotage import always, expect_failure
-from tests.unit.agent import test_policies as policies
+from tests.unit.agent import test_capped_log as test_of_logs
 
 
 @pytest.fixture
@@ -44,4 +44,4 @@ def test_an_end_of_the_worker_alone_leaves_its_children(start: worker.Start, mon
 def test_output_without_a_limit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capped_log.CappedLog, "trim", always(False))
     with expect_failure():
-        policies.test_output_stays_short_and_what_is_dropped_is_counted(tmp_path)
+        test_of_logs.test_output_stays_short_and_what_is_dropped_is_counted(tmp_path)

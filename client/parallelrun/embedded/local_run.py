@@ -21,8 +21,8 @@ from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.globs import Pattern
-from parallelrun_core.storage.location import supported_path
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.storage.supported import supported_path
 
 if TYPE_CHECKING:
     from parallelrun.client import Client

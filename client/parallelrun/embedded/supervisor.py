@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from parallelrun.embedded import leftovers, with_parent
+from parallelrun.embedded import leftovers
+from parallelrun_core.service import process as processes
 
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
@@ -180,7 +181,7 @@ class Supervisor:
             threading.Thread(target=self._watch, args=(kept.process,), daemon=True).start()
 
     def _popen(self, service: Service) -> subprocess.Popen[bytes]:
-        wrapper = (sys.executable, "-I", "-S", str(with_parent.__file__), str(os.getpid()))
+        wrapper = (sys.executable, "-I", "-S", str(processes.__file__), str(os.getpid()))
         name, _, value = self._mark.partition("=")
         with self.log_of(service.name).open("ab") as log:
             return subprocess.Popen(

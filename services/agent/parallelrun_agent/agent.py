@@ -166,7 +166,11 @@ class Agent:
 
     def _has_room(self) -> bool:
         """Whether one more worker could be busy here."""
-        busy = sum(not worker.ready or bool(worker.in_flight) for job in self._jobs.values() for worker in job.workers)
+        busy = sum(
+            not worker.is_through_init or bool(worker.in_flight)
+            for job in self._jobs.values()
+            for worker in job.workers
+        )
         return busy < self._settings.slots
 
     def _look_every_s(self, now: float) -> float:
@@ -230,7 +234,7 @@ class Agent:
     def _look_for_work(self, now: float) -> None:
         """Give free slots to the oldest job that has something ready."""
         workers = [worker for job in self._jobs.values() for worker in job.workers]
-        free, ending = self._settings.slots - len(workers), sum(worker.ending for worker in workers)
+        free, ending = self._settings.slots - len(workers), sum(worker.is_to_end for worker in workers)
         found = self._registry.peek()
         self._skipped.keep_only([job_id for job_id, _, _ in found])
         for job_id, state, ready in found:

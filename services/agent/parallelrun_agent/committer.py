@@ -12,9 +12,11 @@ import threading
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
+from parallelrun_agent.gathering import Gathering
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.outcome import Outcome, encode, encode_list
 from parallelrun_core.service import failpoints
@@ -22,7 +24,8 @@ from parallelrun_core.service.telemetry import logger
 
 log = logger()
 
-_GATHER_S = 0.1
+GATHER_S: Final = 0.1
+"""How long results wait for others to share their syncs, while the agent doesn't wait for them."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -34,84 +37,71 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Committer:
-    """Syncs the candidates of one session. As groups become durable, `durable` is filled and `wake` written to."""
+    """Syncs the candidates of one session. `wake` is written to when something was added to one of the results."""
 
     def __init__(self, journal: Path, *, sync: bool, wake: int) -> None:
         self.durable: deque[Candidate] = deque()
         self.rows_missing: deque[Candidate] = deque()
         """Can't be made durable, because the rows are not where the worker said."""
-        self.failed: deque[tuple[Candidate, str, bool]] = deque()
+        self.not_stored: deque[tuple[Candidate, str, bool]] = deque()
         """Could not be made durable: candidate, error, and whether all that is in its part file may be lost."""
         self._journal_path = journal
         self._journals = 0
+        self._journal: RecordWriter | None = None
         self._lost_parts: set[int] = set()
         self._sync = sync
         self._wake = wake
-        self._waiting: deque[Candidate] = deque()
-        self._closing: deque[int] = deque()
-        self._stopped = False
-        self._is_wanted = False
-        self._news = threading.Condition()
+        self._gathering: Gathering[Candidate | int] = Gathering(GATHER_S)
+        """Candidates, and behind the last ones of a part file its descriptor, which is to be closed."""
+        self.hurry = self._gathering.hurry  # the agent waits for what was added
         self._thread = threading.Thread(target=self._work, name="committer", daemon=True)
         self._thread.start()
 
     def add(self, outcome: Outcome, part_fd: int) -> None:
-        """Make this outcome durable soon. For one thread only."""
-        self._waiting.append(Candidate(outcome, encode(outcome), part_fd))
-        if len(self._waiting) == 1:  # otherwise the committer's thread is awake already, or is just taking them
-            with self._news:
-                self._news.notify()
-
-    def hurry(self) -> None:
-        """The agent waits for what was added: gather no longer."""
-        if self._waiting and not self._is_wanted:
-            with self._news:
-                self._is_wanted = True
-                self._news.notify()
+        """Make this outcome durable soon. For one thread only, as all that follows."""
+        self._gathering.add(Candidate(outcome, encode(outcome), part_fd))
 
     def close_part(self, part_fd: int) -> None:
         """Close a dead worker's part file after making its rows durable."""
-        with self._news:
-            self._closing.append(part_fd)
-            self._news.notify()
+        self._gathering.add(part_fd)
 
     def stop(self) -> None:
         """Finish what was added, then end."""
-        with self._news:
-            self._stopped = True
-            self._news.notify()
+        self._gathering.finish()
         self._thread.join()
 
     def _work(self) -> None:
-        journal: RecordWriter | None = None
-        while True:
-            with self._news:
-                self._news.wait_for(lambda: self._waiting or self._closing or self._stopped)
-                # The agent doesn't wait for this group yet, and the next results share its syncs.
-                self._news.wait_for(lambda: self._is_wanted or self._stopped, _GATHER_S)
-                self._is_wanted = False
-                group = [self._waiting.popleft() for _ in range(len(self._waiting))]
-                closing, self._closing = list(self._closing), deque()
-            if group:
-                try:
-                    group = self._with_rows(group)
-                    journal = journal or self._open_journal()
-                    self._make_durable(group, journal)
-                    self.durable.extend(group)
-                except OSError as error:
-                    log.error("commit_failed", error=str(error), mini_batches=len(group))
-                    self.failed.extend((each, str(error), each.part_fd in self._lost_parts) for each in group)
-                    # A record in it may be incomplete, and nothing after that could be read.
-                    _abandon(journal)
-                    journal = None
+        while group := self._gathering.next_group():
+            if candidates := [each for each in group if type(each) is Candidate]:
+                self._commit(candidates)
                 os.write(self._wake, b"\1")
-            for fd in closing:
-                with suppress(OSError):  # what was committed has been synced, and nothing else counts
-                    os.close(fd)
-                self._lost_parts.discard(fd)
-            if self._stopped and not self._waiting and not self._closing:
-                _abandon(journal)
-                return
+            if len(candidates) < len(group):
+                for each in group:
+                    if isinstance(each, int):
+                        self._close_part(each)
+        self._abandon_journal()
+
+    def _commit(self, group: list[Candidate]) -> None:
+        try:
+            group = self._with_rows(group)
+            self._journal = self._journal or self._open_journal()
+            self._make_durable(group, self._journal)
+            self.durable.extend(group)
+        except OSError as error:
+            log.error("commit_failed", error=str(error), mini_batches=len(group))
+            self.not_stored.extend((each, str(error), each.part_fd in self._lost_parts) for each in group)
+            self._abandon_journal()  # a record in it may be incomplete, and nothing after that could be read
+
+    def _close_part(self, fd: int) -> None:
+        with suppress(OSError):  # what was committed has been synced, and nothing else counts
+            os.close(fd)
+        self._lost_parts.discard(fd)
+
+    def _abandon_journal(self) -> None:
+        if self._journal is not None:
+            with suppress(OSError):
+                self._journal.close()
+            self._journal = None
 
     def _open_journal(self) -> RecordWriter:
         """The session's journal; another one after a failed write."""
@@ -153,9 +143,3 @@ class Committer:
         except OSError:
             self._lost_parts.add(fd)
             raise
-
-
-def _abandon(journal: RecordWriter | None) -> None:
-    if journal is not None:
-        with suppress(OSError):
-            journal.close()

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from parallelrun_agent.committer import Committer
-from parallelrun_agent.loop import EventLoop
+from parallelrun_agent.leader_reports import LeaderReports
 from parallelrun_agent.node.disk import DiskWatch
+from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.ids import new_session
 from parallelrun_core.store.agent_queue import AgentQueue
@@ -28,8 +31,7 @@ class Session:
     """Opened by the constructor. Used by the agent's one thread only.
 
     Args:
-        machine: notified of what has become durable, and of what could not.
-        execute: does what the machine asks for then.
+        events: what its workers, its committer and its disk report goes there.
 
     Raises:
         OSError: it can't be opened for now.
@@ -40,11 +42,12 @@ class Session:
         redis: Redis,
         folder: JobFolder,
         settings: AgentSettings,
-        loop: EventLoop,
-        machine: JobMachine,
+        node: NodeContext,
         *,
+        plans: PlanMaker,
+        reports: LeaderReports,
         generation: int,
-        execute: Callable[[], None],
+        events: AbstractContextManager[JobMachine],
     ) -> None:
         self.name = new_session(settings.node)
         self.queue = AgentQueue(
@@ -55,17 +58,20 @@ class Session:
             lease_ms=settings.lease_ms,
             generation=generation,
         )
-        self._loop = loop
-        self._machine = machine
-        self._execute = execute
-        self._disk = DiskWatch(folder.parts, self.name, job_id=folder.job_id)
+        self.disk = DiskWatch(folder.parts, self.name, job_id=folder.job_id)
+        self._loop = node.loop
+        self._events = events
         self._wake, self._wake_end = os.pipe()
         os.set_blocking(self._wake, False)
-        loop.add(self._wake, self._on_durable)
+        node.loop.add(self._wake, self._on_durable)
         self.committer = Committer(folder.journals / self.name, sync=settings.sync, wake=self._wake_end)
+        self.processes = WorkerProcesses(
+            self.name, plans, node, committer=self.committer, reports=reports, events=events
+        )
 
     def close(self) -> None:
-        """After the end of its workers: make durable what they had answered, and free everything."""
+        """End its workers, make durable what they had answered, and free everything."""
+        self.processes.kill_all()
         self.committer.stop()
         self._loop.remove(self._wake)
         os.close(self._wake)
@@ -77,28 +83,22 @@ class Session:
             os.read(self._wake, 1 << 12)
         except BlockingIOError:
             return
-        now, committer, machine = time.monotonic(), self.committer, self._machine
+        now, committer = time.monotonic(), self.committer
         if committer.durable:
-            self._disk.kept()
-        while committer.durable:
-            candidate = committer.durable.popleft()
-            machine.kept(candidate.outcome, candidate.encoded, now)
-        while committer.rows_missing:
-            machine.rows_missing(committer.rows_missing.popleft().outcome)
-        while committer.failed:
-            candidate, error, part_is_lost = committer.failed.popleft()
-            machine.not_kept(candidate.outcome, now, part_is_lost=part_is_lost)
-            self.disk_failed(error)
-        self._execute()
-
-    def disk_failed(self, error: str) -> None:
-        """Something could not be written: take nothing more until something can be."""
-        now = time.monotonic()
-        self._disk.failed(error, now)
-        self._machine.disk_failed(now)
+            self.disk.stored()
+        with self._events as machine:
+            while committer.durable:
+                candidate = committer.durable.popleft()
+                machine.stored(candidate.outcome, candidate.encoded, now)
+            while committer.rows_missing:
+                machine.rows_missing(committer.rows_missing.popleft().outcome)
+            while committer.not_stored:
+                candidate, error, part_is_lost = committer.not_stored.popleft()
+                machine.not_stored(candidate.outcome, now, part_is_lost=part_is_lost)
+                machine.disk_failed(error, now)
 
     def check_disk(self, now: float) -> None:
-        """See, now and then, whether a full disk has room again."""
-        self._disk.look(now)
-        if self._machine.disk_is_full and not self._disk.is_full:
-            self._machine.disk_has_room()
+        """Try, now and then, whether a full disk has room again."""
+        if self.disk.poll(now):
+            with self._events as machine:
+                machine.disk_has_room()

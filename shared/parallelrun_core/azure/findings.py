@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec.problems import problem_of
-from parallelrun_core.storage.location import absolute_path
+from parallelrun_core.storage.supported import absolute_path
 
 Model = TypeVar("Model", bound=BaseModel)
 

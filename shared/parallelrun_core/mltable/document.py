@@ -12,8 +12,8 @@ from parallelrun_core.mltable.steps import Step, parse_steps
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
-from parallelrun_core.storage.location import supported_path
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.storage.supported import supported_path
 
 FILE_NAME: Final = "MLTable"
 _KEYS: Final = ("$schema", "type", "paths", "transformations", "traits", "metadata", "query_source")

@@ -1,13 +1,21 @@
-"""How a service's process is asked to end."""
+"""How a process ends: when it is asked to, or with its parent.
+
+As a program, `python process.py PARENT_PID COMMAND…`, it becomes COMMAND, which then gets SIGTERM when its parent ends:
+that setting survives `exec`. Every service of an embedded cluster starts this way, so this module imports nothing but
+the standard library, and little of it.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import queue
 import signal
+import sys
 from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 class StopSignal:
@@ -35,9 +43,30 @@ class StopSignal:
                 self._signals.get(timeout=timeout_s)
 
 
-def die_with_parent() -> None:
-    """From now on, get SIGTERM when the thread that forked this process ends: fork from the main thread.
+def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
+    """From now on, get this signal when the thread that forked this process ends: fork from the main thread.
 
     Only the kernel can do this, whatever the parent dies of.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+
+def become_subreaper() -> bool:
+    """From now on, be the parent of every descendant that loses its own; False if the kernel can't do that."""
+    return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def become(command: list[str], *, parent: int) -> None:
+    """Become this command, which gets SIGTERM when the parent ends; never returns.
+
+    Raises:
+        SystemExit: the parent has already ended.
+    """
+    die_with_parent()
+    if os.getppid() != parent:  # it ended before the kernel was asked
+        sys.exit("the parent process has ended")
+    os.execv(command[0], command)  # noqa: S606 - there is no shell, on purpose
+
+
+if __name__ == "__main__":
+    become(sys.argv[2:], parent=int(sys.argv[1]))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
-from parallelrun_core.storage.location import supported_path
+from parallelrun_core.storage.supported import supported_path
 
 MAX_PATH: Final = 4096
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

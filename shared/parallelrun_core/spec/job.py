@@ -29,7 +29,7 @@ from parallelrun_core.spec.fields import (
     without_nul,
 )
 from parallelrun_core.spec.problems import at, problem_of
-from parallelrun_core.storage.location import absolute_path
+from parallelrun_core.storage.supported import absolute_path
 
 _MAX_SECONDS: Final = 259_200
 

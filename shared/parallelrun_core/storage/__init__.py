@@ -1,9 +1,10 @@
 """Users' data, wherever they are: the one way in which our processes list, read and publish them.
 
-    location.py     what may be written where a path may stand, and which kinds are supported
+    location.py     what may be written where a path may stand
+    supported.py    what of that is supported, and the path that stands for it
     globs.py        the one matcher of glob patterns
     interface.py    what a storage does: `Storage`, and what it hands out
-    stores.py       which storage a location belongs to: a new kind is an entry here and in `location.SUPPORTED`
+    stores.py       which storage a location belongs to: a new kind is an entry here and in `supported.KINDS`
     local/          files that this machine reaches by a path; a new kind is a folder beside it
 
 Checkers, planners and readers ask `storage_of(path)`, and never what kind it is. A call for each file would cost

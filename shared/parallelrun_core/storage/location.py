@@ -13,13 +13,9 @@ A local name that looks like any of these is written with `./` in front.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final, NamedTuple
 
 LOCAL: Final = "local"
-SUPPORTED: Final = frozenset({LOCAL})
-"""The kinds for which there is a storage (stores.py). Here, because a job spec is checked without touching any file."""
-_SUPPORTED_FORMS: Final = "a path on a disk or volume that all nodes share, or file: and such a path"
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):(//)?", re.IGNORECASE)
 _OF_SCHEMES: Final = {
@@ -68,44 +64,3 @@ def location_of(text: str) -> Location:
     if _GIT.fullmatch(name):
         return Location("git", text, "a git repository")
     return Location(name, text, f"a {name}: URL") if scheme[2] else Location(LOCAL, text)
-
-
-def supported_path(text: str, *, is_written: bool = False) -> str:
-    """The path of a location as the product uses it, such as `/data` for `file:///data`.
-
-    Args:
-        is_written: it is for an output.
-
-    Raises:
-        ValueError: no storage is there for it; the message says which are, and what to do.
-    """
-    location = location_of(text)
-    if location.kind in SUPPORTED:
-        if text and not location.path:
-            raise ValueError(f"{text!r} names no file or folder")
-        return location.path
-    can, instead = ("written to", "give the path of a folder, and upload what is there afterwards")
-    if not is_written:
-        can, instead = ("read", "download the data, and give the path of the folder or file")
-    raise ValueError(
-        f"{text[:200]!r} refers to {location.called}: this kind of storage is not supported yet and can't be {can} "
-        f"here. Supported is {_SUPPORTED_FORMS}: {instead}"
-    )
-
-
-def absolute_path(text: str, folder: Path | None) -> str:
-    """What a document in this folder means by a location; `supported_path` may still refuse it.
-
-    Args:
-        folder: None if there is none; relative paths then stay as they are.
-
-    Raises:
-        ValueError: there is no such home folder.
-    """
-    location = location_of(text)
-    if location.kind != LOCAL or folder is None or not location.path:
-        return location.path
-    try:
-        return str(folder / Path(location.path).expanduser())
-    except RuntimeError as error:
-        raise ValueError(f"{text!r}: there is no such home folder") from error

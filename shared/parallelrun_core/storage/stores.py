@@ -1,4 +1,4 @@
-"""Which storage the data of a location are in."""
+"""Which storage a location belongs to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parallelrun_core.storage.location import LOCAL, location_of
 
 _LOCAL_STORAGE: Final = LocalStorage()
 STORAGES: Final[Mapping[str, Storage]] = {LOCAL: _LOCAL_STORAGE}
-"""By the kind of location: one for each that `location.SUPPORTED` names."""
+"""By the kind of location: one for each of `supported.KINDS`."""
 
 
 def storage_of(path: str | bytes) -> Storage:

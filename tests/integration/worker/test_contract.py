@@ -132,7 +132,7 @@ def test_a_worker_that_waits_has_written_all_that_it_had_to_say(start: Start) ->
         harness.run("a", mini_batch=number)
     log: Path = harness.logs / "process000.txt"
     harness.until(
-        lambda: harness.worker.look_after_logs() or "Mini-batch 2: run() took" in log.read_text(),
+        lambda: harness.worker.refresh_logs() or "Mini-batch 2: run() took" in log.read_text(),
         "the last line is there",
     )
     assert harness.run("a", mini_batch=3).rows == b"a\n"

@@ -14,6 +14,7 @@ import pytest
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
+from parallelrun_agent.policy.job_machine import NextTurn
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
@@ -28,6 +29,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from tests.integration.queue.job_on_redis import JobOnRedis
+from tests.unit.agent.factories import machine
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -224,21 +226,26 @@ def test_the_time_that_redis_takes_is_not_the_run_timeouts(
     assert cluster.decided(2)[1].status == "done"
 
 
-def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(node: Callable[..., Node]) -> None:
-    cluster = node("def run(items): return items")
-    count = MAX_REPORTS + 500
-    for _ in range(2):
-        cluster.publish(*(f"{number}" for number in range(count // 2)))
-    for half in (MAX_REPORTS, 500):
-        leased = cluster.job._session.queue.turn("stay", Reports(), half).deliveries
-        cluster.job._machine._deliveries.receive(leased)
-    assert len(cluster.on_redis.leases()) == count
-    now = time.monotonic()
-    cluster.job.drain(5.0, now)
-    while not cluster.job.is_over:
-        cluster.job.turn(now)
-    assert cluster.on_redis.leases() == {}
-    assert len(cluster.on_redis.ready()) == count
+def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(redis: Redis) -> None:
+    on_redis, node = JobOnRedis(redis), machine()
+    queue, count = on_redis.agent().queue, MAX_REPORTS + 500
+    on_redis.publish(count)
+
+    def take(turn: NextTurn) -> None:
+        now = time.monotonic()
+        node.answered_turn(turn, queue.turn(turn.mode, turn.reports, turn.want), sent_at=now, now=now)
+
+    steps: list[tuple[Mode, int]] = [("join", MAX_REPORTS), ("stay", 500)]
+    for mode, want in steps:
+        take(NextTurn(mode, Reports(), want))  # no worker is here to take any of it
+    assert len(on_redis.leases()) == count
+    node.drain(5.0, time.monotonic())
+    while not node.is_over:
+        turn = node.next_turn(time.monotonic())
+        assert turn is not None
+        take(turn)
+    assert on_redis.leases() == {}
+    assert len(on_redis.ready()) == count
 
 
 def test_a_session_that_was_given_up_while_the_job_ends_leaves_once(node: Callable[..., Node]) -> None:
@@ -272,7 +279,7 @@ def test_an_orderly_end_lets_every_worker_shut_down(node: Callable[..., Node], t
     cluster = node(f"def run(items): return items\ndef shutdown(): open({str(mark)!r}, 'a').write('x')", slots=2)
     cluster.publish(*"abcd")
     cluster.decided(4)
-    cluster.until(lambda: all(worker.ready for worker in cluster.job.workers), "nobody is in init() any more")
+    cluster.until(lambda: all(worker.is_through_init for worker in cluster.job.workers), "nobody is in init() any more")
     workers = len(cluster.job.workers)
     cluster.on_redis.force(JobState.FINALIZING)
     cluster.job.observed(JobState.FINALIZING, 0)

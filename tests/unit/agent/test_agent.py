@@ -25,7 +25,7 @@ from tests.unit.core.factories import open_descriptors
 def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(agent, "connect", lambda *_, **__: Redis())  # it connects when it is used
+    monkeypatch.setattr(agent, "connect_directly", lambda *_, **__: Redis())  # it connects when it is used
     node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", gpus=0))
     told: list[tuple[str, str]] = []
     log = SimpleNamespace(error=lambda what, **more: told.append((what, more["job_id"])))
@@ -60,7 +60,7 @@ def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
 def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_later(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(agent, "connect", lambda *_, **__: Redis())
+    monkeypatch.setattr(agent, "connect_directly", lambda *_, **__: Redis())
     node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", cache_dir=tmp_path / "cache", gpus=0))
     monkeypatch.setattr(node._registry, "peek", lambda: [("job_a", JobState.PROCESSING, 1)])
     told: list[str] = []
@@ -102,15 +102,17 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Their shutdown() may take its time, and the node looks for work many times a second meanwhile."""
-    monkeypatch.setattr(agent, "connect", lambda *_, **__: Redis())
+    monkeypatch.setattr(agent, "connect_directly", lambda *_, **__: Redis())
     node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", slots=4, gpus=0))
-    idle = [Worker(f"process{number:03d}", "", 0.0, ready=True) for number in range(4)]
+    idle = [Worker(f"process{number:03d}", "", 0.0) for number in range(4)]
+    for worker in idle:
+        worker.pass_init()
 
     def end_one(_: float) -> bool:
-        found = next((worker for worker in idle if not worker.ending), None)
-        if found is not None:
-            found.ending = True
-        return found is not None
+        worker = next((worker for worker in idle if worker.stage == "ready"), None)
+        if worker is not None:
+            worker.end(30.0)
+        return worker is not None
 
     jobs = {
         "job_a": SimpleNamespace(observed=lambda *_: None, workers=idle, end_idle_worker=end_one),
@@ -122,5 +124,5 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
     )
     for _ in range(6):
         node._look_for_work(1.0)
-    assert sum(worker.ending for worker in idle) == 2
+    assert sum(worker.is_to_end for worker in idle) == 2
     node._loop.close()

@@ -1,4 +1,4 @@
-"""What the committer leaves behind when it ends."""
+"""What the committer makes durable, and what it leaves behind when it ends."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import select
 import threading
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -32,10 +33,10 @@ def test_a_part_file_is_closed_also_when_its_worker_is_buried_during_the_last_sy
     committer.hurry()
     assert syncing.wait(20)
     committer.close_part(part)
-    with committer._news:
-        committer._stopped = True  # as stop() does, which waits for the thread
+    stopping = threading.Thread(target=committer.stop)
+    stopping.start()
     buried.set()
-    committer.stop()
+    stopping.join()
     for fd in (wake, wake_end):
         os.close(fd)
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -68,3 +69,35 @@ def test_a_part_file_whose_close_fails_takes_no_later_result_along(
     committer.stop()
     for fd in (wake, wake_end):
         close(fd)
+
+
+def test_what_is_added_during_a_sync_shares_the_next_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    syncs: SimpleQueue[threading.Event] = SimpleQueue()
+
+    def wait_for_leave(_: int) -> None:
+        leave = threading.Event()
+        syncs.put(leave)
+        assert leave.wait(20)
+
+    monkeypatch.setattr(os, "fdatasync", wait_for_leave)
+    wake, wake_end = os.pipe()
+    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end)
+    part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
+    os.write(part, bytes(50))
+
+    def commit(*numbers: int) -> None:
+        for number in numbers:
+            committer.add(outcome(number, offset=10 * number, length=10), part)
+        committer.hurry()
+
+    commit(0)
+    first = syncs.get(timeout=20)
+    commit(1, 2, 3, 4)
+    first.set()
+    for _ in ("journal", "part file", "journal"):
+        syncs.get(timeout=20).set()
+    committer.stop()
+    assert syncs.empty()
+    assert [each.outcome.mini_batch for each in committer.durable] == [0, 1, 2, 3, 4]
+    for fd in (wake, wake_end, part):
+        os.close(fd)

@@ -7,8 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from parallelrun_agent.policy.in_flight import Assignment, InFlight
-from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
+from parallelrun_agent.policy.in_flight import SLOW_HEAD_S, Assignment, InFlight
 from parallelrun_core.leasing import Delivery
 
 

@@ -18,9 +18,10 @@ from parallelrun_agent.policy.commands import (
     Kill,
     ReportInitFailure,
     TakeBack,
+    WatchDisk,
 )
+from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
 from parallelrun_agent.policy.job_machine import NextTurn
-from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.leasing import Delivery, Turn
@@ -41,7 +42,7 @@ class Process:
         self.runs: int | None = None
         self.dead = False
         self.killed = False
-        self.told_to_end = False
+        self.was_asked_to_end = False
 
     def read(self) -> bool:
         """Begin the next one, if nothing runs."""
@@ -93,10 +94,10 @@ class NodeHistory(RuleBasedStateMachine):
             match command:
                 case Deliver(worker, assignments):
                     process = self.processes[worker]
-                    assert worker.ready
+                    assert worker.stage == "ready", "it gives something to one that can't have more"
                     assert not self.draining, "it takes something on while it is to stop"
-                    assert {each.delivery.token for each in assignments} <= self.machine._deliveries.held.keys()
-                    suspects = [each for each in worker.in_flight._assignments if each.delivery.is_suspect]
+                    assert {each.delivery.token for each in assignments} <= self.machine.deliveries.held.keys()
+                    suspects = [each for each in worker.in_flight.assignments if each.delivery.is_suspect]
                     assert not suspects or len(worker.in_flight) == 1, "a suspect has company"
                     process.unread += [each.delivery.mini_batch for each in assignments]
                     self.note_head(worker)
@@ -109,16 +110,18 @@ class NodeHistory(RuleBasedStateMachine):
                     self.machine.taken_back(worker, taken, self.now)
                 case End(worker):
                     assert not worker.in_flight
-                    assert not self.processes[worker].told_to_end
-                    self.processes[worker].told_to_end = True
+                    assert not self.processes[worker].was_asked_to_end
+                    self.processes[worker].was_asked_to_end = True
                 case DumpStacks(worker, _):
-                    assert worker.kill_reason
+                    assert worker.stage in ("condemned", "killed")
                 case Kill(worker):
                     process = self.processes[worker]
                     assert not process.killed, "it was killed before"
                     process.killed = process.dead = True
                 case ReportInitFailure():
                     pass
+                case WatchDisk():
+                    assert self.machine.disk_is_full
                 case Abandon():
                     self.sessions += 1
                     self.queue_session = False
@@ -131,7 +134,7 @@ class NodeHistory(RuleBasedStateMachine):
 
     def note_head(self, worker: Worker) -> None:
         if worker.in_flight:
-            self.head_since.setdefault(worker.in_flight._assignments[0].delivery.token, self.now)
+            self.head_since.setdefault(worker.in_flight.assignments[0].delivery.token, self.now)
 
     def check_charge(self, outcome: Outcome, worker: Worker | None) -> None:
         """A failed try is one that was begun, and that we have not ended for reasons of our own."""
@@ -151,7 +154,7 @@ class NodeHistory(RuleBasedStateMachine):
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
         self.execute()
         heads = [worker.in_flight.running_s(self.now) for worker in self.machine.available_workers()]
-        assert not self.machine._deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
+        assert not self.machine.deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
             self.turn_if_due(0.0, 1)
 
@@ -164,14 +167,15 @@ class NodeHistory(RuleBasedStateMachine):
         """Everybody runs something and answers, the disk takes it, and the queue hears of it."""
         for number in range(SLOTS):
             self.answers(number, 1, fails, True)
-        self.a_group_is_committed("kept", 1000)
+        self.a_group_is_committed("stored", 1000)
         self.turn(0.0, 1)
 
     @rule(delay=st.sampled_from([0.0, 0.0, 0.1, 4.0]), is_lost=st.integers(0, 19))
     def turn(self, delay: float, is_lost: int) -> None:
         """One call of the queue; its answer may be late, or never come."""
-        self.machine._turn_by = 0.0
-        assert self.turn_if_due(delay, is_lost) or self.has_left() or self.machine.state is None
+        was_processing = self.machine.state is JobState.PROCESSING
+        self.machine.observed(None, 0)  # so that one is due, which asks for the state
+        assert self.turn_if_due(delay, is_lost) or self.has_left() or not was_processing
 
     def turn_if_due(self, delay: float, is_lost: int) -> bool:
         """Whether there was something to say, to ask for, or a lease to renew."""
@@ -189,7 +193,7 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.answered_turn(turn, answer, sent_at=sent_at, now=self.now)
         self.execute()
         if answer.lost:
-            assert not self.machine._deliveries.held
+            assert not self.machine.deliveries.held
         return True
 
     def answer(self, turn: NextTurn) -> Turn:
@@ -210,7 +214,7 @@ class NodeHistory(RuleBasedStateMachine):
             assert not left or self.state is not JobState.PROCESSING, "it leaves without a word about these"
             self.queue_session = False
             return Turn(self.state, ready=len(self.waiting), refused=refused)
-        found = []
+        leased = []
         if self.state is JobState.PROCESSING:
             assert turn.want == 0 or not self.draining
             chosen, self.waiting = self.waiting[: turn.want], self.waiting[turn.want :]
@@ -219,8 +223,8 @@ class NodeHistory(RuleBasedStateMachine):
                 delivery = Delivery(mini_batch, token, self.tries[mini_batch], 0, b"")
                 self.leases[mini_batch] = token
                 self.deliveries[token] = delivery
-                found.append(delivery)
-        return Turn(self.state, ready=len(self.waiting), refused=refused, deliveries=tuple(found))
+                leased.append(delivery)
+        return Turn(self.state, ready=len(self.waiting), refused=refused, deliveries=tuple(leased))
 
     def take(self, mini_batch: int, token: str, kind: str) -> bool:
         """Whether the queue accepts this report."""
@@ -273,7 +277,7 @@ class NodeHistory(RuleBasedStateMachine):
             self.state = to
 
     @rule(really=st.integers(0, 9))
-    def the_node_is_told_to_stop(self, really: int) -> None:
+    def the_node_is_asked_to_stop(self, really: int) -> None:
         if really == 0 and not self.draining:
             self.draining = True
             self.machine.drain(3.0, self.now)
@@ -286,14 +290,13 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.observed(JobState.PROCESSING, len(self.waiting))
         if self.machine.wanted_workers(self.now) > 0:
             assert len(self.processes) < SLOTS
-            worker = Worker(f"p{self.started}", f"{self.sessions}.p{self.started}", self.now)
+            worker = self.machine.worker_started(f"p{self.started}", f"{self.sessions}.p{self.started}", self.now)
             self.started += 1
             self.processes[worker] = Process(worker)
-            self.machine.worker_started(worker)
 
     def pick(self, number: int, *, ready: bool) -> Process | None:
-        found = [each for each in self.processes.values() if each.worker.ready == ready and not each.dead]
-        return found[number % len(found)] if found else None
+        living = [each for each in self.processes.values() if each.worker.is_through_init == ready and not each.dead]
+        return living[number % len(living)] if living else None
 
     @rule(number=st.integers(0, 9), well=st.integers(0, 3))
     def init_ends(self, number: int, well: int) -> None:
@@ -315,7 +318,7 @@ class NodeHistory(RuleBasedStateMachine):
 
     def begin_run(self, process: Process) -> None:
         if process.read():
-            head = process.worker.in_flight._assignments[0]
+            head = process.worker.in_flight.assignments[0]
             assert head.delivery.mini_batch == process.runs
             self.begun[head.delivery.token] += 1
 
@@ -341,7 +344,7 @@ class NodeHistory(RuleBasedStateMachine):
             mini_batch, process.runs = process.runs, None
             self.machine.rows_not_taken(process.worker, mini_batch, self.now)
             self.note_head(process.worker)
-            self.machine.disk_failed(self.now)
+            self.machine.disk_failed("it is full", self.now)
             self.machine.caught_up(process.worker, self.now)
             self.execute()
 
@@ -361,12 +364,15 @@ class NodeHistory(RuleBasedStateMachine):
 
     @rule()
     def the_dead_are_buried(self) -> None:
-        ended = [each for each in self.processes.values() if each.told_to_end and not each.unread and each.runs is None]
+        asked = [each for each in self.processes.values() if each.was_asked_to_end]
+        ended = [each for each in asked if not each.unread and each.runs is None]
         for process in [each for each in self.processes.values() if each.dead or each in ended]:
             del self.processes[process.worker]
             # What it was given before it died counts as begun: nobody can tell.
             head = (
-                process.worker.in_flight._assignments[0] if process.worker.in_flight and process.worker.ready else None
+                process.worker.in_flight.assignments[0]
+                if process.worker.in_flight and process.worker.is_through_init
+                else None
             )
             if head is not None and process.runs is None:
                 self.begun[head.delivery.token] += 1
@@ -379,11 +385,11 @@ class NodeHistory(RuleBasedStateMachine):
         process = self.pick(number, ready=True)
         if process is None or not process.unread:
             return
-        assignment = process.worker.in_flight._assignments[-1]
+        assignment = process.worker.in_flight.assignments[-1]
         process.unread.pop()
         if readable:
             self.machine.undelivered(process.worker, assignment, self.now)
-            self.machine.disk_failed(self.now)
+            self.machine.disk_failed("it is full", self.now)
         else:
             self.begun[assignment.delivery.token] += 1  # charged, as what can't be read by one can't by another
             self.machine.unreadable(process.worker, assignment, FAILURE)
@@ -391,17 +397,20 @@ class NodeHistory(RuleBasedStateMachine):
 
     # Disk
 
-    @rule(fate=st.sampled_from(["kept", "kept", "kept", "rows missing", "not kept", "lost"]), count=st.integers(1, 9))
+    @rule(
+        fate=st.sampled_from(["stored", "stored", "stored", "rows missing", "not stored", "lost"]),
+        count=st.integers(1, 9),
+    )
     def a_group_is_committed(self, fate: str, count: int) -> None:
         group, self.committing = self.committing[:count], self.committing[count:]
         for outcome in group:
-            if fate == "kept" or (fate == "rows missing" and not outcome.length):
-                self.machine.kept(outcome, encode(outcome), self.now)
+            if fate == "stored" or (fate == "rows missing" and not outcome.length):
+                self.machine.stored(outcome, encode(outcome), self.now)
             elif fate == "rows missing":
                 self.machine.rows_missing(outcome)
             else:
-                self.machine.not_kept(outcome, self.now, part_is_lost=fate == "lost")
-                self.machine.disk_failed(self.now)
+                self.machine.not_stored(outcome, self.now, part_is_lost=fate == "lost")
+                self.machine.disk_failed("it is full", self.now)
         self.execute()
 
     @rule()
@@ -414,10 +423,10 @@ class NodeHistory(RuleBasedStateMachine):
     def every_delivery_is_in_exactly_one_place(self) -> None:
         if not hasattr(self, "machine"):
             return
-        deliveries = self.machine._deliveries
+        deliveries = self.machine.deliveries
         tokens = [assignment.delivery.token for assignment in deliveries.backlog]
         for process in self.processes.values():
-            tokens += [assignment.delivery.token for assignment in process.worker.in_flight._assignments]
+            tokens += [assignment.delivery.token for assignment in process.worker.in_flight.assignments]
         tokens += [outcome.token for outcome in self.committing]
         tokens += deliveries.reports.tokens()
         assert len(tokens) == len(set(tokens)), "a delivery is in two places"
@@ -433,7 +442,7 @@ class NodeHistory(RuleBasedStateMachine):
         assert set(self.machine.workers) == self.processes.keys()
         for process in self.processes.values():
             inside = [] if process.runs is None else [process.runs]
-            in_flight = [assignment.delivery.mini_batch for assignment in process.worker.in_flight._assignments]
+            in_flight = [assignment.delivery.mini_batch for assignment in process.worker.in_flight.assignments]
             assert in_flight == inside + process.unread
 
     @invariant()
@@ -442,7 +451,7 @@ class NodeHistory(RuleBasedStateMachine):
             assert all(tries < MAX_TRY for tries in self.tries.values())
 
     def teardown(self) -> None:
-        """However it went: told to stop, and with every death and sync that may take, the node leaves."""
+        """However it went: asked to stop, and with every death and sync that may take, the node leaves."""
         if not hasattr(self, "machine") or self.has_left():
             return
         if not self.draining:
@@ -454,15 +463,15 @@ class NodeHistory(RuleBasedStateMachine):
             self.machine.check_time(self.now)
             self.execute()
             self.the_dead_are_buried()
-            self.a_group_is_committed("kept", 1000)
+            self.a_group_is_committed("stored", 1000)
             self.every_delivery_is_in_exactly_one_place()
             if self.has_left():
                 break
             self.turn(0.0, 1)
         assert self.has_left(), "the node doesn't leave"
         if self.state is JobState.PROCESSING:
-            told = self.reported.keys() | self.lost
-            assert self.deliveries.keys() == told, "a delivery ended without a word"
+            accounted_for = self.reported.keys() | self.lost
+            assert self.deliveries.keys() == accounted_for, "a delivery ended without a word"
 
 
 TestNode = NodeHistory.TestCase

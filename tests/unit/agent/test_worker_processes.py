@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -35,10 +36,14 @@ def test_a_worker_that_cannot_be_started_takes_no_gpu_with_it(
     settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="n1")
     pool = GpuPool(["0", "1"])
     plans = PlanMaker(folder, record, spec, settings, pool)
-    found = WorkerProcesses(
-        Mock(), plans, Mock(), Mock(), execute=Mock(), part_ended=Mock(), phase_ended=Mock(), disk_failed=Mock()
+    machine = Mock()
+    of_session = WorkerProcesses(
+        "n1-00000000", plans, Mock(), committer=Mock(), reports=Mock(), events=nullcontext(machine)
     )
     for _ in range(3):
-        found.spawn("n1-00000000")
+        of_session.spawn()
     assert given == ["0", "0", "0"]
+    assert (machine.disk_failed.call_count, machine.init_failed.call_count) == (
+        (3, 0) if cause == errno.ENOSPC else (0, 3)
+    )
     assert not list((tmp_path / "work").rglob("process*"))

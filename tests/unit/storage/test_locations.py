@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.storage.location import LOCAL, SUPPORTED, absolute_path, location_of, supported_path
+from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.storage.stores import STORAGES, storage_of
+from parallelrun_core.storage.supported import KINDS, absolute_path, supported_path
 
 LOCAL_FORMS = [
     ("/data/x", "/data/x"), ("data", "data"), ("./s3:", "./s3:"), ("~/x", "~/x"), ("a:b", "a:b"), ("C:/x", "C:/x"),
@@ -50,10 +51,6 @@ def test_another_kind_of_storage_is_refused_by_its_name_and_what_is_supported_is
         storage_of(text)
 
 
-def test_what_is_supported_has_a_storage() -> None:
-    assert STORAGES.keys() == SUPPORTED
-
-
 @pytest.mark.parametrize("text", ["file:", "file://", "FILE:"])
 def test_a_form_without_a_path_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="names no file or folder"):
@@ -80,3 +77,8 @@ def test_only_relative_local_paths_start_from_the_folder_of_the_document(text: s
 def test_a_home_folder_that_is_not_there_is_told() -> None:
     with pytest.raises(ValueError, match="no such home folder"):
         absolute_path("~nobody-of-this-name/x", Path("/job"))
+
+
+def test_each_supported_kind_of_location_has_its_storage() -> None:
+    """Apart, so that who reads a job spec imports no storage, and none of what that may need."""
+    assert STORAGES.keys() == KINDS

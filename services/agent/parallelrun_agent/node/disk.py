@@ -1,6 +1,6 @@
 """What an agent does about a full disk: it leases nothing, tries a write now and then, and goes on after one succeeds.
 
-Mini-batches are not to blame for a full disk: those whose results could not be kept are returned uncharged.
+Mini-batches are not to blame for a full disk: those whose results could not be stored are returned uncharged.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
@@ -18,42 +19,40 @@ _PROBE_BYTES = 1 << 16
 
 
 class DiskWatch:
-    """Whether the folder of a job's rows takes more. Pauses get longer until something could be kept again."""
+    """Whether the folder of a job's rows takes more. Pauses get longer until something could be stored again."""
 
     def __init__(self, folder: Path, probe: str, *, job_id: str) -> None:
         self.is_full = False
         self._probe = folder / f".{probe}.probe"
         self._job_id = job_id
-        self._pause_s = 0.0
-        self._look_at = 0.0
+        self._pause = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._probe_at = 0.0
 
     def failed(self, error: str, now: float) -> None:
         """Something could not be written."""
         if self.is_full:
             return
         self.is_full = True
-        self._wait(now)
-        log.error("disk_full", job_id=self._job_id, error=error, pause_s=self._pause_s)
+        pause_s = self._pause.next_s()
+        self._probe_at = now + pause_s
+        log.error("disk_full", job_id=self._job_id, error=error, pause_s=pause_s)
 
-    def kept(self) -> None:
+    def stored(self) -> None:
         """Something was written and synced."""
-        self._pause_s = 0.0
+        self._pause.reset()
 
-    def look(self, now: float) -> None:
-        """When a pause is over, see whether there is room again."""
-        if not self.is_full or now < self._look_at:
-            return
+    def poll(self, now: float) -> bool:
+        """When a pause is over, try a write; whether there is room again."""
+        if not self.is_full or now < self._probe_at:
+            return False
         try:
             self._write_probe()
         except OSError:
-            self._wait(now)
-        else:
-            self.is_full = False
-            log.info("disk_has_room", job_id=self._job_id)
-
-    def _wait(self, now: float) -> None:
-        self._pause_s = min(_LONGEST_PAUSE_S, max(_FIRST_PAUSE_S, self._pause_s * 2))
-        self._look_at = now + self._pause_s
+            self._probe_at = now + self._pause.next_s()
+            return False
+        self.is_full = False
+        log.info("disk_has_room", job_id=self._job_id)
+        return True
 
     def _write_probe(self) -> None:
         """Write a little: the free space is not enough to know, with quotas, reserves and inodes."""

@@ -11,9 +11,9 @@ class OomWatch:
     def __init__(self, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> None:
         self._counter = next((path for path in _candidates(proc, cgroups) if _read(path) is not None), None)
         self._seen = 0
-        self.look()
+        self.poll()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Whether a process was killed since the last call. Call it when a worker starts, and when one was killed."""
         count = (_read(self._counter) if self._counter else None) or 0
         more = count > self._seen

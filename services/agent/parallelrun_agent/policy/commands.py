@@ -1,4 +1,4 @@
-"""What the job machine asks for; `NodeJob` executes it, in this order. Pure data, no I/O."""
+"""What the job machine asks for; the driver executes it, in this order. Pure data, no I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from parallelrun_core.outcome import Failure, Outcome
 
 
 class Deliver(msgspec.Struct, frozen=True):
-    """Hand over these mini-batches, which the worker has in flight already."""
+    """Hand over these mini-batches, which the worker has in flight already; `handed_over` follows for each."""
 
     worker: Worker
     assignments: list[Assignment]
@@ -53,6 +53,14 @@ class ReportInitFailure(msgspec.Struct, frozen=True):
 
     process: str
     failure: Failure
+    after_s: float
+    """How long ago it was started; 0 when it wasn't."""
+
+
+class WatchDisk(msgspec.Struct, frozen=True):
+    """Try now and then whether something can be written again, after this error; `disk_has_room` follows."""
+
+    error: str
 
 
 class Abandon(msgspec.Struct, frozen=True):
@@ -63,4 +71,4 @@ class Abandon(msgspec.Struct, frozen=True):
     """How many deliveries it held."""
 
 
-Command = Deliver | TakeBack | Commit | End | DumpStacks | Kill | ReportInitFailure | Abandon
+Command = Deliver | TakeBack | Commit | End | DumpStacks | Kill | ReportInitFailure | WatchDisk | Abandon

@@ -111,13 +111,13 @@ class Deliveries:
         self.give_back(self.backlog, now)
         self.backlog.clear()
 
-    def kept(self, outcome: Outcome, encoded: bytes, now: float) -> None:
+    def stored(self, outcome: Outcome, encoded: bytes, now: float) -> None:
         """This outcome is durable."""
         self._note(now)
         reports = self.reports.retries if outcome.status == "retry" else self.reports.decided
         reports.append((outcome.mini_batch, outcome.token, encoded))
 
-    def not_kept(self, outcome: Outcome, now: float) -> None:
+    def not_stored(self, outcome: Outcome, now: float) -> None:
         """This outcome can't be made durable: return the delivery, as if it had not been run."""
         self._note(now)
         self.reports.returns.append((outcome.mini_batch, outcome.token))

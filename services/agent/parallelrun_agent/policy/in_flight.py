@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
-from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
 from parallelrun_core.leasing import Delivery
+
+SLOW_HEAD_S: Final = 0.1
+"""A head that runs for longer than this was not expected to: what waits for it is taken back."""
 
 
 class Assignment(msgspec.Struct):
@@ -35,43 +38,43 @@ class Assignment(msgspec.Struct):
 class InFlight:
     """The deliveries that a worker was given and has not answered."""
 
-    _assignments: deque[Assignment] = field(default_factory=deque)
+    assignments: deque[Assignment] = field(default_factory=deque)
     head_since: float = 0.0
     """Monotonic time since when the head can have been running."""
-    closed: bool = False
+    is_closed: bool = False
     """It holds a delivery that must run alone."""
 
     def __len__(self) -> int:
-        return len(self._assignments)
+        return len(self.assignments)
 
     def running_s(self, now: float) -> float:
         """How long the head has been running; 0 when there is none."""
-        return now - self.head_since if self._assignments else 0.0
+        return now - self.head_since if self.assignments else 0.0
 
     def loading_s(self, now: float) -> float:
         """How long the head's data have been read or copied; 0 once run() has been called."""
-        head = self._assignments[0] if self._assignments else None
+        head = self.assignments[0] if self.assignments else None
         return now - self.head_since if head is not None and head.loads and not head.loaded_at else 0.0
 
     def in_run_s(self, now: float) -> float:
         """How long the head has been in run(); 0 before."""
-        if not self._assignments or self.loading_s(now):
+        if not self.assignments or self.loading_s(now):
             return 0.0
-        return now - max(self.head_since, self._assignments[0].loaded_at)
+        return now - max(self.head_since, self.assignments[0].loaded_at)
 
     def room(self, depth: int, now: float) -> int:
         """How many more may be added when `depth` may be in flight; none after a head that is unexpectedly slow."""
-        held = len(self._assignments)
-        if self.closed or held >= depth or (held and now - self.head_since > SLOW_HEAD_S):
+        held = len(self.assignments)
+        if self.is_closed or held >= depth or (held and now - self.head_since > SLOW_HEAD_S):
             return 0
         return depth - held
 
     def push(self, assignments: list[Assignment], now: float) -> None:
         """Add these at the end; one that must run alone comes alone."""
-        if not self._assignments:
+        if not self.assignments:
             self.head_since = now
-        self.closed = self.closed or assignments[0].delivery.is_suspect
-        self._assignments += assignments
+        self.is_closed = self.is_closed or assignments[0].delivery.is_suspect
+        self.assignments += assignments
 
     def answered(self, mini_batch: int, now: float) -> Assignment:
         """The worker has answered for its head; the next one runs from now on.
@@ -79,12 +82,12 @@ class InFlight:
         Raises:
             LookupError: the answer is for something else, so the worker can't be trusted any more.
         """
-        if not self._assignments or self._assignments[0].delivery.mini_batch != mini_batch:
+        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
             raise LookupError(f"the worker answered for mini-batch {mini_batch}, which is not the first in flight")
         self.head_since = now
-        assignment = self._assignments.popleft()
-        if not self._assignments:
-            self.closed = False
+        assignment = self.assignments.popleft()
+        if not self.assignments:
+            self.is_closed = False
         return assignment
 
     def loaded(self, mini_batch: int, items: int, load_s: float, now: float) -> None:
@@ -93,22 +96,22 @@ class InFlight:
         Raises:
             LookupError: that mini-batch isn't the head.
         """
-        if not self._assignments or self._assignments[0].delivery.mini_batch != mini_batch:
+        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
             raise LookupError(f"the worker has read mini-batch {mini_batch}, which is not the first in flight")
-        head = self._assignments[0]
+        head = self.assignments[0]
         head.items, head.load_s, head.loaded_at = items, load_s, now
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         """Remove these, which were taken back unread; returns them in order."""
         wanted = set(mini_batches)
-        taken = [each for each in self._assignments if each.delivery.mini_batch in wanted]
-        self._assignments = deque(each for each in self._assignments if each.delivery.mini_batch not in wanted)
-        self.closed = self.closed and bool(self._assignments)
+        taken = [each for each in self.assignments if each.delivery.mini_batch in wanted]
+        self.assignments = deque(each for each in self.assignments if each.delivery.mini_batch not in wanted)
+        self.is_closed = self.is_closed and bool(self.assignments)
         return taken
 
     def died(self, *, running: bool) -> tuple[Assignment | None, list[Assignment]]:
         """The worker is dead: what it died of, if it was past init(), and what it hadn't begun."""
-        assignments = list(self._assignments)
-        self._assignments.clear()
-        self.closed = False
+        assignments = list(self.assignments)
+        self.assignments.clear()
+        self.is_closed = False
         return (assignments[0], assignments[1:]) if running and assignments else (None, assignments)

@@ -7,11 +7,11 @@ connections. So whole histories can be played without any of these.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from parallelrun_agent.policy.commands import Abandon, Command, Commit
+from parallelrun_agent.policy.commands import Abandon, Command, Commit, WatchDisk
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.lease_clock import LeaseClock
@@ -19,7 +19,7 @@ from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBuilder, cause_of_death
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
-from parallelrun_core.leasing import Delivery, Mode, Reports, Turn
+from parallelrun_core.leasing import Mode, Reports, Turn
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
@@ -66,7 +66,8 @@ class JobMachine:
     def _begin_session(self) -> None:
         self.joined = False
         self.disk_is_full = False
-        self._deliveries = Deliveries()
+        self.deliveries = Deliveries()
+        """What this session has leased and not reported yet; only to be read by others."""
         self._lease_clock = LeaseClock(self._lease_s)
         self._turn_by = 0.0
         self._pool.workers.clear()
@@ -74,16 +75,16 @@ class JobMachine:
 
     def _abandon(self, why: str) -> None:
         """The lease is gone, or may be: the session may not use anything that it holds any more."""
-        held = len(self._deliveries.held)
+        held = len(self.deliveries.held)
         self._begin_session()
         self.commands.append(Abandon(why, held))
 
     # Turns: what is reported to the queue, and what it answers
 
     @property
-    def held(self) -> Mapping[str, Delivery]:
-        """What this session has leased and not reported yet, by token."""
-        return self._deliveries.held
+    def is_over(self) -> bool:
+        """There is nothing more to do: the node has left the job, or Redis doesn't know it any more."""
+        return self.left or self.state is None
 
     def due_at(self) -> float:
         """When there must be a turn, to report or because answers were waited for long enough; NEVER: for neither."""
@@ -91,13 +92,13 @@ class JobMachine:
         return report_by if report_by < gather_until else gather_until
 
     def _report_by(self) -> float:
-        since = self._deliveries.reports_since
-        return since if since == NEVER else self._deliveries.report_by(busy=self._pool.is_busy)
+        since = self.deliveries.reports_since
+        return since if since == NEVER else self.deliveries.report_by(busy=self._pool.is_busy)
 
     @property
     def is_at_rest(self) -> bool:
         """Nothing runs here and nothing is known to be ready to run: all that is awaited is to be reported."""
-        return not (self._is_open and self._ready) and not self._deliveries.backlog and not self._pool.is_busy
+        return not (self._is_open and self._ready) and not self.deliveries.backlog and not self._pool.is_busy
 
     def nap_s(self) -> float:
         """How long no worker will run dry: half of what the one with the least in flight has to do, if all is quick."""
@@ -121,7 +122,7 @@ class JobMachine:
         """The next turn; None while there is nothing to report, to ask for or to renew, and when nothing was joined."""
         is_done = self._is_done()
         workers = self._pool.available() if self._ready and self._is_open else ()
-        want = self._look_ahead.wanted(workers, len(self._deliveries.backlog), now)
+        want = self._look_ahead.wanted(workers, len(self.deliveries.backlog), now)
         if not (want or is_done or now >= self._turn_by or now >= self._report_by()):
             return None
         mode: Mode = "stay" if self.joined else "join"
@@ -130,7 +131,7 @@ class JobMachine:
             if not self.joined:
                 self.left = True
                 return None
-        sending, rest = self._deliveries.next_reports()
+        sending, rest = self.deliveries.next_reports()
         if mode == "leave" and rest and self.state is JobState.PROCESSING:
             mode = "stay"  # what doesn't fit in one turn must be reported before the last one
         return NextTurn(mode, sending, 0 if mode == "leave" else want)
@@ -142,15 +143,15 @@ class JobMachine:
             self._abandon("session_lost")
             return
         self.joined = True
-        self._deliveries.acknowledged(turn.reports)
+        self.deliveries.acknowledged(turn.reports)
         self._lease_clock.renewed(sent_at)
         self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
         self.state, self._ready = answer.state, answer.ready
         self.left = turn.mode == "leave"
-        self._deliveries.receive(answer.deliveries)
+        self.deliveries.receive(answer.deliveries)
         self._hand_out(now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results
-            self._deliveries.backlog.clear()
+            self.deliveries.backlog.clear()
             self._pool.end_all(now, orderly=self.state is JobState.FINALIZING)
 
     @property
@@ -168,9 +169,11 @@ class JobMachine:
         """How many more workers this job could use on this node."""
         return self._pool.wanted(self._ready, now) if self._is_open else 0
 
-    def worker_started(self, worker: Worker) -> None:
-        """One more, which is in init() now."""
+    def worker_started(self, process: str, part_name: str, now: float) -> Worker:
+        """One more process, which is in init() now; returns what it is called from now on."""
+        worker = Worker(process, part_name, now)
         self._pool.workers.append(worker)
+        return worker
 
     def worker_ready(self, worker: Worker) -> None:
         """It is through init(). It is given something after all its frames were read (`caught_up`).
@@ -188,7 +191,15 @@ class JobMachine:
         """
         if worker is not None:
             self._pool.ends_in_init(worker, now)
-        self._pool.init_failed(process, failure, now)
+        self._pool.init_failed(process, failure, now, now - worker.started if worker is not None else 0.0)
+
+    def handed_over(self, assignment: Assignment, items: int, at: float, loads: bool) -> None:
+        """The driver hands this to its worker: with so many items by its message, at this time by the wall clock.
+
+        Args:
+            loads: the worker reads or copies the data first, and reports when it has done so.
+        """
+        assignment.items, assignment.handed_over, assignment.loads = items, at, loads
 
     def loaded(self, worker: Worker, mini_batch: int, items: int, load_s: float, now: float) -> None:
         """It has read the data of its head, and calls run() now.
@@ -220,34 +231,34 @@ class JobMachine:
         Raises:
             LookupError: as for `answered`.
         """
-        self._deliveries.give_back([worker.in_flight.answered(mini_batch, now)], now)
+        self.deliveries.give_back([worker.in_flight.answered(mini_batch, now)], now)
 
     def caught_up(self, worker: Worker, now: float) -> None:
         """All frames that it has sent so far were read: it may have room now, or be done."""
-        if self._deliveries.backlog or self._draining or worker.replaced:
+        if self.deliveries.backlog or self._draining or worker.stage == "replaced":
             self._hand_out(now)
             self._end_if_drained(worker, now)
 
     def confused(self, worker: Worker, now: float) -> None:
         """Its frames can't be trusted any more."""
-        if not worker.ready and not worker.ending:
-            self.init_failed(worker.process, Failure("INIT_DIED", CONFUSED), now)
+        if worker.stage == "starting":
+            self._pool.init_failed(worker.process, Failure("INIT_DIED", CONFUSED), now, now - worker.started)
         self._pool.kill(worker, "confused")
 
     def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:
         """What `TakeBack` brought: another worker may have it, or else another node."""
         assignments = worker.in_flight.take_back(mini_batches)
         if self._is_open:
-            self._deliveries.requeue(assignments)
+            self.deliveries.requeue(assignments)
             self._hand_out(now)
-            self._deliveries.give_back_backlog(now)
+            self.deliveries.give_back_backlog(now)
         else:
-            self._deliveries.give_back(assignments, now)
+            self.deliveries.give_back(assignments, now)
         self._end_if_drained(worker, now)
 
     def undelivered(self, worker: Worker, assignment: Assignment, now: float) -> None:
         """This could not be handed over: `disk_failed` or `out_of_reach` follows."""
-        self._deliveries.give_back(worker.in_flight.take_back([assignment.delivery.mini_batch]), now)
+        self.deliveries.give_back(worker.in_flight.take_back([assignment.delivery.mini_batch]), now)
 
     def out_of_reach(self, worker: Worker) -> None:
         """What it has done to its folders keeps it from being handed anything: another one shall do its work."""
@@ -267,7 +278,7 @@ class JobMachine:
         self._pool.exited(worker, end.code, now)
         # One that never gets as far as its first answer must be charged, or this would go on for ever.
         not_begun = worker.in_flight.take_back(unread) if worker.has_answered else []
-        head, rest = worker.in_flight.died(running=worker.ready)
+        head, rest = worker.in_flight.died(running=worker.is_through_init)
         rest += not_begun
         if worker.kill_reason == "ended":
             return  # with the job: what it had is not needed any more, and nothing has failed
@@ -277,9 +288,9 @@ class JobMachine:
             rest.insert(0, head)
             head = None
         if worker.kill_reason in NOBODYS_FAULT or self._draining:
-            self._deliveries.give_back(rest, now)
+            self.deliveries.give_back(rest, now)
         else:
-            self._deliveries.requeue(rest)
+            self.deliveries.requeue(rest)
         if head is not None:
             elapsed_s = now - worker.in_flight.head_since
             failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
@@ -289,40 +300,41 @@ class JobMachine:
 
     def _hand_out(self, now: float) -> None:
         """Assign the backlog to the workers; return it when none is left here to run it."""
-        if not self._deliveries.backlog:
+        if not self.deliveries.backlog:
             return
         available = self._pool.available()
         if not available or self.disk_is_full:
-            self._deliveries.give_back_backlog(now)
+            self.deliveries.give_back_backlog(now)
             return
-        self.commands += self._deliveries.hand_out(available, self._look_ahead.depth, now)
+        self.commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
 
     def _conclude(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> None:
         self.commands.append(Commit(self._outcomes.build(assignment, worker, answer, elapsed_s), worker))
 
     # The committer, and the disk
 
-    def kept(self, outcome: Outcome, encoded: bytes, now: float) -> None:
+    def stored(self, outcome: Outcome, encoded: bytes, now: float) -> None:
         """This outcome is durable."""
-        self._deliveries.kept(outcome, encoded, now)
+        self.deliveries.stored(outcome, encoded, now)
 
     def rows_missing(self, outcome: Outcome) -> None:
         """The rows of this outcome are not where its worker said: the try has failed, and the worker is to be ended."""
         self.commands.append(Commit(self._outcomes.without_rows(outcome), None))
         self._pool.kill_writer(outcome.part, "distrusted")
 
-    def not_kept(self, outcome: Outcome, now: float, *, part_is_lost: bool) -> None:
+    def not_stored(self, outcome: Outcome, now: float, *, part_is_lost: bool) -> None:
         """This outcome could not be made durable; a file that lost rows takes no more. `disk_failed` follows."""
-        self._deliveries.not_kept(outcome, now)
+        self.deliveries.not_stored(outcome, now)
         if part_is_lost:
             self._pool.kill_writer(outcome.part, "disk_full")
 
-    def disk_failed(self, now: float) -> None:
+    def disk_failed(self, error: str, now: float) -> None:
         """Something could not be written: take nothing more, and leave each worker only what it runs."""
         if self.disk_is_full:
             return
         self.disk_is_full = True
-        self._deliveries.give_back_backlog(now)
+        self.commands.append(WatchDisk(error))
+        self.deliveries.give_back_backlog(now)
         self._pool.take_back()
 
     def disk_has_room(self) -> None:
@@ -341,20 +353,20 @@ class JobMachine:
             self._abandon("lease_expired")
             return
         self._pool.check_time(now)
-        if self._deliveries.backlog and self._pool.is_held_up(now):
-            self._deliveries.give_back_backlog(now)
+        if self.deliveries.backlog and self._pool.is_held_up(now):
+            self.deliveries.give_back_backlog(now)
         if now > self._end_by:
             self._pool.kill_all("drained")
 
     # Ends
 
     def replace(self, worker: Worker) -> None:
-        """End it after what it runs: another one takes its place."""
+        """End an available one after what it runs: another one takes its place."""
         self._pool.replace(worker)
 
     def end_idle_worker(self, now: float) -> bool:
         """End one that has nothing to do and for which nothing is in sight; whether there was one."""
-        worker = self._pool.idle() if not self._ready and not self._deliveries.backlog else None
+        worker = self._pool.idle() if not self._ready and not self.deliveries.backlog else None
         if worker is not None:
             self._pool.end(worker, now)
         return worker is not None
@@ -363,11 +375,11 @@ class JobMachine:
         """Finish what runs, return the rest, then leave."""
         self._draining = True
         self._end_by = now + grace_s
-        self._deliveries.give_back_backlog(now)
+        self.deliveries.give_back_backlog(now)
         self._pool.drain()
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:
-        if (self._draining or worker.replaced) and worker.ready and not worker.in_flight:
+        if (self._draining or worker.stage == "replaced") and not worker.in_flight:
             self._pool.end(worker, now)
 
     def _is_done(self) -> bool:
@@ -375,4 +387,4 @@ class JobMachine:
         if not ended or self.workers:
             return False
         # Outcomes that are still being made durable count as unreported; once the job has ended, nobody wants them.
-        return self.state is not JobState.PROCESSING or self._deliveries.unreported <= 0
+        return self.state is not JobState.PROCESSING or self.deliveries.unreported <= 0

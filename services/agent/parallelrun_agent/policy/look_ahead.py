@@ -6,22 +6,15 @@ within a blink. As soon as they are long, it gets one at a time, and every node 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker import NEVER, Worker
 
 HORIZON_S = 0.1
 """How much work may wait for the mini-batch that runs."""
 MAX_DEPTH = 256
-SLOW_HEAD_S = 0.1
-"""A head that runs for longer than this was not expected to: what waits for it is taken back."""
-
 TURN_S = 0.0003
 """About what a turn takes, with all that wakes for it. An answer that comes sooner than that is worth waiting for."""
-NEVER = float("inf")
 
 _RISE, _FALL = 0.5, 0.1
 _FORGET = 0.02

@@ -1,4 +1,17 @@
-"""One worker as the policy sees it: what it has in flight, and where it is in its life. Pure bookkeeping, no I/O."""
+"""One worker as the policy sees it: what it has in flight, and the stage of its life. Pure bookkeeping, no I/O.
+
+                 pass_init              replace
+     starting ──────────────▶ ready ──────────────▶ replaced
+        │                       │                       │
+        │ fail_init             │ end                   │ end
+        ╰───────────────────────┴──────────▶ ending ◀───╯
+
+     starting, ready, replaced, ending  ── condemn ──▶ condemned
+     all of these                       ── kill ─────▶ killed
+
+Every stage may be a worker's last one: its process can end at any time. One that is condemned or killed in init() may
+have said before that it passed or failed; it is noted, and the stage stays.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +20,11 @@ from typing import Final, Literal
 
 from parallelrun_agent.policy.in_flight import InFlight
 
-NEVER = float("inf")
+NEVER: Final = float("inf")
+
+Stage = Literal["starting", "ready", "replaced", "ending", "condemned", "killed"]
+"""In init(); can be given something; finishes what it runs and is then asked to end, so that another one takes its
+place; was asked to end, or ends because init() failed; writes its stacks before it is killed; was killed."""
 
 KillReason = Literal[
     "",
@@ -27,25 +44,78 @@ NOBODYS_FAULT: Final[frozenset[KillReason]] = frozenset({"drained", "disk_full",
 """Reasons that have nothing to do with what runs in it."""
 
 
+class WrongStage(Exception):
+    """A worker can't go from its stage to that one."""
+
+
 @dataclass(slots=True, eq=False)
 class Worker:
-    """What is known of a worker process. Times are monotonic."""
+    """What is known of a worker process. Times are monotonic.
+
+    Its stage is changed by the methods here alone; each raises `WrongStage` where the diagram has no such arrow.
+    """
 
     process: str
     part_name: str
-    """Name of the file that its rows go to; empty when none are kept."""
+    """Name of the file that its rows go to; empty when none are stored."""
     started: float
     in_flight: InFlight = field(default_factory=InFlight)
-    ready: bool = False
-    """It is through init()."""
+    stage: Stage = "starting"
+    is_through_init: bool = False
     has_answered: bool = False
     """It has answered for a mini-batch."""
-    ending: bool = False
-    """It gets nothing more."""
-    replaced: bool = False
-    """It gets nothing more, and is to end after what it runs: another one shall take its place."""
-    kill_reason: KillReason = ""
+    end_by: float = NEVER
+    """When its time for an orderly end is over."""
     kill_at: float = NEVER
-    """When it is to be killed: the end of its time for an orderly end, or for writing its stacks."""
+    """When it has had its time for writing its stacks."""
     condemned_at: float = NEVER
     """When it was found hanging; what it has begun since then is not what it hung in."""
+    kill_reason: KillReason = ""
+    """Why it was condemned or killed: the first reason stays."""
+
+    @property
+    def is_to_end(self) -> bool:
+        """It was asked to end, or was or will be killed."""
+        return self.stage in ("ending", "condemned", "killed")
+
+    def pass_init(self) -> None:
+        """It is through init()."""
+        self._check_init("pass init()")
+        self.is_through_init = True
+        if self.stage == "starting":
+            self.stage = "ready"
+
+    def fail_init(self, end_by: float) -> None:
+        """It will exit by itself, because init() failed."""
+        self._check_init("fail in init()")
+        if self.stage == "starting":
+            self.stage, self.end_by = "ending", end_by
+
+    def _check_init(self, step: str) -> None:
+        if self.is_through_init:
+            raise WrongStage(f"a worker that is through init() can't {step}")
+        self._check(step, "starting", "condemned", "killed")
+
+    def replace(self) -> None:
+        """It gets nothing more, and is to end after what it runs: another one shall take its place."""
+        self._check("be replaced", "ready")
+        self.stage = "replaced"
+
+    def end(self, end_by: float) -> None:
+        """It is asked for an orderly end."""
+        self._check("be asked to end", "ready", "replaced")
+        self.stage, self.end_by = "ending", end_by
+
+    def condemn(self, reason: KillReason, now: float, kill_at: float) -> None:
+        """It hangs, and has until `kill_at` for writing where."""
+        self._check("be condemned", "starting", "ready", "replaced", "ending")
+        self.stage, self.kill_reason, self.condemned_at, self.kill_at = "condemned", reason, now, kill_at
+
+    def kill(self, reason: KillReason) -> None:
+        """It is killed now."""
+        self._check("be killed", "starting", "ready", "replaced", "ending", "condemned")
+        self.stage, self.kill_reason = "killed", self.kill_reason or reason
+
+    def _check(self, step: str, *stages: Stage) -> None:
+        if self.stage not in stages:
+            raise WrongStage(f"a worker that is {self.stage} can't {step}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import deque
 
 from parallelrun_agent.policy.commands import Command, DumpStacks, End, Kill, ReportInitFailure, TakeBack
-from parallelrun_agent.policy.look_ahead import SLOW_HEAD_S
-from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
+from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
+from parallelrun_agent.policy.worker import KillReason, Worker
 from parallelrun_core.outcome import Failure
+from parallelrun_core.service.pacing import Backoff
 
 _INIT_FAILURES_PER_WORKER = 3  # after that many, a node stops trying (reference §3.7)
-_FIRST_SPAWN_PAUSE_S = 0.05
+_FIRST_SPAWN_PAUSE_S = 0.1
 _LONGEST_SPAWN_PAUSE_S = 2.0
 _DUMP_STACKS_S = 0.2
 """How long a worker that is to be killed has for writing its stacks."""
@@ -37,7 +38,7 @@ class WorkerPool:
         self._shutdown_s = shutdown_s
         self._init_s = 3 * run_s + 30  # as the reference has it (§3.7)
         self._init_failed = 0
-        self._spawn_pause_s = _FIRST_SPAWN_PAUSE_S
+        self._spawn_pause = Backoff(_FIRST_SPAWN_PAUSE_S, _LONGEST_SPAWN_PAUSE_S)
         self._spawn_after = 0.0
 
     # Which workers there are
@@ -49,7 +50,7 @@ class WorkerPool:
 
     def available(self) -> list[Worker]:
         """Those that can be given something."""
-        return [worker for worker in self.workers if worker.ready and not (worker.ending or worker.replaced)]
+        return [worker for worker in self.workers if worker.stage == "ready"]
 
     def is_held_up(self, now: float) -> bool:
         """No worker will be free soon: all available ones have a head that is unexpectedly slow."""
@@ -64,63 +65,58 @@ class WorkerPool:
         if now < self._spawn_after:
             return 0
         hopeless = self._init_failed >= _INIT_FAILURES_PER_WORKER * self._limit
-        if hopeless and not any(worker.ready for worker in self.workers):
+        if hopeless and not any(worker.is_through_init for worker in self.workers):
             return 0
         # Starting or idle: they will take some of it.
-        free = sum(not worker.in_flight and not worker.ending for worker in self.workers)
+        free = sum(not worker.in_flight and not worker.is_to_end for worker in self.workers)
         return min(self._limit - len(self.workers), ready - free)
 
     def got_ready(self, worker: Worker) -> None:
         """It is through init(), so others may get through as well."""
         _check_in_init(worker)
-        worker.ready = True
-        self._init_failed, self._spawn_pause_s = 0, _FIRST_SPAWN_PAUSE_S
+        worker.pass_init()
+        self._init_failed = 0
+        self._spawn_pause.reset()
 
-    def init_failed(self, process: str, failure: Failure, now: float) -> None:
+    def init_failed(self, process: str, failure: Failure, now: float, after_s: float) -> None:
         """A worker didn't get through init(); pauses before the next ones get longer and longer."""
         self._init_failed += failure.category == "INIT_EXCEPTION"
-        self._spawn_pause_s = min(_LONGEST_SPAWN_PAUSE_S, 2 * self._spawn_pause_s)
-        self._spawn_after = now + self._spawn_pause_s
-        self._commands.append(ReportInitFailure(process, failure))
+        self._spawn_after = now + self._spawn_pause.next_s()
+        self._commands.append(ReportInitFailure(process, failure, after_s))
 
     def exited(self, worker: Worker, code: int, now: float) -> None:
         """Its process has ended; when that was in init(), and is not known yet, it is reported."""
         self.workers.remove(worker)
-        if not worker.ready and worker.kill_reason == "init_timeout":
-            self.init_failed(worker.process, Failure("INIT_TIMEOUT", self._too_long_in_init), now)
-        elif not worker.ready and not worker.ending:
+        if worker.stage == "starting":
             failure = Failure("INIT_DIED", f"The worker ended in init(), code {code}.")
-            self.init_failed(worker.process, failure, now)
+        elif worker.kill_reason == "init_timeout" and not worker.is_through_init:
+            failure = Failure("INIT_TIMEOUT", self._too_long_in_init)
+        else:
+            return
+        self.init_failed(worker.process, failure, now, now - worker.started)
 
     # Ways to end one
 
     def end(self, worker: Worker, now: float) -> None:
         """Let it finish and shut down, within its time."""
-        if not worker.ending:
-            self._ends(worker, now)
+        if worker.stage in ("ready", "replaced"):
+            worker.end(now + self._shutdown_s)
             self._commands.append(End(worker))
 
     def replace(self, worker: Worker) -> None:
         """Leave it only what it runs, after which it is to end."""
-        worker.replaced = True
+        worker.replace()
         self._commands.append(TakeBack(worker))
 
     def ends_in_init(self, worker: Worker, now: float) -> None:
         """It will exit by itself, within the same time."""
         _check_in_init(worker)
-        if not worker.kill_reason:
-            self._ends(worker, now)
-
-    def _ends(self, worker: Worker, now: float) -> None:
-        worker.ending = True
-        worker.kill_at = now + self._shutdown_s
+        worker.fail_init(now + self._shutdown_s)
 
     def kill(self, worker: Worker, reason: KillReason) -> None:
-        """End it now; the first reason stays."""
-        if not worker.kill_reason or worker.kill_at != NEVER:
-            worker.kill_reason = worker.kill_reason or reason
-            worker.kill_at = NEVER
-            worker.ending = True
+        """End it now, if that was not done yet; the first reason stays."""
+        if worker.stage != "killed":
+            worker.kill(reason)
             self._commands.append(Kill(worker))
 
     def kill_writer(self, part_name: str, reason: KillReason) -> None:
@@ -129,14 +125,10 @@ class WorkerPool:
             if part_name and worker.part_name == part_name:
                 self.kill(worker, reason)
 
-    def _dump_and_kill(self, worker: Worker, reason: KillReason, why: str, now: float) -> None:
+    def _condemn(self, worker: Worker, reason: KillReason, why: str, now: float) -> None:
         """Kill it a moment after it was asked for its stacks. What it answers until then counts."""
-        if not worker.kill_reason:
-            worker.kill_reason = reason
-            worker.condemned_at = now
-            worker.kill_at = now + _DUMP_STACKS_S
-            worker.ending = True
-            self._commands.append(DumpStacks(worker, why))
+        worker.condemn(reason, now, now + _DUMP_STACKS_S)
+        self._commands.append(DumpStacks(worker, why))
 
     # Time
 
@@ -144,49 +136,48 @@ class WorkerPool:
         """It has been reading or running its head for too long."""
         in_flight = worker.in_flight
         too_long = in_flight.loading_s(now) > self._load_s or in_flight.in_run_s(now) > self._run_s
-        return worker.ready and not worker.kill_reason and too_long
+        return too_long and worker.stage in ("ready", "replaced")
 
     def check_time(self, now: float) -> None:
         """End workers that have taken too long; take back what waits for a slow head."""
         for worker in self.workers:
-            if now >= worker.kill_at:
-                self._end_in_time(worker, now)
-            elif worker.ready and not worker.kill_reason:
+            if worker.stage == "condemned":
+                if now >= worker.kill_at:
+                    self.kill(worker, worker.kill_reason)
+            elif worker.stage == "ending":
+                if now >= worker.end_by:
+                    why = "shutdown(), or the end of the process after it, took too long."
+                    self._condemn(worker, "shutdown_timeout", why, now)
+            elif worker.stage == "starting":
+                if now - worker.started > self._init_s:
+                    self._condemn(worker, "init_timeout", self._too_long_in_init, now)
+            elif worker.stage != "killed":
                 self._check_head(worker, now)
-            elif now - worker.started > self._init_s and not worker.ending:
-                self._dump_and_kill(worker, "init_timeout", self._too_long_in_init, now)
 
     @property
     def _too_long_in_init(self) -> str:
         return f"init() took longer than 3 x run_invocation_timeout + 30 s ({self._init_s:g} s)."
-
-    def _end_in_time(self, worker: Worker, now: float) -> None:
-        if worker.kill_reason:  # it has had its time for writing its stacks
-            self.kill(worker, worker.kill_reason)
-        else:
-            why = "shutdown(), or the end of the process after it, took too long."
-            self._dump_and_kill(worker, "shutdown_timeout", why, now)
 
     def _check_head(self, worker: Worker, now: float) -> None:
         hangs = self.hangs(worker, now)
         if hangs or (worker.in_flight.running_s(now) > SLOW_HEAD_S and len(worker.in_flight) > 1):
             self._commands.append(TakeBack(worker))
         if hangs and worker.in_flight.loading_s(now):
-            self._dump_and_kill(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)
+            self._condemn(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)
         elif hangs:
-            self._dump_and_kill(worker, "run_timeout", f"run() took longer than {self._run_s:g} s.", now)
+            self._condemn(worker, "run_timeout", f"run() took longer than {self._run_s:g} s.", now)
 
     # All of them
 
     def take_back(self) -> None:
         """Leave each worker only what it runs."""
-        self._commands.extend(TakeBack(worker) for worker in self.workers if worker.ready)
+        self._commands.extend(TakeBack(worker) for worker in self.workers if worker.is_through_init)
 
     def drain(self) -> None:
         """Leave each worker only what it runs, and kill those in init()."""
         self.take_back()
         for worker in self.workers:
-            if not worker.ready:
+            if not worker.is_through_init:
                 self.kill(worker, "drained")
 
     def kill_all(self, reason: KillReason) -> None:
@@ -198,15 +189,15 @@ class WorkerPool:
         """The job has ended: `shutdown()` and exit, or just exit. One that hangs in init() is asked for its stacks."""
         for worker in self.workers:
             # A worker still busy after all is decided runs something that another delivery has decided.
-            if orderly and worker.ready and not worker.in_flight:
+            if orderly and worker.is_through_init and not worker.in_flight:
                 self.end(worker, now)
-            elif not worker.ready and now - worker.started > _ASK_AFTER_S:
-                self._dump_and_kill(worker, "hung_in_init", "The job ended before init() had.", now)
-            else:
+            elif worker.is_through_init or now - worker.started <= _ASK_AFTER_S:
                 self.kill(worker, "ended")
+            elif worker.stage in ("starting", "ending"):
+                self._condemn(worker, "hung_in_init", "The job ended before init() had.", now)
 
 
 def _check_in_init(worker: Worker) -> None:
     """A second report of how init() ended means that something else, too, writes to the worker's pipe."""
-    if worker.ready or (worker.ending and not worker.kill_reason):
+    if worker.is_through_init or worker.stage == "ending":
         raise LookupError("there are two answers of init()")

@@ -52,7 +52,7 @@ class CappedLog:
         begin = self._limit // block * block
         length = -((begin + _TAIL_BYTES - size) // block) * block
         try:
-            _remove_blocks(self.fd, begin, length)
+            remove_blocks(self.fd, begin, length)
             self._limit = begin
         except OSError:
             # What is written between these two calls is dropped uncounted: a few kilobytes in gigabytes.
@@ -78,7 +78,7 @@ class CappedLog:
             os.close(self.fd)
 
 
-def _remove_blocks(fd: int, begin: int, length: int) -> None:
+def remove_blocks(fd: int, begin: int, length: int) -> None:
     """Remove blocks from the middle of a file; what follows them moves up.
 
     Raises:

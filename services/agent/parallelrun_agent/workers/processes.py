@@ -1,4 +1,4 @@
-"""The processes of one job's workers: started, read, timed, and ended with all that they leave behind.
+"""The processes of one session's workers: started, read, timed, and ended with all that they leave behind.
 
 This is about processes, not mini-batches: it reports what the workers send to the job machine, which decides.
 """
@@ -8,30 +8,32 @@ from __future__ import annotations
 import signal
 import struct
 import time
-from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
+from typing import Final
 
-from parallelrun_agent.loop import EventLoop
+from parallelrun_agent.committer import Committer
+from parallelrun_agent.leader_reports import LeaderReports
 from parallelrun_agent.node.memory import OomWatch
+from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import Exit
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.workers.answers import parse_answer, parse_failure
-from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
-from parallelrun_core.phases import PhaseName
+from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.telemetry import logger
 from parallelrun_worker import frames
 
 log = logger()
 
-_ANSWERS = (frames.DONE, frames.FAILED)
-_LOGS_EVERY_S = 0.25
-_MOST_UNWAITED = 200
+_ANSWERS: Final = (frames.DONE, frames.FAILED)
+_LOGS_EVERY_S: Final = 0.25
+_MOST_UNWAITED: Final = 200
 """How many ended children a worker may gather. In a container, all of a node may have some thousand processes."""
 
 
@@ -39,38 +41,34 @@ class WorkerProcesses:
     """Used by the agent's one thread only.
 
     Args:
-        execute: does what the machine asks for; called after every event.
-        part_ended: called when nothing is written to a part file any more.
-        phase_ended: called when a worker is through init() or shutdown(), with how long that took.
-        disk_failed: called when something could not be written.
+        session: its name, which part files begin with.
+        committer: closes the part files of dead workers.
+        reports: how init() and shutdown() went goes there.
+        events: everything else that workers do and send goes there.
     """
 
     def __init__(
         self,
-        machine: JobMachine,
+        session: str,
         plans: PlanMaker,
-        loop: EventLoop,
-        orphans: Orphans,
+        node: NodeContext,
         *,
-        execute: Callable[[], None],
-        part_ended: Callable[[int], None],
-        phase_ended: Callable[[str, PhaseName, float, Failure | None], None],
-        disk_failed: Callable[[str], None],
+        committer: Committer,
+        reports: LeaderReports,
+        events: AbstractContextManager[JobMachine],
     ) -> None:
-        self._machine = machine
+        self._session = session
         self._plans = plans
-        self._loop = loop
-        self._orphans = orphans
-        self._execute = execute
-        self._part_ended = part_ended
-        self._phase_ended = phase_ended
-        self._disk_failed = disk_failed
+        self._loop = node.loop
+        self._orphans = node.orphans
+        self._committer = committer
+        self._reports = reports
+        self._events = events
         self._processes: dict[str, WorkerProcess] = {}
-        self._started: dict[str, float] = {}
         self._from_init: dict[str, int] = {}
         """How many ended children a worker had when it was through init(): its replacement begins with as many."""
         self._oom = OomWatch()
-        self._logs_at = 0.0
+        self._refreshes_logs = Every(_LOGS_EVERY_S)
 
     def process(self, worker: Worker) -> WorkerProcess:
         return self._processes[worker.process]
@@ -79,11 +77,6 @@ class WorkerProcesses:
         """The process ids by the names of the workers. Safe in any thread."""
         return {name: process.pid for name, process in self._processes.copy().items()}
 
-    def age_s(self, name: str) -> float:
-        """How long ago a worker was started; 0 when it wasn't."""
-        now = time.monotonic()
-        return now - self._started.get(name, now)
-
     def part_fd(self, worker: Worker | None) -> int:
         """The part file that this worker writes to; -1 when there is none, or no such worker any more."""
         process = self._processes.get(worker.process) if worker is not None else None
@@ -91,27 +84,26 @@ class WorkerProcesses:
 
     # From start to end
 
-    def spawn(self, session: str) -> None:
+    def spawn(self) -> None:
         """Start one more worker. When it can't be started, try again later."""
-        plan = self._plans.next_plan(session)
+        plan = self._plans.next_plan(self._session)
         try:
             process = WorkerProcess(plan)
         except OSError as error:
             log.error("worker_not_started", process=plan.process, job_id=plan.config.job_id, error=str(error))
             self._plans.clean(plan.process)
-            if is_disk_trouble(error):
-                self._disk_failed(str(error))
-            else:
-                failure = Failure("INIT_DIED", f"The worker can't be started: {error}")
-                self._machine.init_failed(plan.process, failure, time.monotonic())
-            self._execute()
+            with self._events as machine:
+                if is_disk_trouble(error):
+                    machine.disk_failed(str(error), time.monotonic())
+                else:
+                    failure = Failure("INIT_DIED", f"The worker can't be started: {error}")
+                    machine.init_failed(plan.process, failure, time.monotonic())
             return
-        worker = Worker(process.process, process.part_name, time.monotonic())
-        self._processes[worker.process] = process
-        self._started[worker.process] = worker.started
-        self._machine.worker_started(worker)
+        self._processes[process.process] = process
+        with self._events as machine:
+            worker = machine.worker_started(process.process, process.part_name, time.monotonic())
         self._orphans.worker_started(process.pid)
-        self._oom.look()
+        self._oom.poll()
         self._loop.add(process.results, partial(self.receive, worker))
         self._loop.add(process.pidfd, partial(self._on_exit, worker))
         log.info("worker_started", job_id=plan.config.job_id, process=worker.process, pid=process.pid)
@@ -123,9 +115,9 @@ class WorkerProcesses:
         code = self._reap(process)
         self._orphans.end()
         log.info("worker_ended", job_id=self._plans.job_id, process=worker.process, exit_code=code)
-        oom_killed = code == -signal.SIGKILL and not worker.kill_reason and self._oom.look()
-        self._machine.exited(worker, Exit(code, oom_killed, process.peak_bytes), time.monotonic(), unread=unread)
-        self._execute()
+        oom_killed = code == -signal.SIGKILL and not worker.kill_reason and self._oom.poll()
+        with self._events as machine:
+            machine.exited(worker, Exit(code, oom_killed, process.peak_bytes), time.monotonic(), unread=unread)
 
     def _reap(self, process: WorkerProcess) -> int:
         del self._processes[process.process]
@@ -138,7 +130,7 @@ class WorkerProcesses:
         process.close()
         self._plans.clean(process.process)
         if process.part_fd >= 0:
-            self._part_ended(process.part_fd)
+            self._committer.close_part(process.part_fd)
         return code
 
     def kill_all(self) -> None:
@@ -155,28 +147,28 @@ class WorkerProcesses:
     def receive(self, worker: Worker) -> None:
         """Report to the machine all that this worker has sent so far."""
         process, now = self._processes[worker.process], time.monotonic()
-        try:
-            for kind, payload in process.receive():
-                if kind in _ANSWERS:
-                    self._machine.answered(worker, parse_answer(kind, payload), now)
-                else:
-                    self._on_news(worker, kind, payload, now)
-        except (NotAFrame, CorruptLog, LookupError, ValueError, struct.error) as error:
-            log.error("worker_confused", job_id=self._plans.job_id, process=worker.process, error=str(error))
-            process.is_trusted = False
-            self._machine.confused(worker, now)
-        if process.is_watched and process.is_closed:  # nothing more can come
-            process.is_watched = False
-            self._loop.remove(process.results)
-        self._machine.caught_up(worker, now)
-        self._execute()
+        with self._events as machine:
+            try:
+                for kind, payload in process.receive():
+                    if kind in _ANSWERS:
+                        machine.answered(worker, parse_answer(kind, payload), now)
+                    else:
+                        self._on_news(machine, worker, kind, payload, now)
+            except (NotAFrame, CorruptLog, LookupError, ValueError, struct.error) as error:
+                log.error("worker_confused", job_id=self._plans.job_id, process=worker.process, error=str(error))
+                process.is_trusted = False
+                machine.confused(worker, now)
+            if process.is_watched and process.is_closed:  # nothing more can come
+                process.is_watched = False
+                self._loop.remove(process.results)
+            machine.caught_up(worker, now)
 
-    def _on_news(self, worker: Worker, kind: int, payload: bytes, now: float) -> None:
+    def _on_news(self, machine: JobMachine, worker: Worker, kind: int, payload: bytes, now: float) -> None:
         """Any frame that isn't the answer for a mini-batch."""
-        job_id, machine = self._plans.job_id, self._machine
+        job_id = self._plans.job_id
         if kind == frames.NOT_STORED:
             machine.rows_not_taken(worker, int.from_bytes(payload[: frames.MINI_BATCH.size], "little"), now)
-            self._disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"))
+            machine.disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"), now)
         elif kind == frames.LOADED:
             mini_batch, items, load_s = frames.LOAD.unpack(payload)
             machine.loaded(worker, mini_batch, items, load_s, now)
@@ -185,28 +177,30 @@ class WorkerProcesses:
             unwaited = self._orphans.unwaited(now, at_once=True)
             self._from_init[worker.process] = unwaited[self.process(worker).pid]
             (seconds,) = frames.SECONDS.unpack(payload)
-            self._phase_ended(worker.process, "INIT", seconds, None)
+            self._reports.phase_ended(worker.process, "INIT", seconds)
             log.info("worker_ready", job_id=job_id, process=worker.process, init_s=round(now - worker.started, 3))
         elif kind == frames.INIT_FAILED:
             machine.init_failed(worker.process, parse_failure(payload, "INIT_EXCEPTION"), now, worker)
         else:  # STOPPED
             raised = parse_failure(payload) if payload else None
-            self._phase_ended(worker.process, "SHUTDOWN", self._processes[worker.process].ending_s, raised)
+            self._reports.phase_ended(worker.process, "SHUTDOWN", self._processes[worker.process].ending_s, raised)
             if raised is not None:
                 log.warning("shutdown_failed", job_id=job_id, process=worker.process, message=raised.message)
 
     def replace_hoarders(self, now: float) -> None:
         """End each worker that keeps too many process ids of ended children, after what it runs."""
         unwaited = self._orphans.unwaited(now)
-        for worker in self._machine.available_workers():
-            count = unwaited[self.process(worker).pid]
-            if count - self._from_init.get(worker.process, 0) > _MOST_UNWAITED:
-                log.warning("worker_replaced", job_id=self._plans.job_id, process=worker.process, ended_children=count)
-                self._machine.replace(worker)
-        self._execute()
+        job_id = self._plans.job_id
+        with self._events as machine:
+            for worker in machine.available_workers():
+                count = unwaited[self.process(worker).pid]
+                if count - self._from_init.get(worker.process, 0) > _MOST_UNWAITED:
+                    log.warning("worker_replaced", job_id=job_id, process=worker.process, ended_children=count)
+                    machine.replace(worker)
 
-    def look_after_logs(self, now: float) -> None:
-        """Keep logs short, and those of idle workers up to date; after one was too long, look again soon."""
-        if now >= self._logs_at:
-            floods = [process.look_after_logs() for process in self._processes.values()]
-            self._logs_at = now if any(floods) else now + _LOGS_EVERY_S
+    def refresh_logs(self, now: float) -> None:
+        """Keep logs short, and those of idle workers up to date; after one was too long, do it again soon."""
+        if self._refreshes_logs.is_due(now):
+            floods = [process.refresh_logs() for process in self._processes.values()]
+            if any(floods):
+                self._refreshes_logs.soon()

@@ -31,7 +31,7 @@ _READ_BYTES = 1 << 16
 _HEAD_BYTES = frames.HEAD.size
 _TICKETS_AT_ONCE = select.PIPE_BUF // frames.TICKET.size
 """A pipe takes so many as a whole, or not at all."""
-_QUIET_LOOKS = 4
+_QUIET_REFRESHES = 4
 
 
 class NotAFrame(Exception):
@@ -60,7 +60,7 @@ class WorkerProcess:
         # Beside the script's own folder, which the script may empty or remove.
         self._waiting_files = plan.working_folder.with_name(f".{plan.process}")
         self._outbox: deque[tuple[int, int, bytes]] = deque()
-        self._quiet_looks = 0
+        self._quiet_refreshes = 0
         self._received = b""
         self._script_logs = plan.script_logs
         with ExitStack() as undo:
@@ -158,7 +158,7 @@ class WorkerProcess:
             except BlockingIOError:
                 return
             self.is_closed = not chunk
-            self._quiet_looks = 0
+            self._quiet_refreshes = 0
             received = self._received + chunk
             at, size = 0, len(received)
             while (begin := at + _HEAD_BYTES) <= size:
@@ -190,13 +190,13 @@ class WorkerProcess:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, frames.DUMP_STACKS)
 
-    def look_after_logs(self) -> bool:
+    def refresh_logs(self) -> bool:
         """Cut its output down to the limit; whether that was necessary. For calls a few times a second.
 
         When nothing has come from it for some of them, it is asked to write the lines that its own log has gathered.
         """
-        self._quiet_looks += 1
-        if self._quiet_looks == _QUIET_LOOKS and not self._asked_to_end:
+        self._quiet_refreshes += 1
+        if self._quiet_refreshes == _QUIET_REFRESHES and not self._asked_to_end:
             with suppress(OSError):  # the pipe is full, so it is not idle
                 os.write(self._control, frames.TICKET.pack(frames.FLUSH, 0, 0, 0))
         return sum(stream.trim() for stream in self._streams) > 0

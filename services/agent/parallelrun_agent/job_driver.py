@@ -1,0 +1,149 @@
+"""Executes what the job machine of a node decides: the processes, files and connections that it is about.
+
+Events reach a machine only in a `with` statement, at whose end all is executed that it has asked for by then. Nobody
+has the machine otherwise, so nobody can forget that:
+
+    with driver as machine:
+        machine.exited(worker, …)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from parallelrun_agent.leader_reports import LeaderReports
+from parallelrun_agent.policy.commands import (
+    Abandon,
+    Command,
+    Commit,
+    Deliver,
+    DumpStacks,
+    End,
+    Kill,
+    ReportInitFailure,
+    TakeBack,
+    WatchDisk,
+)
+from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.job_machine import JobMachine
+from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.session import Session
+from parallelrun_agent.workers.error_files import ErrorFiles
+from parallelrun_agent.workers.payloads import payload_of
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.folder.disk_trouble import is_disk_trouble
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.outcome import Failure
+from parallelrun_core.service.telemetry import logger
+from parallelrun_worker import frames
+
+log = logger()
+
+
+class JobDriver:
+    """Drives one job on one node, session after session. Used by the agent's one thread only.
+
+    Args:
+        open_session: opens a session, whose events go to what it is given.
+
+    Raises:
+        OSError: the first session can't be opened for now.
+    """
+
+    def __init__(
+        self,
+        machine: JobMachine,
+        folder: JobFolder,
+        errors: ErrorFiles,
+        reports: LeaderReports,
+        open_session: Callable[[AbstractContextManager[JobMachine]], Session],
+    ) -> None:
+        self._machine = machine
+        self._job_id = folder.job_id
+        self._path = folder.path
+        self._errors = errors
+        self._reports = reports
+        self._open_session = open_session
+        self.session = open_session(self)
+        """The present one."""
+
+    def __enter__(self) -> JobMachine:
+        return self._machine
+
+    def __exit__(self, *_: object) -> None:
+        commands, session = self._machine.commands, self.session
+        while commands:
+            command = commands.popleft()
+            # Each mini-batch brings one of these two; `match` would take several times as long to see which.
+            if type(command) is Deliver:
+                self._deliver(command.worker, command.assignments)
+            elif type(command) is Commit:
+                outcome = command.outcome
+                if outcome.failure is not None:  # spares all others a call
+                    self._errors.add_try(outcome)
+                session.committer.add(outcome, session.processes.part_fd(command.worker))
+            else:
+                self._execute_rare(command)
+                session = self.session
+
+    def _execute_rare(self, command: Command) -> None:
+        processes = self.session.processes
+        match command:
+            case TakeBack():
+                taken = processes.process(command.worker).take_back()
+                self._machine.taken_back(command.worker, taken, time.monotonic())
+            case End():
+                processes.process(command.worker).end()
+            case DumpStacks():
+                log.warning(command.worker.kill_reason, job_id=self._job_id, process=command.worker.process)
+                processes.process(command.worker).dump_stacks(command.why)
+            case Kill():
+                processes.process(command.worker).kill()
+            case ReportInitFailure():
+                self._reports.init_failed(command.process, command.failure, command.after_s)
+            case WatchDisk():
+                self.session.disk.failed(command.error, time.monotonic())
+            case Abandon():
+                log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.held)
+                self.session.close()
+                self.session = self._open_session(self)
+
+    def _deliver(self, worker: Worker, assignments: list[Assignment]) -> None:
+        machine, process = self._machine, self.session.processes.process(worker)
+        now = time.time()
+        for assignment in assignments:
+            try:
+                kind, items, payload = payload_of(assignment.delivery.message, self._path)
+            except (ParallelRunError, OSError, StopIteration) as error:
+                self._unreadable(worker, assignment, error)
+                continue
+            machine.handed_over(assignment, items, now, kind == frames.DESCRIBED)
+            try:
+                process.deliver(assignment.delivery.mini_batch, payload, kind)
+            except OSError as error:  # a long one goes by way of a file
+                self._undelivered(worker, assignment, error)
+        try:
+            process.send()
+        except OSError as error:
+            self._out_of_reach(worker, error)
+
+    def _unreadable(self, worker: Worker, assignment: Assignment, error: Exception) -> None:
+        if isinstance(error, OSError) and is_disk_trouble(error):
+            self._undelivered(worker, assignment, error)
+        else:
+            failure = Failure("INPUT_UNREADABLE", f"The mini-batch message can't be read: {error}")
+            self._machine.unreadable(worker, assignment, failure)
+
+    def _undelivered(self, worker: Worker, assignment: Assignment, error: OSError) -> None:
+        now = time.monotonic()
+        self._machine.undelivered(worker, assignment, now)
+        if is_disk_trouble(error):
+            self._machine.disk_failed(str(error), now)
+        else:
+            self._out_of_reach(worker, error)
+
+    def _out_of_reach(self, worker: Worker, error: OSError) -> None:
+        log.error("worker_out_of_reach", job_id=self._job_id, process=worker.process, error=str(error))
+        self._machine.out_of_reach(worker)

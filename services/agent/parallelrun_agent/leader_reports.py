@@ -1,0 +1,58 @@
+"""What the leader is to know about the workers of a node: how init() and shutdown() went."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from parallelrun_agent.workers.error_files import ErrorFiles
+from parallelrun_core.outcome import Failure
+from parallelrun_core.phases import InitFailure, Phase, PhaseName
+from parallelrun_core.store.outcome_stream import report_init_failure, report_phases
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.connection import Redis
+
+
+class LeaderReports:
+    """Gathered until `send`. Errors also go to the files for the user, at once."""
+
+    def __init__(self, redis: Redis, job_id: str, node: str, errors: ErrorFiles) -> None:
+        self.has_news = False
+        """There is something to send."""
+        self._redis = redis
+        self._job_id = job_id
+        self._node = node
+        self._errors = errors
+        self._init_failures: list[InitFailure] = []
+        self._phases: list[Phase] = []
+
+    def init_failed(self, process: str, failure: Failure, after_s: float) -> None:
+        """A worker didn't get through init(), or couldn't be started."""
+        self._note(InitFailure(self._node, process, failure, started=time.time() - after_s, seconds=after_s))
+        self._errors.add_init(process, failure)
+
+    def environment_failed(self, failure: Failure) -> None:
+        """The environment of the workers could not be built."""
+        self._note(InitFailure(self._node, "", failure))
+
+    def _note(self, failure: InitFailure) -> None:
+        self._init_failures.append(failure)
+        self.has_news = True
+
+    def phase_ended(self, process: str, name: PhaseName, seconds: float, failure: Failure | None = None) -> None:
+        """A worker is through init() or shutdown(), which took so long."""
+        self._phases.append(Phase(self._node, process, name, time.time() - seconds, seconds, failure))
+        self.has_news = True
+        if failure is not None:
+            self._errors.add_shutdown(process, failure)
+
+    def send(self) -> None:
+        """Report all of it. Raises redis-py's errors, and can be repeated after one."""
+        while self._init_failures:
+            report_init_failure(self._redis, self._job_id, self._init_failures[0])
+            self._init_failures.pop(0)
+        if self._phases:
+            report_phases(self._redis, self._job_id, self._phases)
+            self._phases = []
+        self.has_news = False

@@ -1,0 +1,53 @@
+"""Which locations are supported, and the paths that stand for them. Nothing is opened here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.storage.location import LOCAL, location_of
+
+KINDS: Final = frozenset({LOCAL})
+"""The kinds of locations for which `stores.py` has a storage."""
+_SUPPORTED: Final = "a path on a disk or volume that all nodes share, or file: and such a path"
+
+
+def supported_path(text: str, *, is_written: bool = False) -> str:
+    """The path of a location as the product uses it, such as `/data` for `file:///data`.
+
+    Args:
+        is_written: it is for an output.
+
+    Raises:
+        ValueError: no storage is there for it; the message says which are, and what to do.
+    """
+    location = location_of(text)
+    if location.kind in KINDS:
+        if text and not location.path:
+            raise ValueError(f"{text!r} names no file or folder")
+        return location.path
+    can, instead = ("written to", "give the path of a folder, and upload what is there afterwards")
+    if not is_written:
+        can, instead = ("read", "download the data, and give the path of the folder or file")
+    raise ValueError(
+        f"{text[:200]!r} refers to {location.called}: this kind of storage is not supported yet and can't be {can} "
+        f"here. Supported is {_SUPPORTED}: {instead}"
+    )
+
+
+def absolute_path(text: str, folder: Path | None) -> str:
+    """What a document in this folder means by a location: `supported_path` may still refuse it.
+
+    Args:
+        folder: None if there is none; relative paths then stay as they are.
+
+    Raises:
+        ValueError: there is no such home folder.
+    """
+    location = location_of(text)
+    if location.kind != LOCAL or folder is None or not location.path:
+        return location.path
+    try:
+        return str(folder / Path(location.path).expanduser())
+    except RuntimeError as error:
+        raise ValueError(f"{location.path!r}: there is no such home folder") from error
