@@ -32,8 +32,9 @@ if TYPE_CHECKING:
         Unauthorized,
         Unavailable,
     )
+    from parallelrun.events import Event
     from parallelrun.local import run
-    from parallelrun.models import Event, Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
+    from parallelrun.models import Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
     from parallelrun.transport import RetryPolicy
 
 __all__ = [
@@ -78,7 +79,7 @@ _MODULES = {
     "Client": "client",
     "Cluster": "embedded.cluster",
     "Environment": "builders.parts",
-    "Event": "models",
+    "Event": "events",
     "Failure": "models",
     "Input": "builders.parts",
     "Job": "models",
@@ -104,9 +105,9 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found: object = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
-    globals()[name] = found
-    return found
+    value: object = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -42,7 +42,7 @@ class Client:
     def __init__(
         self, url: str = "", token: str = "", *, timeout_s: float = 30.0, retry: RetryPolicy | None = None
     ) -> None:
-        url, token = _which_server(url, token)
+        url, token = server_to_use(url, token)
         self._transport = Transport(url, token, timeout_s=timeout_s, retry=retry)
         self.url = self._transport.url
         self.jobs = Jobs(self._transport)
@@ -52,7 +52,7 @@ class Client:
 
     def is_ready(self) -> bool:
         """Whether the server can accept jobs right now; False if it doesn't answer. One short try."""
-        return self._transport.answers("/readyz")
+        return self._transport.is_answered("/readyz")
 
     def close(self) -> None:
         """Close all connections."""
@@ -65,16 +65,20 @@ class Client:
         self.close()
 
 
-def _which_server(url: str, token: str) -> tuple[str, str]:
-    """The URL and token of the server to use."""
+def server_to_use(url: str = "", token: str = "") -> tuple[str, str]:
+    """The URL and token of a server: what is given, else the environment's, else of the cluster in the background.
+
+    Raises:
+        ConnectionFailed: there is none of these.
+    """
     url = url or os.environ.get("PARALLELRUN_URL", "")
     if url:
         return url, token or os.environ.get("PARALLELRUN_TOKEN", "")
     from parallelrun.embedded.background import running
 
-    found = running()
-    if found is None:
+    cluster = running()
+    if cluster is None:
         raise ConnectionFailed(
             "No server given: pass its URL, set PARALLELRUN_URL, or start one with `parallelrun up`."
         )
-    return found.url, token or found.token
+    return cluster.url, token or cluster.token

@@ -14,17 +14,20 @@
     ├── JobCanceled             the job was canceled: `job`
     └── ClusterFailed           the embedded cluster can't start or has stopped working
 
-The root and `InvalidInput` are the classes of `parallelrun_core`, so one `except` catches the errors of both.
+The root and `InvalidInput` are the classes of `parallelrun_core`. `Unauthorized`, `NotFound`, `Conflict` and
+`Unavailable` are those of `parallelrun_core` as well as `ApiError`s. So one `except` catches what the server
+refuses and what is refused here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from parallelrun.models import Job
+from parallelrun.summary import failure_lines
+from parallelrun_core import errors as core
 from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
-
-if TYPE_CHECKING:
-    from parallelrun.models import Job
 
 __all__ = [
     "ApiError",
@@ -70,22 +73,20 @@ class InvalidRequest(ApiError):
     """The server can't accept what was sent."""
 
 
-class Unauthorized(ApiError):
+class Unauthorized(ApiError, core.Unauthorized):
     """The token is missing or wrong."""
 
 
-class NotFound(ApiError):
+class NotFound(ApiError, core.NotFound):
     """The server has no such job, log or output."""
 
 
-class Conflict(ApiError):
+class Conflict(ApiError, core.Conflict):
     """The state of the job doesn't allow this."""
 
 
-class Unavailable(ApiError):
+class Unavailable(ApiError, core.Unavailable):
     """The server can't do this right now."""
-
-    retryable = True
 
 
 class ConnectionFailed(ParallelRunError):
@@ -102,12 +103,20 @@ class TimedOut(ParallelRunError):
 
 
 class JobFailed(ParallelRunError):
-    """The job failed."""
+    """The job failed. The text says why, which log to open, and what to do.
+
+    Args:
+        logs: the folder of its logs, if they are on this machine.
+    """
 
     code = "job_failed"
 
-    def __init__(self, job: Job) -> None:
-        super().__init__(f"Job {job.id} failed: {job.failure.summary if job.failure else 'no reason was given'}")
+    def __init__(self, job: Job, *, logs: Path | None = None) -> None:
+        failure = job.failure
+        lines = [f"Job {job.id} failed: {failure.summary if failure else 'no reason was given'}"]
+        if failure:
+            lines += failure_lines(failure, log_hint=lambda log: str(logs / log) if logs else log, traceback=False)
+        super().__init__("\n".join(lines))
         self.job = job
 
 
@@ -144,8 +153,9 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 def error_of(status: int, problem: dict[str, Any]) -> ApiError:
     """The error for an answer with this status; `problem` is its body, or empty if that is of another type."""
     kind = _BY_STATUS.get(status, Unavailable if status >= 500 else ApiError)
-    found = problem.get("errors")
-    problems = tuple(_problem(entry) for entry in found if isinstance(entry, dict)) if isinstance(found, list) else ()
+    entries = problem.get("errors")
+    entries = entries if isinstance(entries, list) else []
+    problems = tuple(_problem(entry) for entry in entries if isinstance(entry, dict))
     message = str(problem.get("detail") or problem.get("title") or f"The server answered with status {status}.")
     return kind(message, status=status, code=str(problem.get("code", "")), problem=problem, problems=problems)
 

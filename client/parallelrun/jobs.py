@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import msgspec
 
 from parallelrun.errors import JobCanceled, JobFailed, TimedOut
-from parallelrun.follow import follow_events
-from parallelrun.models import Event, Job, MiniBatch
+from parallelrun.events import Event, follow_events
+from parallelrun.models import Job, MiniBatch
 from parallelrun.patience import patiently
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport

@@ -9,16 +9,12 @@ print(result.output.read_text())
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from parallelrun.embedded.local_run import LocalRun, RunResult
-from parallelrun.errors import JobCanceled, JobFailed
+from parallelrun.embedded.local_run import RunResult, run_here
 from parallelrun.progress.display import Silent, display_on
-from parallelrun.spec_file import Document, check_paths, read_spec
+from parallelrun.spec_file import Document, read_spec
 
 if TYPE_CHECKING:
     from parallelrun_core.spec import JobSpec
@@ -54,35 +50,15 @@ def run(
         ClusterFailed: the cluster can't start, or has stopped working.
     """
     reading = read_spec(spec)
-    with reading.locating_problems():
-        check_paths(reading.spec)
-        local = LocalRun(
-            reading.spec,
-            folder=output,
-            nodes=nodes,
-            processes=processes,
-            keep=keep,
-            overwrite=overwrite,
-            resume_from=Path(resume_from) if resume_from else None,
-            display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
-        )
-    with reading.locating_problems():  # the API checks more than `check_paths`
-        result = local.run()
-    error = _error_of(result, local.interrupt)
-    if error is not None:
-        raise error
-    notes = [*map(str, reading.notes)] or result.job.notes
-    return replace(result, job=msgspec.structs.replace(result.job, notes=notes))
-
-
-def _error_of(result: RunResult, interrupt: KeyboardInterrupt | None) -> BaseException | None:
-    """What to raise for a run that didn't complete, with notes on what it left; None if it completed."""
-    error: BaseException | None = interrupt
-    if error is None and result.job.state != "completed":
-        error = JobFailed(result.job) if result.job.state == "failed" else JobCanceled(result.job)
-    if error is not None:
-        error.add_note(f"logs: {result.logs}")
-        if result.working_data and result.job.progress.done:
-            folder = str(result.working_data.parent)
-            error.add_note(f"to run only the rest, into another folder, add resume_from={folder!r}")
-    return error
+    end = run_here(
+        reading,
+        folder=output,
+        nodes=nodes,
+        processes=processes,
+        keep=keep,
+        overwrite=overwrite,
+        resume_from=Path(resume_from) if resume_from else None,
+        resume_option=lambda folder: f"resume_from={str(folder)!r}",
+        display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
+    )
+    return end.completed()

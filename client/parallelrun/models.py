@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from parallelrun.resource import as_model
+from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
+from parallelrun_core.states import TERMINAL
 
-__all__ = ["Event", "Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "RemoteFile"]
-
-_TERMINAL: Final = frozenset({"completed", "failed", "canceled"})
-
-
-class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
-    """Tries that failed in the same way."""
-
-    category: str = ""
-    message: str = ""
-    count: int = 0
-    sample_mini_batches: list[int] = []
-    log: str = ""
+__all__ = ["Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "RemoteFile"]
 
 
-class Failure(msgspec.Struct, kw_only=True, frozen=True):
-    """Why a job failed: the first cause, and where to look."""
+class Failure(JobFailure, kw_only=True, frozen=True):
+    """Why a job failed, as the job's own result records it, or as much of that as the server says."""
 
     code: str = ""
     summary: str = ""
-    error_category: str = ""
-    first_cause: str = ""
-    traceback: str = ""
-    sample_mini_batches: list[int] = []
-    log: str = ""
-    """A log to open first, by its path in the job's logs."""
-    hint: str = ""
-    errors: list[ErrorCount] = []
-    """The five most common."""
 
 
 class OutputFile(msgspec.Struct, kw_only=True, frozen=True):
@@ -75,7 +55,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def has_ended(self) -> bool:
         """Whether it has ended and its end is recorded. A canceled job is shown as such a moment earlier."""
-        return self.state in _TERMINAL and self.ended is not None
+        return self.state in TERMINAL and self.ended is not None
 
 
 class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
@@ -103,7 +83,7 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
 
     node: str
     state: str
-    """ready; disk_full, while it waits for free space; draining, after it was told to stop; lost."""
+    """ready; disk_full, while it waits for free space; draining, after it was asked to stop; lost."""
     slots: int = 0
     """How many workers it can run at the same time."""
     busy: int = 0
@@ -124,21 +104,3 @@ class RemoteFile(msgspec.Struct, kw_only=True, frozen=True):
     path: str
     bytes: int
     modified: str | None = None
-
-
-class Event(msgspec.Struct, kw_only=True, frozen=True):
-    """One event of a job."""
-
-    event: str
-    """snapshot, state, progress, error or end."""
-    data: dict[str, Any]
-    id: str = ""
-    """Its place in the job's history; empty for events that aren't part of that."""
-
-    def job(self) -> Job:
-        """The job that a `snapshot` or `end` carries. Raises ConnectionFailed: it carries none."""
-        return as_model(self.data, Job)
-
-    def progress(self) -> Progress:
-        """The counts that a `progress` carries. Raises ConnectionFailed: it carries none."""
-        return as_model(self.data, Progress)

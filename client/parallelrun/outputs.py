@@ -2,7 +2,7 @@
 
 A file is downloaded next to its target, under a name that ends in `.part`. It gets its own name when it is complete
 and, if the server has a hash of it, verified. A broken download continues where it broke off; with a hash also in a
-later run, because nothing else tells which file an earlier part belongs to.
+later run, because nothing else says which file an earlier part belongs to.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import random
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
 from parallelrun.errors import ApiError, ConnectionFailed, ParallelRunError, TimedOut
 from parallelrun.transport import REPEATABLE_STATUS
+from parallelrun_core.service.pacing import Backoff
 
 Answer = TypeVar("Answer")
 
@@ -26,16 +26,16 @@ class Patience:
     def __init__(self, limit_s: float = PATIENCE_S, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._limit_s = limit_s
         self._sleep = sleep
-        self._failures = 0
+        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, jitter=0.5)  # spreads clients
         self._heard = time.monotonic()
 
     def heard(self) -> None:
         """Note that the server has sent something."""
-        self._failures = 0
+        self._backoff.reset()
         self._heard = time.monotonic()
 
     def check(self, failure: Exception) -> None:
-        """Note a failure.
+        """Check whether to go on after a failure.
 
         Raises:
             ApiError: it is a refusal, which waiting doesn't change.
@@ -43,15 +43,13 @@ class Patience:
         """
         if isinstance(failure, ApiError) and failure.status not in REPEATABLE_STATUS:
             raise failure
-        self._failures += 1
         if time.monotonic() - self._heard > self._limit_s:
             message = failure.message if isinstance(failure, ParallelRunError) else str(failure)
             raise ConnectionFailed(f"{message} Gave up after {self._limit_s:.0f} s.") from failure
 
     def pause(self, most_s: float = _LONGEST_PAUSE_S) -> None:
         """Sleep until the next try, for `most_s` at most."""
-        pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(self._failures - 1, 8))
-        self._sleep(min(most_s, pause_s * random.uniform(0.5, 1.0)))  # noqa: S311 - spreads clients, hides nothing
+        self._sleep(min(most_s, self._backoff.next_s()))
 
 
 def patiently(

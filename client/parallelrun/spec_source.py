@@ -32,10 +32,11 @@ class Source:
         pointer = self._written(problem.pointer)
         if any(f"{pointer}/".startswith(f"{path}/") for path in self._assigned):
             return replace(problem, pointer=pointer, place="--set")
-        lines, found = _lines(self._text), pointer
-        while found and found not in lines:  # a missing field is reported where its parent is
-            found = found.rpartition("/")[0]
-        return replace(problem, pointer=pointer, place=f"{self._file}:{lines[found]}" if found else str(self._file))
+        lines, written = _lines(self._text), pointer
+        while written and written not in lines:  # a missing field is reported where its parent is
+            written = written.rpartition("/")[0]
+        place = f"{self._file}:{lines[written]}" if written else str(self._file)
+        return replace(problem, pointer=pointer, place=place)
 
     def _written(self, pointer: str) -> str:
         part, walked = self._document, ""

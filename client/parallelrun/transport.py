@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from parallelrun.errors import ConnectionFailed, ParallelRunError, error_of
+from parallelrun_core.service.pacing import Backoff
 
 REPEATABLE_STATUS: Final = frozenset({429, 502, 503, 504})
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -43,9 +43,8 @@ class RetryPolicy:
             return None
         if asked_s is not None:
             return asked_s if asked_s <= self.longest_pause_s else None
-        pause_s: float = min(self.longest_pause_s, self.first_pause_s * 2 ** (failures - 1))
         # Spread, so that many clients don't all ask at once when a server is back.
-        return pause_s * random.uniform(0.5, 1.0)  # noqa: S311 - it is not a secret
+        return Backoff(self.first_pause_s, self.longest_pause_s, jitter=0.5).after_s(failures)
 
 
 class Transport:
@@ -80,7 +79,7 @@ class Transport:
             base_url=self.url,
             headers=headers,
             timeout=self.timeout,
-            # A proxy would look for the server on its own loopback interface.
+            # A proxy would ask its own loopback interface.
             trust_env=host not in _LOOPBACK,
             # Loading the machine's certificates takes longer than most requests, and plain HTTP doesn't use them.
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if scheme == "http" else True,
@@ -154,7 +153,7 @@ class Transport:
         finally:
             response.close()
 
-    def answers(self, path: str, *, timeout_s: float = 2.0) -> bool:
+    def is_answered(self, path: str, *, timeout_s: float = 2.0) -> bool:
         """Whether a GET succeeds right now; one try, and no error if it fails."""
         try:
             return self._http.get(path, timeout=timeout_s).is_success
@@ -202,10 +201,10 @@ def problem_of(response: httpx.Response) -> dict[str, Any]:
             raw += chunk
             if len(raw) > _MAX_PROBLEM_BYTES:
                 return {}
-        found = json.loads(raw)
+        problem = json.loads(raw)
     except (ValueError, httpx.TransportError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return problem if isinstance(problem, dict) else {}
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -27,6 +27,7 @@ class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
     traceback: str = ""
     sample_mini_batches: list[int] = []
     log: str = ""
+    """A log to open first, by its path in the job's logs."""
     hint: str = ""
     errors: list[ErrorCount] = []
     """The five most frequent ones."""

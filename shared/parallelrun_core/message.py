@@ -65,7 +65,7 @@ class Reference(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Piece(msgspec.Struct, array_like=True, frozen=True):
-    """A range of one file of a table: of its bytes (text), or of its rows (Parquet)."""
+    """A range of one file of a table: of its bytes, or of its rows (Parquet)."""
 
     path: bytes
     start: int = 0
@@ -75,6 +75,10 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
     """Records begin at both ends. Otherwise the range owns the records that begin in it."""
     first_row: int = -1
     """Index of its first row in the whole input; -1: nobody has counted."""
+    left_out: int = 0
+    """How many rows at the beginning of the range are not its own."""
+    rows: int = -1
+    """How many it has after those; -1: all, and nobody has counted."""
 
 
 class Described(msgspec.Struct, array_like=True, frozen=True):

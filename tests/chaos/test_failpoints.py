@@ -20,7 +20,7 @@ from tests.cluster import Cluster
 pytestmark = pytest.mark.chaos
 
 ROOT = Path(__file__).parents[2]
-OF_FEW = ("adopt.before_rename", "shuffle.before_rename", "shuffle.after_rename")
+OF_FEW = ("takeover.before_rename", "shuffle.before_rename", "shuffle.after_rename")
 """Steps of jobs with `resume_from`, and of those whose rows are grouped by keys (tests/integration/test_shuffle.py)."""
 IN_THE_DISK_PATH = [name for name in POINTS if name.startswith("commit.") or name.endswith(".before_sync")]
 

@@ -59,6 +59,33 @@ SCRIPT = textwrap.dedent("""
 """)
 
 
+VANISHING = textwrap.dedent("""
+    import os
+    def init():
+        pass
+    def run(mini_batch):
+        (path,) = mini_batch
+        if os.path.basename(path) == "file-0000003.txt":
+            os.rename(os.path.dirname(path), os.path.dirname(path) + ".away")
+        return [open(path).read() + "row"]
+""")
+
+
+def test_a_job_whose_input_vanishes_while_it_runs_says_loudly_what_it_has_lost() -> None:
+    """By default, no number of failures fails a job."""
+    with Cluster(slots=1) as one_worker:
+        job = one_worker.submit(VANISHING, inputs=one_worker.files(100), mini_batch_size=1, run_max_try=1)
+        result = one_worker.result(job)
+        lines = (one_worker.folder(job).logs / "job_result.txt").read_text().splitlines()
+        (overview,) = one_worker.folder(job).logs.glob("job_progress_overview.*.txt")
+        last = overview.read_text().splitlines()[-1]
+    lost = "97 of 100 items failed, with 97 of 100 mini-batches"
+    assert (result.state, result.progress.failed) == (JobState.COMPLETED, 97)
+    assert lines[0] == f"Job {job} has completed, BUT {lost}."
+    assert result.warnings[0].startswith(f"Completed, but {lost}; first: RUN_EXCEPTION: FileNotFoundError: ")
+    assert last.endswith(f"The job has completed, BUT {lost}.")
+
+
 def test_the_tree_of_a_job_with_failures(cluster: Cluster) -> None:
     job = cluster.submit(
         SCRIPT, inputs=cluster.files(20), mini_batch_size=1, run_max_try=2, run_invocation_timeout=3,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from parallelrun_master.planning import record_scan
-from parallelrun_worker.shuffle.chunks import Records
 from parallelrun_worker.tables import by_arrow, text
+from parallelrun_worker.tables.text_format import TextRecords
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_parsers_agree as parsers
@@ -29,9 +29,9 @@ def test_quotes_that_are_only_counted_are_found(monkeypatch: pytest.MonkeyPatch)
 
 def test_keys_that_are_read_beside_nulls_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a second reading of the rows that have a value: whole numbers beside nulls are floats."""
-    whole = Records.frame
+    whole = TextRecords.frame
     monkeypatch.setattr(
-        Records, "frame", lambda self, wanted=None: whole(self) if wanted is None else whole(self).iloc[wanted]
+        TextRecords, "frame", lambda self, wanted=None: whole(self) if wanted is None else whole(self).iloc[wanted]
     )
     with expect_failure():
         grouping.test_each_row_is_once_in_the_group_of_its_keys()

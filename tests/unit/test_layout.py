@@ -11,6 +11,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from parallelrun_core.mltable.formats import read_steps
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
     "client": {"parallelrun"},
@@ -21,7 +23,7 @@ PACKAGES = {
     "shared": {"parallelrun_core"},
 }
 WORKER = ROOT / "services" / "agent" / "parallelrun_worker"
-FROM_THE_USERS_ENVIRONMENT = {"numpy", "pandas", "pyarrow"}
+FROM_THE_USERS_ENVIRONMENT = {"numpy"}.union(*(step.libraries for step in read_steps().values()))
 WHERE_THE_MASTER_RUNS = {"shuffle/sorting.py": {"duckdb"}}
 IO = {
     "asyncio", "ctypes", "fcntl", "hiredis", "http", "httpx", "io", "mmap", "multiprocessing", "os", "psutil",

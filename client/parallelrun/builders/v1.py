@@ -73,12 +73,12 @@ class ParallelRunConfig:
 
     def document(self) -> dict[str, Any]:
         """The fields as in a job file, with the defaults of pipeline parameters."""
-        found = {field.name: _value(field.name, getattr(self, field.name)) for field in fields(self)}
-        found["environment"] = self.environment.document()
-        found["compute_target_name"] = getattr(self.compute_target, "name", found.pop("compute_target", None))
-        if found["partition_keys"] is not None:
-            found["partition_keys"] = list(found["partition_keys"])
-        return without_none(found)
+        document = {field.name: _value(field.name, getattr(self, field.name)) for field in fields(self)}
+        document["environment"] = self.environment.document()
+        document["compute_target_name"] = getattr(self.compute_target, "name", document.pop("compute_target", None))
+        if document["partition_keys"] is not None:
+            document["partition_keys"] = list(document["partition_keys"])
+        return without_none(document)
 
     def save_to_yaml(self, path: str | Path) -> None:
         """Write a file for `load_yaml`, and with inputs added for `parallelrun run`. As in v1, it leaves out
@@ -110,24 +110,24 @@ class ParallelRunConfig:
             document = load_document(file.read_bytes())
         except OSError as error:
             raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
-        found = document.get(CONFIG) if isinstance(document, dict) else None
-        if not isinstance(found, dict):
+        config_fields = document.get(CONFIG) if isinstance(document, dict) else None
+        if not isinstance(config_fields, dict):
             raise InvalidInput.at(f"/{CONFIG}", f"{file} has no such mapping")
         findings = Findings()
-        config = findings.validate(Config, found, f"/{CONFIG}")
+        config = findings.validate(Config, config_fields, f"/{CONFIG}")
         location = Location(f"/{CONFIG}", Path.cwd())
         environment, variables = environment_of(config, location, findings) if config is not None else ({}, {})
         findings.check()
-        environment.setdefault("name", _name_of_environment(found))
+        environment.setdefault("name", _name_of_environment(config_fields))
         known = {field.name for field in fields(cls)}
-        arguments = {name: value for name, value in found.items() if name in known}
+        arguments = {name: value for name, value in config_fields.items() if name in known}
         arguments["environment"] = Environment(**environment, environment_variables=variables or None)
-        arguments["compute_target"] = found.get("compute_target", found.get("compute_target_name"))
+        arguments["compute_target"] = config_fields.get("compute_target", config_fields.get("compute_target_name"))
         return cls(**arguments)
 
 
-def _name_of_environment(found: dict[str, Any]) -> str:
-    name = found.get("environment_name") or found.get("environment")
+def _name_of_environment(config_fields: dict[str, Any]) -> str:
+    name = config_fields.get("environment_name") or config_fields.get("environment")
     return name.removeprefix("azureml:").removesuffix("@latest") if isinstance(name, str) else ""
 
 
@@ -188,7 +188,7 @@ class ParallelRunStep:
 
     def document(self) -> dict[str, Any]:
         """The content of a job file for the same step."""
-        found = {
+        document = {
             "parallel_run_config": self.parallel_run_config.document(),
             "name": self.name,
             "inputs": [given.fields() for _, given in self._inputs],
@@ -197,7 +197,7 @@ class ParallelRunStep:
             "arguments": [self._argument(value) for value in self._arguments],
             "allow_reuse": self._allow_reuse,
         }
-        return without_none(found)
+        return without_none(document)
 
     def _argument(self, value: Any) -> Any:
         for given, named in (*self._inputs, *self._side_inputs):
@@ -212,8 +212,8 @@ class ParallelRunStep:
 
 def _named(inputs: Iterable[Input | str | Path], prefix: str) -> list[tuple[Any, Input]]:
     """Each input as it was given, and as an Input with a name."""
-    found = []
+    named = []
     for number, given in enumerate(inputs):
         data = given if isinstance(given, Input) else Input(path=str(given))
-        found.append((given, replace(data, name=data.name or f"{prefix}_{number}")))
-    return found
+        named.append((given, replace(data, name=data.name or f"{prefix}_{number}")))
+    return named

@@ -55,7 +55,7 @@ def _options(
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code. Errors are printed, not raised."""
-    raise_on_sigterm()
+    terminations = raise_on_sigterm()
     try:
         code = app(args=argv, standalone_mode=False)
         sys.stdout.flush()
@@ -71,4 +71,6 @@ def run(argv: Sequence[str] | None = None) -> int:
         from parallelrun.cli.errors import report
 
         return report(error)
+    if code == ExitCode.INTERRUPTED and terminations:  # any interrupt has the exit code of Ctrl-C for typer
+        return ExitCode.TERMINATED
     return code if isinstance(code, int) else ExitCode.OK

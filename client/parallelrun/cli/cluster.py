@@ -20,14 +20,14 @@ def up(
     from parallelrun.cli.output import say
     from parallelrun.embedded.background import running, start, state_folder
 
-    found = running()
-    if found:
-        say(f"A cluster is already running (since {found.started}); its data is in {found.home}.")
+    cluster = running()
+    if cluster:
+        say(f"A cluster is already running (since {cluster.started}); its data is in {cluster.home}.")
     else:
         home = (root or state_folder() / "cluster").absolute()
-        found = start(home, port=port, nodes=nodes, processes=processes)
+        cluster = start(home, port=port, nodes=nodes, processes=processes)
         say(f"A cluster is running with {nodes} node{'s' if nodes > 1 else ''}; its data is in {home}.")
-    print(found.url)
+    print(cluster.url)
     say("submit a job:  parallelrun job create -f job.yml --stream")
     say("stop it:       parallelrun down")
 

@@ -76,15 +76,15 @@ def list_jobs(
         show_list(
             client.jobs.list(status=status or None, limit=limit),
             form,
-            name=lambda found: found.id,
+            name=lambda each: each.id,
             columns=[
-                ("ID", lambda found: found.id),
-                ("NAME", lambda found: found.name),
-                ("STATE", lambda found: found.state),
-                ("MINI-BATCHES", lambda found: mini_batches(found.progress)),
-                ("FAILED", lambda found: found.progress.failed),
-                ("SUBMITTED", lambda found: found.submitted),
-                ("ENDED", lambda found: found.ended),
+                ("ID", lambda each: each.id),
+                ("NAME", lambda each: each.name),
+                ("STATE", lambda each: each.state),
+                ("MINI-BATCHES", lambda each: mini_batches(each.progress)),
+                ("FAILED", lambda each: each.progress.failed),
+                ("SUBMITTED", lambda each: each.submitted),
+                ("ENDED", lambda each: each.ended),
             ],
         )
 
@@ -108,17 +108,17 @@ def list_mini_batches(
         show_list(
             islice(client.jobs.mini_batches(job_id, status=status or None), limit),
             form,
-            name=lambda found: str(found.id),
+            name=lambda each: str(each.id),
             columns=[
-                ("ID", lambda found: found.id),
-                ("STATUS", lambda found: found.status),
-                ("TRIES", lambda found: found.tries),
-                ("ITEMS", lambda found: found.items),
-                ("ROWS", lambda found: found.rows),
-                ("SECONDS", lambda found: found.run_s and round(found.run_s, 3)),
-                ("NODE", lambda found: found.node),
-                ("PROCESS", lambda found: found.process),
-                ("ERROR", lambda found: found.failure and f"{found.failure['category']}: {found.failure['message']}"),
+                ("ID", lambda each: each.id),
+                ("STATUS", lambda each: each.status),
+                ("TRIES", lambda each: each.tries),
+                ("ITEMS", lambda each: each.items),
+                ("ROWS", lambda each: each.rows),
+                ("SECONDS", lambda each: each.run_s and round(each.run_s, 3)),
+                ("NODE", lambda each: each.node),
+                ("PROCESS", lambda each: each.process),
+                ("ERROR", lambda each: each.failure and f"{each.failure['category']}: {each.failure['message']}"),
             ],
         )
 
@@ -127,29 +127,29 @@ def list_mini_batches(
 def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
     from parallelrun.cli.output import show_one
-    from parallelrun.cli.summary import hints, summary
     from parallelrun.progress.text import describe
+    from parallelrun.summary import hints, summary
 
     with connect(url, token) as client:
-        found = client.jobs.get(job_id)
+        shown = client.jobs.get(job_id)
 
     def log_hint(log: str) -> str:
-        return f"parallelrun job logs {found.id} {log}"
+        return f"parallelrun job logs {shown.id} {log}"
 
     lines = [
-        ("id", found.id),
-        ("name", found.name),
-        ("state", found.state),
-        ("progress", describe(found.state, found.progress, items_per_s=None, left_s=None).partition(": ")[2]),
-        ("submitted", found.submitted),
-        ("started", found.started),
-        ("ended", found.ended),
-        ("output", found.output.path if found.output else ""),
-        ("notes", "\n".join(found.notes)),
-        ("hints", "\n".join(hints(found, log_hint=log_hint, retry=f"parallelrun job retry {found.id}"))),
-        ("failure", "\n".join(summary(found, log_hint=log_hint)) if found.failure else ""),
+        ("id", shown.id),
+        ("name", shown.name),
+        ("state", shown.state),
+        ("progress", describe(shown.state, shown.progress, items_per_s=None, left_s=None).partition(": ")[2]),
+        ("submitted", shown.submitted),
+        ("started", shown.started),
+        ("ended", shown.ended),
+        ("output", shown.output.path if shown.output else ""),
+        ("notes", "\n".join(shown.notes)),
+        ("hints", "\n".join(hints(shown, log_hint=log_hint, retry=f"parallelrun job retry {shown.id}"))),
+        ("failure", "\n".join(summary(shown, log_hint=log_hint)) if shown.failure else ""),
     ]
-    show_one(found, form, name=found.id, lines=lines)
+    show_one(shown, form, name=shown.id, lines=lines)
 
 
 @job.command()
@@ -180,11 +180,11 @@ def logs(
             show_list(
                 client.logs.list(job_id),
                 form,
-                name=lambda found: found.path,
+                name=lambda each: each.path,
                 columns=[
-                    ("PATH", lambda found: found.path),
-                    ("BYTES", lambda found: found.bytes),
-                    ("MODIFIED", lambda found: found.modified),
+                    ("PATH", lambda each: each.path),
+                    ("BYTES", lambda each: each.bytes),
+                    ("MODIFIED", lambda each: each.modified),
                 ],
             )
             return
@@ -206,10 +206,10 @@ def cancel(
 ) -> None:
     """Stop a job. Running work is discarded, and there will be no output."""
     with connect(url, token) as client:
-        found = client.jobs.cancel(job_id)
+        canceled = client.jobs.cancel(job_id)
         if wait:
-            found = client.jobs.wait(job_id, raise_on_failure=False)
-    print(f"{found.id} {found.state}")
+            canceled = client.jobs.wait(job_id, raise_on_failure=False)
+    print(f"{canceled.id} {canceled.state}")
 
 
 AcceptChanged = Annotated[
@@ -232,10 +232,10 @@ def resume(
     It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
     with connect(url, token) as client:
-        found = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
-        _say_which_code(found)
+        reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
+        _say_which_code(reopened)
         if follow:
-            raise typer.Exit(_follow(client, found))
+            raise typer.Exit(_follow(client, reopened))
 
 
 @job.command()
@@ -261,18 +261,18 @@ def retry(
     except ValueError as error:
         raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
     with connect(url, token) as client:
-        found = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
-        _say_which_code(found)
+        reopened = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
+        _say_which_code(reopened)
         if follow:
-            raise typer.Exit(_follow(client, found))
+            raise typer.Exit(_follow(client, reopened))
 
 
-def _say_which_code(found: Job) -> None:
+def _say_which_code(reopened: Job) -> None:
     from parallelrun.cli.output import say
 
-    print(f"{found.id} {found.state}")
-    say(f"it runs the code as submitted on {found.submitted}; to run changed code, create a new job with")
-    say(f"  parallelrun job create -f JOB.yml --resume-from {found.id}")
+    print(f"{reopened.id} {reopened.state}")
+    say(f"it runs the code as submitted on {reopened.submitted}; to run changed code, create a new job with")
+    say(f"  parallelrun job create -f JOB.yml --resume-from {reopened.id}")
 
 
 @job.command()
@@ -297,9 +297,9 @@ def download(
 
 
 def _follow(client: Client, job: Job) -> ExitCode:
-    from parallelrun.cli.output import say
-    from parallelrun.cli.summary import summary
+    from parallelrun.cli.output import say, say_summary
     from parallelrun.progress.watch import watch_on_stderr
+    from parallelrun.summary import is_clean, summary
 
     try:
         ended = watch_on_stderr(client, job)
@@ -307,12 +307,12 @@ def _follow(client: Client, job: Job) -> ExitCode:
         say(f"\nThe job continues. Follow it again: parallelrun job stream {job.id}")
         say(f"                   Cancel it:       parallelrun job cancel {job.id}")
         raise
-    for line in summary(
+    lines = summary(
         ended,
         log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
         retry=f"parallelrun job retry {job.id}",
-    ):
-        say(line)
+    )
+    say_summary(lines, is_clean=is_clean(ended))
     if ended.output:
         say(f"fetch the output: parallelrun job download {job.id}")
     return of_state(ended.state)

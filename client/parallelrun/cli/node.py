@@ -19,13 +19,13 @@ def list_nodes(form: FormatOption = Format.TABLE, url: Url = "", token: Token = 
         show_list(
             client.nodes.list(),
             form,
-            name=lambda found: found.node,
+            name=lambda each: each.node,
             columns=[
-                ("NODE", lambda found: found.node),
-                ("STATE", lambda found: found.state),
-                ("BUSY", lambda found: f"{found.busy}/{found.slots}"),
-                ("HOST", lambda found: found.host),
-                ("VERSION", lambda found: found.version),
-                ("JOBS", lambda found: " ".join(found.jobs)),
+                ("NODE", lambda each: each.node),
+                ("STATE", lambda each: each.state),
+                ("BUSY", lambda each: f"{each.busy}/{each.slots}"),
+                ("HOST", lambda each: each.host),
+                ("VERSION", lambda each: each.version),
+                ("JOBS", lambda each: " ".join(each.jobs)),
             ],
         )

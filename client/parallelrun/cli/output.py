@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -86,7 +87,16 @@ def say_notes(notes: Iterable[object]) -> None:
         say(f"note: {clean(str(note))}")
 
 
-def say(text: str) -> None:
+def say_summary(lines: Iterable[str], *, is_clean: bool) -> None:
+    """Print how a job has ended. On a terminal, the first line stands out unless the job is clean: nothing failed."""
+    for number, line in enumerate(lines):
+        say(line, is_alarming=not number and not is_clean)
+
+
+def say(text: str, *, is_alarming: bool = False) -> None:
     """Print a message for people. If they have closed their terminal, that is not an error."""
     with suppress(OSError, ValueError):
+        has_colors = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and "NO_COLOR" not in os.environ
+        if is_alarming and has_colors:
+            text = typer.style(text, fg=typer.colors.RED, bold=True)
         print(text, file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.interrupts import Terminated
 
 if TYPE_CHECKING:
-    from parallelrun.embedded.local_run import LocalRun, RunResult
+    from parallelrun.embedded.local_run import RunEnd, RunResult
 
 _OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
 """The start of a traceback line about a file in the code folder."""
@@ -42,56 +42,47 @@ def run_command(
     ] = None,
 ) -> None:
     """Run one job on this machine, on a temporary cluster, and write output and logs to DIR."""
-    from parallelrun.cli.output import say_notes
-    from parallelrun.embedded.local_run import LocalRun
+    from parallelrun.cli.output import say, say_notes
+    from parallelrun.embedded.local_run import run_here
     from parallelrun.progress.display import display_on
-    from parallelrun.spec_file import check_paths, read_job_file
+    from parallelrun.spec_file import read_job_file
 
     reading = read_job_file(job_file, assignments or ())
-    spec = reading.spec
-    with reading.locating_problems():
-        check_paths(spec)
     say_notes(reading.notes)
-    with reading.locating_problems():
-        run = LocalRun(
-            spec,
+    try:
+        end = run_here(
+            reading,
             folder=output,
             nodes=nodes,
             processes=processes,
             keep=keep,
             overwrite=overwrite,
             resume_from=resume_from,
-            display=display_on(sys.stderr, title=spec.name),
-            on_end=lambda result: _say_how_it_ended(result, code=spec.code),
+            resume_option=lambda folder: f"--resume-from {folder}",
+            display=display_on(sys.stderr, title=reading.spec.name),
+            on_end=lambda end: _say_how_it_ended(end, code=reading.spec.code),
         )
-    try:
-        with reading.locating_problems():  # the API checks more than `check_paths`
-            result = run.run()
-    finally:
-        if run.resumable:
-            _say_how_to_resume(run.resumable)
-    _print_places(result)
-    raise typer.Exit(_exit_code(result, run))
+    except BaseException as error:  # an interrupt, too
+        for note in getattr(error, "__notes__", ()):
+            say(note)
+        raise
+    _print_places(end.result)
+    raise typer.Exit(_exit_code(end))
 
 
-def _say_how_it_ended(result: RunResult, *, code: str) -> None:
+def _say_how_it_ended(end: RunEnd, *, code: str) -> None:
     """Print how the job has ended."""
-    from parallelrun.cli.output import say
-    from parallelrun.cli.summary import summary
+    from parallelrun.cli.output import say, say_summary
+    from parallelrun.summary import is_clean, summary
 
-    for line in summary(result.job, log_hint=lambda log: f"{result.logs}/{log}"):
-        # Terminals and editors can open full paths.
-        say(_OF_THE_CODE.sub(lambda found: f"{found[0]}{code}/", line))
-    if result.working_data:
-        say(f"working data: {result.working_data}")
-        if result.job.state != "completed" and result.job.progress.done:
-            _say_how_to_resume(result.working_data.parent)
-
-
-def _say_how_to_resume(folder: Path) -> None:
-    from parallelrun.cli.output import say
-
-    say(f"to run only the rest, into another folder, add --resume-from {folder}")
+    lines = summary(end.result.job, log_hint=lambda log: f"{end.result.logs}/{log}")
+    # Terminals and editors can open full paths.
+    clickable = [_OF_THE_CODE.sub(lambda start: f"{start[0]}{code}/", line) for line in lines]
+    say_summary(clickable, is_clean=is_clean(end.result.job))
+    if end.result.working_data:
+        say(f"working data: {end.result.working_data}")
+    if end.resume_hint:
+        say(end.resume_hint)
 
 
 def _print_places(result: RunResult) -> None:
@@ -104,7 +95,7 @@ def _print_places(result: RunResult) -> None:
         print(f"logs: {result.logs}")
 
 
-def _exit_code(result: RunResult, run: LocalRun) -> ExitCode:
-    if run.interrupt is not None:
-        return ExitCode.TERMINATED if isinstance(run.interrupt, Terminated) else ExitCode.INTERRUPTED
-    return of_state(result.job.state)
+def _exit_code(end: RunEnd) -> ExitCode:
+    if end.interrupt is not None:
+        return ExitCode.TERMINATED if isinstance(end.interrupt, Terminated) else ExitCode.INTERRUPTED
+    return of_state(end.result.job.state)

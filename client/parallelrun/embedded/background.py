@@ -21,7 +21,7 @@ from parallelrun.embedded.lock import is_locked
 from parallelrun.errors import ClusterFailed
 
 STOP_S: Final = 45.0
-_LOOK_EVERY_S: Final = 0.05
+_POLL_EVERY_S: Final = 0.05
 
 
 class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
@@ -92,17 +92,17 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None) -> Backgr
         )
         os.close(write_end)
         try:
-            said = answer.read()  # to its end: the process closes it once the cluster is ready or has failed
+            written = answer.read()  # to its end: the process closes it once the cluster is ready or has failed
         except BaseException:
             process.terminate()
             raise
-    error = json.loads(said)["error"] if said else f"see {log}"
+    error = json.loads(written)["error"] if written else f"see {log}"
     if error:
         process.wait(STOP_S)  # until then it holds the lock, which would make a second attempt fail
-    found = None if error else running()
-    if found is None:
+    cluster = None if error else running()
+    if cluster is None:
         raise ClusterFailed(f"The cluster didn't start: {error}")
-    return found
+    return cluster
 
 
 def stop() -> bool:
@@ -111,22 +111,22 @@ def stop() -> bool:
     Raises:
         ClusterFailed: it doesn't end.
     """
-    found = running()
-    if found is None:
+    cluster = running()
+    if cluster is None:
         return False
     # While the lock is held, this process id belongs to its holder.
-    os.kill(found.pid, signal.SIGTERM)
-    if not _ended(STOP_S):
-        os.kill(found.pid, signal.SIGKILL)  # its services end with it
-        if not _ended(STOP_S):
-            raise ClusterFailed(f"Process {found.pid} doesn't end.")
+    os.kill(cluster.pid, signal.SIGTERM)
+    if not _has_ended(STOP_S):
+        os.kill(cluster.pid, signal.SIGKILL)  # its services end with it
+        if not _has_ended(STOP_S):
+            raise ClusterFailed(f"Process {cluster.pid} doesn't end.")
     return True
 
 
-def _ended(timeout_s: float) -> bool:
+def _has_ended(timeout_s: float) -> bool:
     deadline = time.monotonic() + timeout_s
     while is_locked(lock_file()):
         if time.monotonic() > deadline:
             return False
-        time.sleep(_LOOK_EVERY_S)  # flock has no timeout
+        time.sleep(_POLL_EVERY_S)  # flock has no timeout
     return True

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Self
 from parallelrun.embedded import redis_server
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.embedded.services import REDIS, Layout, cluster_services, node_names, redis_service, usable_cpus
+from parallelrun.embedded.socket_folder import SocketFolder
 from parallelrun.embedded.supervisor import Service, Supervisor
 from parallelrun.errors import ClusterFailed, ParallelRunError
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from parallelrun.client import Client
 
 READY_WITHIN_S: Final = 60.0
-_ASK_EVERY_S: Final = 0.02
+_POLL_EVERY_S: Final = 0.02
 _HOPELESS_DEATHS: Final = 3
 _HOPELESS_DEATHS_LATER: Final = 6
 _TAIL_LINES: Final = 15
@@ -70,7 +69,7 @@ class Cluster:
         self._external_url = os.environ.get("REDIS_URL", "")
         self._on_note = on_note
         self._supervisor: Supervisor | None = None
-        self._socket_folder: Path | None = None
+        self._socket_folder: SocketFolder | None = None
         self._lock: FolderLock | None = None
         self._reserved: socket.socket | None = None
 
@@ -97,12 +96,12 @@ class Cluster:
         self._lock = FolderLock.take(self.layout.home / "lock", patience_s=_LOCK_PATIENCE_S)
         if self._lock is None:
             raise ClusterFailed(f"Another cluster is already using {self.layout.home}.")
-        self._socket_folder = Path(tempfile.mkdtemp(prefix="parallelrun-"))
+        self._socket_folder = SocketFolder.create()
         self._supervisor = Supervisor(
             logs=self.layout.logs,
             folder=self.layout.home,
             mark=f"CLUSTER_OF_PARALLELRUN={secrets.token_hex(8)}",
-            scratch=self._socket_folder,
+            scratch=self._socket_folder.path,
             on_death=self._on_note,
         )
         try:
@@ -169,15 +168,15 @@ class Cluster:
             may_forget=self._may_forget,
         )
 
-    def _start_redis(self, supervisor: Supervisor, folder: Path, lock: FolderLock, deadline: float) -> str:
+    def _start_redis(self, supervisor: Supervisor, folder: SocketFolder, lock: FolderLock, deadline: float) -> str:
         """Start a Redis server unless one is given; returns its URL."""
         if self._external_url:
             redis_server.check_external(self._external_url, may_forget=self._may_forget)
             return self._external_url
         server = redis_server.RedisServer(
-            binary=redis_server.find_binary(), socket=folder / "redis.sock", data=self.layout.redis
+            binary=redis_server.find_binary(), socket=folder.socket, data=self.layout.redis
         )
-        supervisor.start([redis_service(server, lock_fd=lock.fd)])
+        supervisor.start([redis_service(server, locks=(lock.fd, folder.fd))])
         while not server.wait(0.5):
             self._check(supervisor, deadline, [REDIS])
         return server.url
@@ -187,14 +186,14 @@ class Cluster:
         with self.client() as client:
             while missing:
                 self._check(supervisor, deadline, missing)
-                time.sleep(_ASK_EVERY_S)  # services give no sign when they are ready
+                time.sleep(_POLL_EVERY_S)  # services give no sign when they are ready
                 missing = self._missing(client)
 
     def _missing(self, client: Client) -> list[str]:
         if not client.is_ready():
             return ["api"]
         try:
-            alive = {found.node for found in client.nodes.list() if found.is_alive}
+            alive = {node.node for node in client.nodes.list() if node.is_alive}
         except ParallelRunError:
             return ["api"]
         return [name for name in node_names(self.nodes) if name not in alive]
@@ -217,7 +216,7 @@ class Cluster:
 
     def _release(self) -> None:
         if self._socket_folder:
-            shutil.rmtree(self._socket_folder, ignore_errors=True)
+            self._socket_folder.remove()
         if self._lock:
             self._lock.release()
         if self._reserved:

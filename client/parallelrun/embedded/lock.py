@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Final, Self
 
-_LOOK_EVERY_S: Final = 0.02
+_POLL_EVERY_S: Final = 0.02
 
 
 class FolderLock:
@@ -26,7 +26,7 @@ class FolderLock:
         """Lock this file, which is created if missing; None if somebody else holds it all that time."""
         deadline = time.monotonic() + patience_s
         while (lock := cls._try(path)) is None and time.monotonic() < deadline:
-            time.sleep(_LOOK_EVERY_S)  # flock has no timeout
+            time.sleep(_POLL_EVERY_S)  # flock has no timeout
         return lock
 
     @classmethod

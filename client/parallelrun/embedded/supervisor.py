@@ -22,20 +22,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from parallelrun.embedded import leftovers
+from parallelrun.embedded import guard
 from parallelrun_core.service import process as processes
+from parallelrun_core.service.pacing import Backoff
 
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
 HEALTHY_AFTER_S: Final = 30.0
 """A service that lived this long is restarted without delay when it dies."""
 _KILLED_WITHIN_S: Final = 10.0
-_LOOK_AGAIN_S: Final = 1.0
+_POLL_EVERY_S: Final = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """A process that is kept running."""
+    """A process that is restarted when it dies."""
 
     name: str
     command: tuple[str, ...]
@@ -49,7 +50,7 @@ class Service:
 
 
 @dataclass
-class _Kept:
+class _Child:
     service: Service
     process: subprocess.Popen[bytes] | None = None
     began: float = 0.0
@@ -92,7 +93,7 @@ class Supervisor:
         self._scratch = scratch
         self._on_death = on_death
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-        self._kept: dict[str, _Kept] = {}
+        self._children: dict[str, _Child] = {}
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
         self._thread.start()
@@ -105,7 +106,7 @@ class Supervisor:
         """
         event = _Event("start", services)
         self._events.put(event)
-        while not event.done.wait(_LOOK_AGAIN_S):
+        while not event.done.wait(_POLL_EVERY_S):
             if not self._thread.is_alive():
                 raise RuntimeError("this supervisor has been stopped")
 
@@ -121,7 +122,7 @@ class Supervisor:
 
     def deaths(self) -> dict[str, int]:
         """How often in a row each service has died soon after its start."""
-        return {name: kept.deaths for name, kept in list(self._kept.items())}
+        return {name: child.deaths for name, child in list(self._children.items())}
 
     def log_of(self, name: str) -> Path:
         """The log of a service."""
@@ -129,32 +130,34 @@ class Supervisor:
 
     def pids(self) -> dict[str, int]:
         """The process id of each service that runs right now."""
-        return {name: kept.process.pid for name, kept in list(self._kept.items()) if kept.process}
+        return {name: child.process.pid for name, child in list(self._children.items()) if child.process}
 
     def _run(self) -> None:
         with subprocess.Popen(
-            [sys.executable, "-I", "-S", str(leftovers.__file__), self._mark, str(self._scratch)],
+            [sys.executable, "-I", "-S", str(guard.__file__), self._mark, str(self._scratch)],
             cwd="/",
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-        ) as guard:
+        ) as watching:
             self._keep_running()
-            leftovers.kill_marked(self._mark)
-            guard.communicate(b".")
+            guard.kill_marked(self._mark)
+            watching.communicate(b".")
 
     def _keep_running(self) -> None:
         while not self._stopping:
-            event = self._next(min((kept.restart_at or float("inf") for kept in self._kept.values()), default=None))
+            event = self._next(
+                min((child.restart_at or float("inf") for child in self._children.values()), default=None)
+            )
             if event is None:
-                for kept in self._kept.values():
-                    if kept.restart_at is not None and kept.restart_at <= time.monotonic():
-                        self._launch(kept)
+                for child in self._children.values():
+                    if child.restart_at is not None and child.restart_at <= time.monotonic():
+                        self._launch(child)
             elif event.kind == "start":
                 for service in event.services:
-                    self._kept[service.name] = _Kept(service)
-                    self._launch(self._kept[service.name])
+                    self._children[service.name] = _Child(service)
+                    self._launch(self._children[service.name])
                 event.done.set()
             elif event.kind == "exit":
                 self._handle_exit(event)
@@ -170,15 +173,15 @@ class Supervisor:
         except queue.Empty:
             return None
 
-    def _launch(self, kept: _Kept) -> None:
-        kept.restart_at = None
-        kept.began = time.monotonic()
+    def _launch(self, child: _Child) -> None:
+        child.restart_at = None
+        child.began = time.monotonic()
         try:
-            kept.process = self._popen(kept.service)
+            child.process = self._popen(child.service)
         except OSError as error:
-            self._schedule_restart(kept, f"can't be started: {error}")
+            self._schedule_restart(child, f"can't be started: {error}")
         else:
-            threading.Thread(target=self._watch, args=(kept.process,), daemon=True).start()
+            threading.Thread(target=self._watch, args=(child.process,), daemon=True).start()
 
     def _popen(self, service: Service) -> subprocess.Popen[bytes]:
         wrapper = (sys.executable, "-I", "-S", str(processes.__file__), str(os.getpid()))
@@ -202,47 +205,46 @@ class Supervisor:
         finally:
             self._events.put(_Event("exit", process=process))
 
-    def _reap(self, event: _Event) -> _Kept | None:
+    def _reap(self, event: _Event) -> _Child | None:
         """Note the end of a process, and kill the rest of its group."""
-        for kept in self._kept.values():
-            if kept.process is not None and kept.process is event.process:
-                _signal_group(kept.process, signal.SIGKILL)
-                kept.process.wait()
-                kept.process = None
-                return kept
+        for child in self._children.values():
+            if child.process is not None and child.process is event.process:
+                _signal_group(child.process, signal.SIGKILL)
+                child.process.wait()
+                child.process = None
+                return child
         return None
 
     def _handle_exit(self, event: _Event) -> None:
-        kept = self._reap(event)
-        if kept is not None and event.process is not None:
-            self._schedule_restart(kept, _describe(event.process.returncode))
+        child = self._reap(event)
+        if child is not None and event.process is not None:
+            self._schedule_restart(child, _describe(event.process.returncode))
 
-    def _schedule_restart(self, kept: _Kept, why: str) -> None:
+    def _schedule_restart(self, child: _Child, why: str) -> None:
         """Schedule a restart, after a pause that grows with each early death."""
         now = time.monotonic()
-        kept.deaths = 0 if now - kept.began > HEALTHY_AFTER_S else kept.deaths + 1
-        pause_s = 0.0 if not kept.deaths else min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(kept.deaths - 1, 10))
-        kept.restart_at = now + pause_s
-        self._on_death(f"{kept.service.name} {why}; it is being restarted")
+        child.deaths = 0 if now - child.began > HEALTHY_AFTER_S else child.deaths + 1
+        child.restart_at = now + Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S).after_s(child.deaths)
+        self._on_death(f"{child.service.name} {why}; it is being restarted")
 
     def _end(self, *, by_force: bool) -> None:
         self._stopping = True
-        for kept in self._kept.values():
-            kept.restart_at = None
-        for stage in sorted({kept.service.stage for kept in self._kept.values()}):
-            group = [kept for kept in self._kept.values() if kept.service.stage == stage]
+        for child in self._children.values():
+            child.restart_at = None
+        for stage in sorted({child.service.stage for child in self._children.values()}):
+            group = [child for child in self._children.values() if child.service.stage == stage]
             if not by_force:
                 by_force = self._end_in_order(group)
             if by_force:
                 self._end_by_force(group)
 
-    def _end_in_order(self, group: list[_Kept]) -> bool:
+    def _end_in_order(self, group: list[_Child]) -> bool:
         """Stop these, and wait for their end; returns whether `kill` was called meanwhile."""
-        for kept in group:
-            if kept.process:
-                kept.process.terminate()
-        deadline = time.monotonic() + max(kept.service.stop_s for kept in group)
-        while any(kept.process for kept in group):
+        for child in group:
+            if child.process:
+                child.process.terminate()
+        deadline = time.monotonic() + max(child.service.stop_s for child in group)
+        while any(child.process for child in group):
             event = self._next(deadline)
             if event is None:
                 self._end_by_force(group)
@@ -255,12 +257,12 @@ class Supervisor:
                 event.done.set()
         return False
 
-    def _end_by_force(self, group: list[_Kept]) -> None:
-        for kept in group:
-            if kept.process:
-                _signal_group(kept.process, signal.SIGKILL)
+    def _end_by_force(self, group: list[_Child]) -> None:
+        for child in group:
+            if child.process:
+                _signal_group(child.process, signal.SIGKILL)
         deadline = time.monotonic() + _KILLED_WITHIN_S
-        while any(kept.process for kept in group):
+        while any(child.process for child in group):
             event = self._next(deadline)
             if event is None:
                 return  # it is in a system call that can't be interrupted; there is nothing left to try

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun.models import Job, Progress
+from parallelrun.models import Job
 from parallelrun.progress.display import Display, display_on
 from parallelrun.progress.text import clean
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import TERMINAL
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
 
-_ENDED: Final = frozenset({"completed", "failed", "canceled"})
 _MANY: Final = 10
 
 
@@ -50,7 +51,7 @@ def watch(client: Client, job_id: str, display: Display, *, on_disconnect: Calla
                 progress = event.progress()
             case "error":
                 _show_error(display, event.data, shown)
-        if now not in _ENDED:  # the end is reported later, and once
+        if now not in TERMINAL:  # the end is reported later, and once
             state = now
         if state:
             display.update(state, progress)

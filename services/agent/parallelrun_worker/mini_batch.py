@@ -1,8 +1,9 @@
 """From a delivery to the argument of run(): a list of paths, a DataFrame, or nothing but a rank.
 
 A described delivery is JSON: `input` (index of the input, -1: none), `keys` (values of the partition keys), `paths`, or
-`pieces` of a table, each `[path, start, end, is_aligned, first_row]`. What an input is, and how its table is read,
-is in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and pyarrow.
+`pieces` of a table, each `[path, start, end, is_aligned, first_row, left_out, rows]`. What an input is, and how its
+table is read, is in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and
+pyarrow.
 """
 
 from __future__ import annotations
@@ -70,11 +71,7 @@ class Loader:
         Raises:
             ImportError: one can't; the message says what to do.
         """
-        kinds = {plan["kind"] for plan in self._read_plans()} - {"files"}
-        if not kinds:
-            return
-        wanted = ["pandas", *(["pyarrow"] if kinds & {"parquet", "delta_lake"} else [])]
-        for name in wanted:
+        for name in dict.fromkeys(name for plan in self._read_plans() for name in plan.get("libraries", ())):
             try:
                 __import__(name)
             except ImportError as error:
@@ -89,10 +86,14 @@ class Loader:
 
             try:
                 with open(self._inputs, encoding="utf-8") as file:
-                    self._plans = json.load(file)
+                    self._plans = json.load(file) or []
             except FileNotFoundError:
                 return []
-        return self._plans or []
+            if any(plan["kind"] != "files" for plan in self._plans):
+                from parallelrun_worker.tables.older_plans import completed
+
+                self._plans = [completed(plan) for plan in self._plans]
+        return self._plans
 
     def load(self, payload: bytes) -> MiniBatch:
         """Read what is described.

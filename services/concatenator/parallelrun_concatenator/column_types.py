@@ -36,18 +36,18 @@ class ColumnTypes:
             described = _described(segment, parts)
             if described not in schemas:
                 schemas[described] = _schema(segment, described)
-        found: dict[str, list[pa.DataType]] = {}
+        kinds: dict[str, list[pa.DataType]] = {}
         for schema in schemas.values():
             for field in schema:
-                found.setdefault(field.name, []).append(field.type)
-        if schemas and not found:
-            found["value"] = [pa.null()]  # a Parquet file without a column would have no rows either
-        self._candidates = {name: _candidates(kinds) for name, kinds in found.items()}
+                kinds.setdefault(field.name, []).append(field.type)
+        if schemas and not kinds:
+            kinds["value"] = [pa.null()]  # a Parquet file without a column would have no rows either
+        self._candidates = {name: _candidates(each) for name, each in kinds.items()}
         doubtful = {
             described: names for described, schema in schemas.items() if (names := self._doubtful_names(schema))
         }
         if doubtful:
-            self._look_at_values(doubtful)
+            self._check_values(doubtful)
         self.mixed = sorted(name for name, left in self._candidates.items() if not left)
         """Columns that are text, because no type fits all mini-batches."""
         self.schema = pa.schema([(name, left[0] if left else pa.string()) for name, left in self._candidates.items()])
@@ -59,7 +59,7 @@ class ColumnTypes:
             if not all(_always_fits(field.type, each) for each in self._candidates[field.name])
         ]
 
-    def _look_at_values(self, doubtful: dict[bytes, list[str]]) -> None:
+    def _check_values(self, doubtful: dict[bytes, list[str]]) -> None:
         for segment in self._table.in_order():
             names = doubtful.get(_described(segment, self._parts), [])
             if any(self._candidates[name] for name in names):
@@ -77,15 +77,15 @@ def read_rows(segment: Segment, parts: Parts) -> pa.Table:
     """
     data = parts.read(segment)
     try:
-        found = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+        rows = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
     except (pa.ArrowException, OSError) as error:
         raise _not_a_stream(segment, error) from error
-    if found.num_columns and found.num_rows != segment.rows:
+    if rows.num_columns and rows.num_rows != segment.rows:
         raise CorruptLog(
-            f"mini-batch {segment.mini_batch} has {found.num_rows:,} rows in parts/{segment.part}, but "
+            f"mini-batch {segment.mini_batch} has {rows.num_rows:,} rows in parts/{segment.part}, but "
             f"{segment.rows:,} by its decision"
         )
-    return found
+    return rows
 
 
 def _candidates(kinds: list[pa.DataType]) -> list[pa.DataType]:
@@ -121,7 +121,7 @@ def _coarser(best: pa.DataType, kinds: list[pa.DataType]) -> tuple[str, ...]:
 
 
 def _always_fits(kind: pa.DataType, to: pa.DataType) -> bool:
-    """Whether it is certain, without a look at the values, that none can be lost."""
+    """Whether it is certain, without checking the values, that none can be lost."""
     types = pa.types
     if kind == to or types.is_null(kind):
         return True
@@ -137,9 +137,9 @@ def _always_fits(kind: pa.DataType, to: pa.DataType) -> bool:
 
 def _fits(column: pa.ChunkedArray, to: pa.DataType) -> bool:
     try:
-        found = column.cast(to)
+        converted = column.cast(to)
         # Arrow doesn't report lost digits of decimals.
-        return not pa.types.is_decimal(column.type) or bool(found.cast(column.type).equals(column))
+        return not pa.types.is_decimal(column.type) or bool(converted.cast(column.type).equals(column))
     except CONFLICTS:
         return False
 

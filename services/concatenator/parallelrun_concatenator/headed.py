@@ -26,7 +26,7 @@ Column = tuple[str, int]
 
 
 class HeadedText:
-    """Looks at all headers first, then copies the rows.
+    """Reads all headers first, then copies the rows.
 
     Args:
         segments: all of them, in order.

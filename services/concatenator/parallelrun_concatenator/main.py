@@ -15,7 +15,7 @@ from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE
 from parallelrun_core.store.rq_workers import RqWorkers
 
-_LOOK_S = 1.0
+_CHECK_S = 1.0
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> None:
         except CONNECTION_ERRORS as error:
             connected = False
             log.warning("redis_away", error=str(error))
-        stop.wait(_LOOK_S)
+        stop.wait(_CHECK_S)
     workers.stop()
     log.info("stopped")
 

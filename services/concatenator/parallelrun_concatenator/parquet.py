@@ -22,7 +22,7 @@ _GROUP_BYTES: Final = 64 << 20
 
 
 class ParquetFile:
-    """Looks at all schemas first, then writes the rows.
+    """Reads all schemas first, then writes the rows.
 
     Raises:
         CorruptLog: a segment is not such a stream.
@@ -56,10 +56,10 @@ class ParquetFile:
 
     def _table(self, segment: Segment, parts: Parts) -> pa.Table:
         """The rows of a segment, with the columns of the output."""
-        found = read_rows(segment, parts)
+        rows = read_rows(segment, parts)
         columns = [
-            _cast(found.column(field.name), field.type)
-            if field.name in found.schema.names
+            _cast(rows.column(field.name), field.type)
+            if field.name in rows.schema.names
             else pa.nulls(segment.rows, field.type)
             for field in self._schema
         ]

@@ -59,10 +59,10 @@ class Parts:
             pieces = [parts[segment.part].read(segment.offset, segment.length) for segment in group]
         except OSError:
             pieces = []
-        found = list(map(crc32, pieces)), sum(map(len, pieces))
-        if found == ([segment.crc for segment in group], sum([segment.length for segment in group])):
+        present = list(map(crc32, pieces)), sum(map(len, pieces))
+        if present == ([segment.crc for segment in group], sum([segment.length for segment in group])):
             return b"".join(pieces)
-        return b"".join(map(self.read, group))  # again one by one, to tell the first that has a problem
+        return b"".join(map(self.read, group))  # again one by one, to name the first that has a problem
 
     def _copy_one(self, segment: Segment, sink: Sink) -> None:
         if segment.length <= SMALL_BYTES:

@@ -43,17 +43,17 @@ class SegmentTable:
         """Of all segments together."""
         numbers: dict[str, int] = {}
         decided = FirstWins()
-        for found in filter(decided.accept, read_places(folder)):
-            length = found.length
-            if not length or found.status != "done":
+        for place in filter(decided.accept, read_places(folder)):
+            length = place.length
+            if not length or place.status != "done":
                 continue
-            at = found.mini_batch * _PLACE.size
+            at = place.mini_batch * _PLACE.size
             if at >= len(places):
                 places.extend(bytes(at + _STEP_PLACES * _PLACE.size - len(places)))
             elif places[at]:
-                raise CorruptLog(f"mini-batch {found.mini_batch} has been decided twice, with rows each time")
-            number = numbers.setdefault(found.part, len(numbers))
-            _PLACE.pack_into(places, at, True, found.offset, length, found.crc, found.rows, number)
+                raise CorruptLog(f"mini-batch {place.mini_batch} has been decided twice, with rows each time")
+            number = numbers.setdefault(place.part, len(numbers))
+            _PLACE.pack_into(places, at, True, place.offset, length, place.crc, place.rows, number)
             self._count += 1
             self.bytes += length
         self._parts = list(numbers)

@@ -18,8 +18,10 @@ from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_master.led_job import LedJob
+from parallelrun_master.ledger import Ledger
 from parallelrun_master.output_requests import OutputRequests
 from parallelrun_master.planning.shuffling import discard
+from parallelrun_master.policy.hints import what_is_lost
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -91,7 +93,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
-            warnings=[*made.notes, *_about_text(ledger.decided)] if made else [],
+            warnings=[*_about_failures(ledger), *made.notes, *_about_text(ledger.decided)] if made else [],
             failure=status.failure,
         )
         job.reports.conclude(result, ledger.errors)
@@ -174,6 +176,15 @@ class Finishing:
             except CONNECTION_ERRORS as error:
                 job.wait_for_redis(error)
         return made
+
+
+def _about_failures(ledger: Ledger) -> list[str]:
+    """A warning about what has failed, with the error that came first."""
+    lost, first = what_is_lost(ledger.progress), ledger.errors.first
+    if not lost:
+        return []
+    why = "" if first is None else f"; first: {first.category}: " + first.message.partition("\n")[0]
+    return [f"Completed, but {lost}{why}"]
 
 
 def _about_text(decided: Decided) -> list[str]:

@@ -1,7 +1,7 @@
 """The command `parallelrun-master`: supervises RQ workers, and makes sure that every job has a leader.
 
 Each RQ worker leads one job at a time, in a process that it forks for it. RQ itself would notice an orphaned job
-only after minutes; this supervisor looks every second.
+only after minutes; this supervisor checks every second.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Master:
                 if registry.claim_recovery():
                     self._run_id = ""
                 if run_id != self._run_id:
-                    self._adopt_folders(registry)
+                    self.register_forgotten(registry)
                     self._run_id = run_id
                 self._ask_for_leaders(redis, registry)
                 self.connected = True
@@ -66,7 +66,7 @@ class Master:
         self._workers.stop()
         self._log.info("stopped")
 
-    def _adopt_folders(self, registry: Registry) -> None:
+    def register_forgotten(self, registry: Registry) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
         for folder in recorded_jobs(self._settings.root):
             with self._skipping_unreadable(folder.job_id):

@@ -46,7 +46,7 @@ def _recover_journals(job: LedJob) -> None:
     """Redis has forgotten the job: others have led, and nothing is published. Take what agents have finished."""
     recovered = job.ledger.recover(finished(job.folder, job.ledger.decided, job.queue.generation))
     if recovered:
-        job.log.warning("journals_recovered", mini_batches=recovered)
+        job.log.warning("journals_adopted", mini_batches=recovered)
         job.reports.say(f"Recovered {recovered:,} mini-batches that agents finished before Redis forgot the job.")
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings
-from parallelrun_core.spec.arguments import split_arguments
 from parallelrun_core.spec.expressions import same_name
+from parallelrun_core.spec.user_arguments import split_arguments
 
 _MAX_SECONDS: Final = 259_200
 _INT_MAX: Final = 2**31 - 1

@@ -39,7 +39,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 
-_BESIDE: Final = ".adopting-"
+_BESIDE: Final = ".taking-over-"
 
 
 class Resumed(msgspec.Struct, kw_only=True, frozen=True):
@@ -195,7 +195,7 @@ class JobFolder:
             sync_folder(self.path.parent)  # also when it is there: who made it may have been killed before it did so
 
     def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed]) -> JobRecord:
-        """The same for a job that takes over work of another one; returns the record with what it has taken over.
+        """Create the folder of a job that takes over work of another one; returns the record with what that is.
 
         All of it appears at once. A process that dies before leaves a folder beside it, which `abandoned` finds.
 
@@ -210,7 +210,7 @@ class JobFolder:
             Layout(beside).parts.mkdir(parents=True)
             record = msgspec.structs.replace(record, resumed=take_over(beside))
             _fill(beside, record)
-            failpoints.reach("adopt.before_rename")
+            failpoints.reach("takeover.before_rename")
             try:
                 beside.rename(self.path)
             except OSError as error:

@@ -127,11 +127,11 @@ def _closing_of(raw: bytes) -> Closing | None:
     return msgspec.json.decode(raw[len(_CLOSING_MARK) :], type=Closing) if raw.startswith(_CLOSING_MARK) else None
 
 
-def resolve(folder: Path, found: message.Message) -> message.Message:
+def resolve(folder: Path, given: message.Message) -> message.Message:
     """The full message: the given one, or the one in the manifest that it refers to."""
-    if found.kind != message.REFERENCE:
-        return found
-    reference = message.reference_of(found)
+    if given.kind != message.REFERENCE:
+        return given
+    reference = message.reference_of(given)
     _, raw = next(read_records(file_of(folder, NAME, reference.term), start=reference.offset))
     return message.decode(raw)
 

@@ -29,9 +29,9 @@ def decode(raw: bytes, kind: type[T], path: Path) -> T:
         CorruptLog: it can't be read.
     """
     try:
-        found = msgspec.json.decode(raw, type=_Versioned).schema
-        if found > SCHEMA:
-            raise NewerSchema(f"{path} has schema {found}; this release reads up to {SCHEMA}. Update this service.")
+        schema = msgspec.json.decode(raw, type=_Versioned).schema
+        if schema > SCHEMA:
+            raise NewerSchema(f"{path} has schema {schema}; this release reads up to {SCHEMA}. Update this service.")
         return msgspec.json.decode(raw, type=kind)
     except (ValueError, RecursionError) as error:
         raise CorruptLog(f"{path} can't be read: {error}") from error

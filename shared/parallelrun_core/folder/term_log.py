@@ -42,8 +42,8 @@ def file_of(folder: Path, name: str, term: int) -> Path:
 
 def terms(folder: Path, name: str) -> list[int]:
     """The terms that have a file, ascending."""
-    found = (path.name.rpartition(".")[2] for path in folder.glob(f"{name}.*"))
-    return sorted(int(text) for text in found if text.isdecimal())
+    numbers = (path.name.rpartition(".")[2] for path in folder.glob(f"{name}.*"))
+    return sorted(int(text) for text in numbers if text.isdecimal())
 
 
 def accept(folder: Path, name: str) -> dict[str, int]:

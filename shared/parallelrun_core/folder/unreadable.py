@@ -14,7 +14,7 @@ UNREADABLE: Final = (NotFound, NewerSchema, CorruptLog, OSError)
 
 
 class SkippedJobs:
-    """The jobs that a service skips, each logged once, not each time that it is looked at.
+    """The jobs that a service skips, each logged once, not each time that it is checked.
 
     Args:
         root: the folder of all jobs; the most common reason why a job has no folder is that this isn't the API's root.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.mltable.steps import Step, parse_steps
+from parallelrun_core.mltable.steps import AnyStep, parse_steps
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
@@ -38,7 +38,7 @@ class MLTable:
 
     file: Path
     sources: list[Source]
-    steps: list[Step]
+    steps: list[AnyStep]
 
 
 def load_mltable(path: Path) -> MLTable:

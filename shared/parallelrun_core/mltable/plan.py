@@ -12,34 +12,33 @@ import os
 import secrets
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.folder.files import write_once
 from parallelrun_core.mltable.document import Source, load_mltable
+from parallelrun_core.mltable.formats import read_steps
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
-from parallelrun_core.mltable.steps import READ_STEPS, Step, parse_steps
+from parallelrun_core.mltable.read_step import ReadStep
+from parallelrun_core.mltable.steps import AnyStep, ExtractColumns, RowStep, Skip, Take, TakeRandomSample, parse_steps
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
 
 FILE_NAME: Final = "inputs.json"
-
-Kind = Literal["files", "delimited", "json_lines", "parquet", "delta_lake"]
-_KINDS: Final[dict[str, Kind]] = dict(
-    zip(READ_STEPS, ("delimited", "parquet", "json_lines", "delta_lake"), strict=True)
-)
+FILES: Final = "files"
+"""The kind of an input that is a list of files, and no table."""
 _FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
-_KEEPS_ROWS: Final = ("keep_columns", "drop_columns", "convert_column_types", "extract_columns_from_partition_format")
 
 
 class InputPlan(msgspec.Struct, kw_only=True):
     """One input that is cut into mini-batches."""
 
     name: str
-    kind: Kind = "files"
+    kind: str = FILES
+    """`files`, or a kind of table: a module of `formats`."""
     is_copied: bool = False
     """Files are copied to the node's own disk before run() (modes download and eval_download)."""
     root: str = ""
@@ -49,9 +48,9 @@ class InputPlan(msgspec.Struct, kw_only=True):
     path: str = ""
     left_out: str = ""
     """A file that is not data: the MLTable itself."""
-    read: Step = {}
-    """Options of the read step."""
-    steps: list[Step] = []
+    read: ReadStep | None = None
+    """The read step of a table."""
+    steps: list[RowStep] = []
     """The steps after it."""
     partition: PartitionFormat | None = None
     extracts_first: bool = False
@@ -62,33 +61,51 @@ class InputPlan(msgspec.Struct, kw_only=True):
     """Not all keys are parts of the paths: the rows are grouped by them before anything is cut."""
     sample: list[str] = []
     """The first files, from which the types of a text table are inferred."""
+    libraries: list[str] = []
+    """What the workers must be able to import for it."""
+    rows_wanted: tuple[int, int | None] | None = None
+    """The first row and the end of the rows that `skip` and `take` leave; None: all, or the reader counts them."""
+    tail: int | None = None
+    """From which of the steps on the rows of all files must be together, since one of them counts rows that are known
+    only once they are read; the number of steps if there is none."""
+    keeping: list[int] = []
+    """Which of the steps keep every row."""
 
     @property
     def is_table(self) -> bool:
-        return self.kind != "files"
+        return self.kind != FILES
 
-    def rows_wanted(self) -> tuple[int, int | None] | None:
-        """The first row and the end of the rows that `skip` and `take` leave, where the rows can be counted unread.
-
-        None: there is no such step, or one comes after a step that drops rows by their content.
-        """
-        first, end = 0, None
-        found = False
-        for step in self.steps:
-            if step["step"] == "skip":
-                first, found = first + step["rows"], True
-            elif step["step"] == "take":
-                limit = first + step["rows"]
-                end, found = limit if end is None else min(end, limit), True
-            elif step["step"] not in _KEEPS_ROWS:
-                break
-        return (first, end) if found else None
-
+    @property
     def is_indivisible(self) -> bool:
-        """Whether `take` or `skip` counts rows that are known only once read, so that the table is one mini-batch."""
-        names = [step["step"] for step in self.steps]
-        drops = [number for number, name in enumerate(names) if name in ("filter", "take_random_sample")]
-        return bool(drops) and any(name in ("take", "skip") for name in names[drops[0] :])
+        """Whether the table is one mini-batch, because of its `tail`."""
+        return self.tail is not None and self.tail < len(self.steps)
+
+    def freeze_answers(self) -> None:
+        """Put into the plan what follows from its steps: master and workers then have the same answers."""
+        self.libraries = [*self.read.libraries] if self.read is not None else []
+        self.keeping = [number for number, step in enumerate(self.steps) if step.keeps_rows]
+        self.tail = _tail(self.steps)
+        self.rows_wanted = None if self.is_indivisible else _rows_wanted(self.steps)
+
+
+def _tail(steps: list[RowStep]) -> int:
+    counts = [number for number, step in enumerate(steps) if step.counts_rows]
+    drops = [number for number, step in enumerate(steps) if not step.keeps_rows and not step.counts_rows]
+    return counts[0] if counts and drops and counts[-1] > drops[0] else len(steps)
+
+
+def _rows_wanted(steps: list[RowStep]) -> tuple[int, int | None] | None:
+    first, end, is_counted = 0, None, False
+    for step in steps:
+        if isinstance(step, Skip):
+            first += step.rows
+        elif isinstance(step, Take):
+            limit = first + step.rows
+            end = limit if end is None else min(end, limit)
+        elif not step.keeps_rows:
+            break
+        is_counted = is_counted or step.counts_rows
+    return (first, end) if is_counted else None
 
 
 def plan_inputs(spec: JobSpec) -> list[InputPlan]:
@@ -119,7 +136,7 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     """
     pointer = f"/inputs/{name}"
     plan = InputPlan(name=name, path=given.path, root=_root(given.path), keys=keys)
-    steps: list[Step] = []
+    steps: list[AnyStep] = []
     if given.type == "mltable":
         table = _load(Path(given.path), pointer)
         plan.sources, plan.root, plan.left_out, steps = (
@@ -158,29 +175,35 @@ def _load(path: Path, pointer: str) -> Any:
         ) from error
 
 
-def _sort_steps(plan: InputPlan, steps: list[Step], pointer: str) -> None:
-    read = [number for number, step in enumerate(steps) if step["step"] in READ_STEPS]
-    extract = [number for number, step in enumerate(steps) if step["step"].startswith("extract_")]
+def _sort_steps(plan: InputPlan, steps: list[AnyStep], pointer: str) -> None:
+    read = [number for number, step in enumerate(steps) if isinstance(step, ReadStep)]
+    extract = [number for number, step in enumerate(steps) if isinstance(step, ExtractColumns)]
     if len(read) > 1 or len(extract) > 1:
         problem = "the MLTable file and transformations must not both have a read step, or both a partition format"
         raise InvalidInput.at(f"{pointer}/transformations", problem)
-    if read:
-        plan.read = steps[read[0]]
-        plan.kind = _KINDS[plan.read["step"]]
-    if extract:
-        plan.partition = parse_partition_format(steps[extract[0]]["partition_format"])
-        plan.extracts_first = bool(read) and extract[0] < read[0]
+    for step in steps:
+        if isinstance(step, ReadStep):
+            plan.read, plan.kind = step, step.kind()
+        elif isinstance(step, ExtractColumns):
+            plan.partition = parse_partition_format(step.partition_format)
+    plan.extracts_first = bool(read and extract) and extract[0] < read[0]
     plan.steps = [
-        step for number, step in enumerate(steps) if number not in read and number not in extract[: plan.extracts_first]
+        _seeded(step)
+        for step in steps
+        if not isinstance(step, ReadStep) and not (plan.extracts_first and isinstance(step, ExtractColumns))
     ]
-    for step in plan.steps:
-        if step["step"] == "take_random_sample" and step["seed"] is None:
-            step["seed"] = secrets.randbits(32)  # drawn once, so that every try of a mini-batch gets the same rows
     if not plan.is_table:
-        wrong = [step["step"] for step in plan.steps if not step["step"].startswith("extract_")]
+        wrong = [step.name() for step in plan.steps if not isinstance(step, ExtractColumns)]
         if wrong:
             hint = "add a read step before it, as in: - read_delimited"
             raise InvalidInput.at(f"{pointer}/transformations", f"{wrong[0]} applies to the rows of a table", hint)
+    plan.freeze_answers()
+
+
+def _seeded(step: RowStep) -> RowStep:
+    if isinstance(step, TakeRandomSample) and step.seed is None:
+        return msgspec.structs.replace(step, seed=secrets.randbits(32))
+    return step
 
 
 def _check_keys(plan: InputPlan) -> None:
@@ -191,7 +214,8 @@ def _check_keys(plan: InputPlan) -> None:
     if not invalid:
         return
     if plan.is_table:
-        missing = [name for name in _FOR_SHUFFLES if find_spec(name) is None]
+        needed = dict.fromkeys((*_FOR_SHUFFLES, *plan.libraries))
+        missing = [name for name in needed if find_spec(name) is None]
         if not missing:
             plan.is_shuffled = True
             return
@@ -226,8 +250,32 @@ def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
 
 
 def load_plans(folder: Path) -> list[InputPlan] | None:
-    """The frozen record, or None before there is one."""
+    """The frozen record, or None before there is one.
+
+    Raises:
+        InvalidInput: it has a step that this release doesn't know.
+    """
     try:
-        return msgspec.convert(json.loads((folder / FILE_NAME).read_bytes()), type=list[InputPlan])
+        records = json.loads((folder / FILE_NAME).read_bytes())
     except FileNotFoundError:
         return None
+    try:
+        return [_plan_of(record) for record in records]
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{FILE_NAME} of the job is not one of this release: {error}") from error
+
+
+def _plan_of(record: dict[str, Any]) -> InputPlan:
+    read = record.pop("read", None) or None
+    plan = msgspec.convert(record, type=InputPlan)
+    if read is not None:
+        known = read_steps()
+        if read["step"] not in known:
+            raise InvalidInput(f"input {plan.name!r} is read with {read['step']!r}, which this release doesn't know")
+        plan.read = msgspec.convert(read, type=known[read["step"]])
+        plan.kind = plan.read.kind()
+    elif plan.is_table:
+        raise InvalidInput(f"input {plan.name!r} is of the kind {plan.kind!r}, which this release doesn't know")
+    if plan.tail is None:  # planned by a release that left this to each reader
+        plan.freeze_answers()
+    return plan

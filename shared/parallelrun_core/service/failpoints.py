@@ -20,7 +20,7 @@ import signal
 from typing import Final
 
 POINTS: Final = {
-    "adopt.before_rename": "api",
+    "takeover.before_rename": "api",
     "api.accepted": "api",
     "lead.acquired": "master",
     "schedule.before_sync": "master",

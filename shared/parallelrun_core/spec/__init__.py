@@ -1,12 +1,13 @@
 """The job spec: every setting of a job, checked once at submission, frozen from then on.
 
-job.py          `JobSpec`: all fields, and the rules between them
-fields.py       types of some fields: inputs, outputs, environment, sizes
-arguments.py    `program_arguments` and what the engine adds to them: the entry script's `sys.argv`
-expressions.py  `${{…}}`, which refers to inputs and outputs by name
-conda.py        from a conda environment to requirements of PyPI
-document.py     from YAML or JSON to plain data, and changes from a command line
-problems.py     from pydantic's errors to problems
+job.py             `JobSpec`: all fields, and the rules between them
+fields.py          types of some fields: inputs, outputs, environment, sizes
+user_arguments.py  `program_arguments`: the user's part of the entry script's `sys.argv`
+arguments.py       what the engine puts around it
+expressions.py     `${{…}}`, which refers to inputs and outputs by name
+conda.py           from a conda environment to requirements of PyPI
+document.py        from YAML or JSON to plain data, and changes from a command line
+problems.py        from pydantic's errors to problems
 """
 
 from parallelrun_core.spec.document import load_document, load_json, set_field

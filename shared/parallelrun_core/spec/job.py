@@ -13,7 +13,6 @@ from typing import Annotated, Final, Literal, Self, TypeVar
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec import arguments
 from parallelrun_core.spec.expressions import bound_name, same_name
 from parallelrun_core.spec.fields import (
     NAME,
@@ -29,6 +28,7 @@ from parallelrun_core.spec.fields import (
     without_nul,
 )
 from parallelrun_core.spec.problems import at, problem_of
+from parallelrun_core.spec.user_arguments import user_arguments
 from parallelrun_core.storage.supported import absolute_path
 
 _MAX_SECONDS: Final = 259_200
@@ -299,7 +299,7 @@ class JobSpec(Strict):
         Args:
             outputs: the path of each of `outputs`; by default, its own path.
         """
-        return arguments.user_arguments(self, outputs or {})
+        return user_arguments(self.program_arguments, self.inputs, self.outputs, outputs or {})
 
     def relative_to(self, folder: Path) -> Self:
         """The same job with paths relative to `folder`, that of the job file, made absolute."""

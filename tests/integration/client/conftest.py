@@ -29,14 +29,14 @@ def _no_cluster_but_the_tests_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def processes_about(folder: Path) -> dict[int, str]:
     """The processes that have this folder in their environment, as all parts of a cluster in it do."""
-    found = {}
+    processes = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if int(path.name) != os.getpid() and os.fsencode(folder) in (path / "environ").read_bytes():
-                found[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                processes[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
-    return found
+    return processes
 
 
 def wait_until_gone(folder: Path, *, within_s: float) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -28,12 +29,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer. `cut`: close the connection after the body, although more was announced."""
+    """An answer. `cut`: close the connection after the body, although more was announced. `parts`: what follows the
+    body, of unknown length, each sent when it is there."""
 
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
+    parts: Callable[[], Iterable[bytes]] | None = None
 
     @classmethod
     def of(cls, document: object, status: int = 200, **headers: str) -> Answer:
@@ -103,15 +106,17 @@ class FakeApi:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 request = Request(self.command, unquote(parts.path), query, dict(self.headers.items()), body)
                 answer = api.answer(request)
-                self.close_connection = answer.cut or answer.status == 0
+                self.close_connection = answer.cut or answer.status == 0 or answer.parts is not None
                 if answer.status == 0:
                     return
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(answer.body) + (1000 if answer.cut else 0)))
+                if answer.parts is None:
+                    self.send_header("Content-Length", str(len(answer.body) + (1000 if answer.cut else 0)))
                 self.end_headers()
-                self.wfile.write(answer.body)
+                for part in chain([answer.body], answer.parts() if answer.parts else []):
+                    self.wfile.write(part)
 
             do_GET = do_POST = _serve
 

@@ -37,29 +37,29 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) -> None:
-    code, url, told = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
-    assert code == 0, told
+    code, url, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
+    assert code == 0, stderr
     assert url.startswith("http://127.0.0.1:")
-    assert "parallelrun job create" in told
+    assert "parallelrun job create" in stderr
     assert state_file().stat().st_mode & 0o777 == 0o600
 
-    code, again, told = parallelrun("up")
+    code, again, stderr = parallelrun("up")
     assert (code, again) == (0, url)
-    assert "already running" in told
+    assert "already running" in stderr
 
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "count.py").write_text("def run(mini_batch):\n    return [len(mini_batch)]\n")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.txt").touch()
     (tmp_path / "job.yml").write_text("code: src\nentry_script: count.py\ninputs: data\n")
-    code, said, told = parallelrun("job", "create", "-f", str(tmp_path / "job.yml"), "--stream")
-    job_id = said.strip()
-    assert code == 0, told
+    code, stdout, stderr = parallelrun("job", "create", "-f", str(tmp_path / "job.yml"), "--stream")
+    job_id = stdout.strip()
+    assert code == 0, stderr
     assert parallelrun("job", "download", job_id, "-p", str(tmp_path / "got"))[0] == 0
     assert (tmp_path / "got" / "parallel_run_step.txt").read_text() == "1\n"
 
-    code, _, told = parallelrun("down")
-    assert (code, told) == (0, "The cluster has stopped.\n")
+    code, _, stderr = parallelrun("down")
+    assert (code, stderr) == (0, "The cluster has stopped.\n")
     assert processes_about(home) == {}
     assert not state_file().exists()
     assert parallelrun("job", "list")[0] == 5
@@ -71,13 +71,13 @@ def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) ->
 
 def test_a_killed_background_process_leaves_nothing_and_can_be_replaced_at_once(home: Path) -> None:
     assert parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))[0] == 0
-    found = running()
-    assert found is not None
-    os.kill(found.pid, signal.SIGKILL)
+    cluster = running()
+    assert cluster is not None
+    os.kill(cluster.pid, signal.SIGKILL)
 
-    code, _, told = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
+    code, _, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
 
-    assert code == 0, told
+    assert code == 0, stderr
     assert is_locked(lock_file())
     assert parallelrun("node", "list", "-o", "name")[1] == "node1\n"
 
@@ -85,8 +85,8 @@ def test_a_killed_background_process_leaves_nothing_and_can_be_replaced_at_once(
 def test_a_cluster_that_can_not_start_says_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://:canary-secret@127.0.0.1:9/0")
 
-    code, said, told = parallelrun("up", "--port", "0", "--root", str(home))
+    code, stdout, stderr = parallelrun("up", "--port", "0", "--root", str(home))
 
-    assert (code, said) == (5, "")
-    assert "The server at REDIS_URL (redis://:***@127.0.0.1:9/0) can't be used" in told
+    assert (code, stdout) == (5, "")
+    assert "The server at REDIS_URL (redis://:***@127.0.0.1:9/0) can't be used" in stderr
     assert not is_locked(lock_file())

@@ -65,7 +65,21 @@ def test_a_failure_names_the_log_to_open(api: FakeApi, capsys: pytest.CaptureFix
     assert "log: parallelrun job logs job_1 user/error/a.txt" in lines
 
 
-def test_an_interrupted_stream_leaves_the_job_alone(api: FakeApi) -> None:
+def test_what_failed_in_a_job_that_completed_is_said_first(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    counts = {"scheduled": 10, "listing_done": True, "done": 3, "failed": 7, "items_scheduled": 100, "items_failed": 70}
+    ended = {**COMPLETED, "started": JOB["submitted"], "progress": counts}
+    api.on("GET", "/v1/jobs/job_1", Answer.of(ended))
+    api.on("GET", EVENTS, Answer.events(("", "end", ended)))
+
+    assert main(["job", "stream", "job_1"]) == 0
+
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "completed, but 70 of 100 items failed, in 4.0 s: 10/10 mini-batches (7 failed), 0 rows"
+    )
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_stream_leaves_the_job_alone(api: FakeApi, number: int, code: int) -> None:
     api.on("GET", "/v1/jobs/job_1", Answer.of(JOB))
     connected = threading.Event()
     over = threading.Event()
@@ -81,13 +95,13 @@ def test_an_interrupted_stream_leaves_the_job_alone(api: FakeApi) -> None:
         stderr=subprocess.PIPE, env=dict(os.environ), text=True,
     )  # fmt: skip
     assert connected.wait(30)
-    command.send_signal(signal.SIGINT)
-    _, said = command.communicate(timeout=30)
+    command.send_signal(number)
+    _, printed = command.communicate(timeout=30)
     over.set()
 
-    assert command.returncode == 130
-    assert "The job continues." in said
-    assert "parallelrun job cancel job_1" in said
+    assert command.returncode == code
+    assert "The job continues." in printed
+    assert "parallelrun job cancel job_1" in printed
     assert not any(request.path.endswith(":cancel") for request in api.requests)
 
 

@@ -34,13 +34,13 @@ def ranged(request: Request, *, most: int = len(CONTENT)) -> Answer:
 
 def test_a_file_is_whole_and_where_it_was_wanted(api: FakeApi, outputs: Outputs, tmp_path: Path) -> None:
     api.on("GET", PATH, ranged)
-    told: list[int] = []
+    counts: list[int] = []
 
-    target = outputs.download("job_1", "rows.txt", tmp_path / "new", on_bytes=told.append)
+    target = outputs.download("job_1", "rows.txt", tmp_path / "new", on_bytes=counts.append)
 
     assert target == tmp_path / "new" / "rows.txt"
     assert target.read_bytes() == CONTENT
-    assert told[-1] == len(CONTENT)
+    assert counts[-1] == len(CONTENT)
     assert [entry.name for entry in target.parent.iterdir()] == ["rows.txt"]
 
 
@@ -171,10 +171,10 @@ def test_a_server_may_be_away_when_a_page_is_asked_for(api: FakeApi, tmp_path: P
     api.on("GET", f"{listing}/b", Answer(b"b"))
     transport, pauses = Transport(api.url, retry=RetryPolicy(attempts=1)), list[float]()
 
-    found = list(Outputs(transport, sleep=pauses.append).download_all("job_1", tmp_path))
+    places = list(Outputs(transport, sleep=pauses.append).download_all("job_1", tmp_path))
     transport.close()
 
-    assert [place.read_bytes() for place in found] == [b"a", b"b"]
+    assert [place.read_bytes() for place in places] == [b"a", b"b"]
     assert len(pauses) == 24
     assert [request.query.get("page_token") for request in api.asked(listing)] == [None] * 13 + ["two"] * 13
 

@@ -178,8 +178,8 @@ def test_mini_batches_and_nodes_come_as_objects(api: FakeApi, client: Client) ->
     api.on("GET", "/v1/jobs/job_1/mini-batches", Answer.of({"items": [{"id": 4, "status": "ready", "rows": None}]}))
     api.on("GET", "/v1/nodes", Answer.of({"items": [{"node": "node1", "state": "lost", "slots": 2}]}))
 
-    assert [found.id for found in client.jobs.mini_batches("job_1", status="ready")] == [4]
-    assert [found.is_alive for found in client.nodes.list()] == [False]
+    assert [each.id for each in client.jobs.mini_batches("job_1", status="ready")] == [4]
+    assert [each.is_alive for each in client.nodes.list()] == [False]
 
 
 def test_readiness_is_asked_once_and_never_raises(api: FakeApi, client: Client) -> None:

@@ -5,7 +5,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -83,18 +85,24 @@ def job(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(job: Path, *options: str) -> subprocess.Popen[str]:
+def start(job: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "parallelrun", "run", "job.yml", "--output", "out", "--processes", "2"]
     return subprocess.Popen(
-        [*command, *options], cwd=job, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, *options],
+        cwd=job,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
 
 
 def run(job: Path, *options: str) -> tuple[int, str, list[str]]:
     command = start(job, *options)
-    said, told = command.communicate(timeout=90)
+    stdout, stderr = command.communicate(timeout=90)
     assert processes_about(job / "out") == {}
-    return command.returncode, said, told.splitlines()
+    return command.returncode, stdout, stderr.splitlines()
 
 
 def until_it_runs(job: Path) -> None:
@@ -106,18 +114,18 @@ def until_it_runs(job: Path) -> None:
 
 
 def test_a_job_leaves_its_output_and_its_logs(job: Path) -> None:
-    code, said, told = run(job, "--nodes", "2")
+    code, stdout, stderr = run(job, "--nodes", "2")
 
-    assert code == 0, told
-    assert said == f"output: {job}/out/words.txt\nlogs: {job}/out/logs\n"
+    assert code == 0, stderr
+    assert stdout == f"output: {job}/out/words.txt\nlogs: {job}/out/logs\n"
     assert (job / "out" / "words.txt").read_text() == "".join(f"{n:02}.txt {n}\n" for n in range(10))
     assert f"Output: {job}/out/words.txt, " in (job / "out" / "logs" / "job_result.txt").read_text()
     assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
-    assert any(line.startswith("completed in ") and "10 rows" in line for line in told)
+    assert any(line.startswith("completed in ") and "10 rows" in line for line in stderr)
 
-    code, said, told = run(job)
-    assert (code, said) == (1, "")
-    assert "--overwrite" in "\n".join(told)
+    code, stdout, stderr = run(job)
+    assert (code, stdout) == (1, "")
+    assert "--overwrite" in "\n".join(stderr)
 
     code, _, _ = run(job, "--overwrite", "--keep", "--set", "mini_batch_size=5")
     assert code == 0
@@ -132,20 +140,20 @@ def test_files_in_the_current_folder_are_nobody_elses_modules(job: Path) -> None
 
 
 def test_a_summary_only_job_has_no_output_line(job: Path) -> None:
-    code, said, _ = run(job, "--set", "output_action=summary_only", "--set", "description='\u2028 pasted'")
+    code, stdout, _ = run(job, "--set", "output_action=summary_only", "--set", "description='\u2028 pasted'")
 
-    assert (code, said) == (0, f"logs: {job}/out/logs\n")
+    assert (code, stdout) == (0, f"logs: {job}/out/logs\n")
 
 
 def test_a_failure_is_shown_with_the_users_own_traceback_and_keeps_everything(job: Path) -> None:
-    code, said, told = run(job, "--set", "entry_script=bad.py", "--set", "error_threshold=0")
+    code, stdout, stderr = run(job, "--set", "entry_script=bad.py", "--set", "error_threshold=0")
 
-    assert (code, said) == (3, f"logs: {job}/out/logs\n")
-    text = "\n".join(told)
+    assert (code, stdout) == (3, f"logs: {job}/out/logs\n")
+    text = "\n".join(stderr)
     assert "ValueError: no\\x1b[2J good" in text
     assert "\x1b" not in text
     assert f'File "{job}/src/bad.py", line 3, in helper' in text
-    log = next(line.removeprefix("log: ") for line in told if line.startswith("log: "))
+    log = next(line.removeprefix("log: ") for line in stderr if line.startswith("log: "))
     assert Path(log).exists()
     assert (job / "out" / ".parallelrun" / "cluster" / "data" / "jobs").is_dir()
     assert not (job / "out" / "words.txt").exists()
@@ -155,24 +163,24 @@ def test_a_failure_is_shown_with_the_users_own_traceback_and_keeps_everything(jo
 
 
 def test_a_run_goes_on_with_what_an_earlier_one_has_done(job: Path) -> None:
-    code, _, told = run(job, "--set", "entry_script=half.py", "--set", "mini_batch_error_threshold=2")
+    code, _, stderr = run(job, "--set", "entry_script=half.py", "--set", "mini_batch_error_threshold=2")
     assert code == 3
-    is_told = any(line.endswith(f"--resume-from {job}/out") for line in told)
-    code, _, told = run(job, "--resume-from", "out")
+    is_said = any(line.endswith(f"--resume-from {job}/out") for line in stderr)
+    code, _, stderr = run(job, "--resume-from", "out")
     assert code == 1, "one folder can't be both"
-    assert "name another folder" in "\n".join(told)
-    code, _, told = run(job, "--output", "new", "--resume-from", "out")
-    assert code == 0, told
+    assert "name another folder" in "\n".join(stderr)
+    code, _, stderr = run(job, "--output", "new", "--resume-from", "out")
+    assert code == 0, stderr
     rows = (job / "new" / "words.txt").read_text().splitlines()
     assert [row.removeprefix("first ")[:6] for row in rows] == [f"{number:02}.txt" for number in range(10)]
     taken_over = sum(row.startswith("first") for row in rows) // 2
-    assert is_told == (taken_over > 0)
-    if is_told:
-        assert f"5/5 mini-batches ({taken_over} taken over)" in "\n".join(told)
+    assert is_said == (taken_over > 0)
+    if is_said:
+        assert f"5/5 mini-batches ({taken_over} taken over)" in "\n".join(stderr)
     assert sorted(entry.name for entry in (job / "new").iterdir()) == ["logs", "words.txt"]
-    code, _, told = run(job, "--output", "newer", "--resume-from", "new")
+    code, _, stderr = run(job, "--output", "newer", "--resume-from", "new")
     assert code == 1
-    assert "holds no working data" in "\n".join(told)
+    assert "holds no working data" in "\n".join(stderr)
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -180,12 +188,12 @@ def test_an_interrupt_cancels_the_job_and_leaves_nothing_running(job: Path, numb
     command = start(job, "--set", "entry_script=slow.py")
     until_it_runs(job)
     command.send_signal(number)
-    said, told = command.communicate(timeout=60)
+    stdout, stderr = command.communicate(timeout=60)
 
-    assert (command.returncode, said) == (code, f"logs: {job}/out/logs\n")
-    assert "canceled in" in told
-    assert f"canceling the job; {'Ctrl-C' if code == 130 else 'SIGTERM'} again stops" in told
-    assert "--resume-from" not in told
+    assert (command.returncode, stdout) == (code, f"logs: {job}/out/logs\n")
+    assert "canceled in" in stderr
+    assert f"canceling the job; {'Ctrl-C' if code == 130 else 'SIGTERM'} again stops" in stderr
+    assert "--resume-from" not in stderr
     assert processes_about(job / "out") == {}
     assert not (job / "out" / ".parallelrun").exists()
 
@@ -197,8 +205,8 @@ def test_what_was_done_when_a_run_was_broken_off_is_not_lost(job: Path, how: str
     while not any(list(read_decisions(path)) for path in job.glob("out/.parallelrun/cluster/data/jobs/job_*")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    _, said = start(job, "--output", "new", "--resume-from", "out").communicate(timeout=30)
-    assert "has not ended" in said
+    _, printed = start(job, "--output", "new", "--resume-from", "out").communicate(timeout=30)
+    assert "has not ended" in printed
     if how == "killed":
         command.kill()
     else:
@@ -208,29 +216,29 @@ def test_what_was_done_when_a_run_was_broken_off_is_not_lost(job: Path, how: str
             pass
         if how == "interrupted twice":
             command.send_signal(signal.SIGINT)
-    _, said = command.communicate(timeout=60)
+    _, printed = command.communicate(timeout=60)
     assert command.returncode == (-signal.SIGKILL if how == "killed" else 130)
     wait_until_gone(job / "out", within_s=30)
-    assert how == "killed" or f"--resume-from {job}/out\n" in said
+    assert how == "killed" or f"--resume-from {job}/out\n" in printed
 
-    code, said, told = run(job)
-    assert (code, said) == (1, "")
-    text = "\n".join(told)
+    code, stdout, stderr = run(job)
+    assert (code, stdout) == (1, "")
+    text = "\n".join(stderr)
     assert re.search(rf"--output: {job}/out holds [0-9]+ mini-batch(es)? that an earlier run has finished", text), text
     assert f"--resume-from {job}/out" in text
     assert "--overwrite" in text
 
-    code, _, told = run(job, "--output", "new", "--resume-from", "out")
-    assert code == 0, told
+    code, _, stderr = run(job, "--output", "new", "--resume-from", "out")
+    assert code == 0, stderr
     rows = (job / "new" / "words.txt").read_text().splitlines()
     assert [row.removeprefix("first ")[:6] for row in rows] == [f"{number:02}.txt" for number in range(10)]
     taken_over = sum(row.startswith("first") for row in rows) // 2
     assert taken_over
-    assert f"5/5 mini-batches ({taken_over} taken over)" in "\n".join(told)
+    assert f"5/5 mini-batches ({taken_over} taken over)" in "\n".join(stderr)
 
     if how == "interrupted":
-        code, _, told = run(job, "--overwrite")
-        assert code == 0, told
+        code, _, stderr = run(job, "--overwrite")
+        assert code == 0, stderr
         assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
 
 
@@ -259,6 +267,27 @@ def test_a_kill_leaves_nothing_running_and_the_next_run_clears_up(job: Path) -> 
     assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
 
 
+def test_a_kill_of_all_processes_leaves_nothing_that_the_next_run_does_not_remove(job: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="pr-") as temporary:  # short, as a socket's path has to be
+        command = start(job, "--set", "entry_script=slow.py", TMPDIR=temporary)
+        until_it_runs(job)
+        deadline = time.monotonic() + 30
+        while pids := processes_about(Path(temporary)):
+            assert time.monotonic() < deadline
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            command.poll()
+        command.communicate()
+        assert list(Path(temporary).glob("parallelrun-*"))
+
+        command = start(job, TMPDIR=temporary)
+
+        _, stderr = command.communicate(timeout=90)
+        assert command.returncode == 0, stderr
+        assert list(Path(temporary).glob("parallelrun-*")) == []
+
+
 def test_services_that_die_are_restarted_and_the_job_completes(job: Path) -> None:
     (job / "src" / "count.py").write_text(
         f"import time\n{SCRIPTS['count.py']}".replace("return", "time.sleep(0.5)\n    return")
@@ -273,18 +302,18 @@ def test_services_that_die_are_restarted_and_the_job_completes(job: Path) -> Non
                 os.kill(pid, signal.SIGKILL)
                 killed = True
         time.sleep(0.02)
-    _, told = command.communicate(timeout=90)
+    _, stderr = command.communicate(timeout=90)
 
-    assert command.returncode == 0, told
-    assert "api was killed by SIGKILL; it is being restarted" in told
+    assert command.returncode == 0, stderr
+    assert "api was killed by SIGKILL; it is being restarted" in stderr
     assert (job / "out" / "words.txt").read_text().count("\n") == 10
 
 
 def test_input_and_output_are_kept_apart(job: Path) -> None:
-    code, _, told = run(job, "--output", "data/out")
+    code, _, stderr = run(job, "--output", "data/out")
 
     assert code == 1
-    assert "part of the job's own input" in "\n".join(told)
+    assert "part of the job's own input" in "\n".join(stderr)
 
 
 def test_an_output_that_can_not_be_handed_over_is_not_lost(job: Path) -> None:
@@ -301,15 +330,15 @@ def test_an_output_that_can_not_be_handed_over_is_not_lost(job: Path) -> None:
     until_it_runs(job)
     (job / "out" / "words.txt").write_text("somebody's")
     (job / "there").touch()
-    said, told = command.communicate(timeout=60)
+    stdout, stderr = command.communicate(timeout=60)
 
-    assert (command.returncode, said) == (1, "")
+    assert (command.returncode, stdout) == (1, "")
     assert (job / "out" / "words.txt").read_text() == "somebody's"
-    kept = next(line.partition("the output is ")[2] for line in told.splitlines() if "the output is" in line)
+    left = next(line.partition("the output is ")[2] for line in stderr.splitlines() if "the output is" in line)
     (job / "out" / "words.txt").unlink()
 
     code, _, again = run(job)
 
     assert code == 1
     assert "could not hand over" in "\n".join(again)
-    assert Path(kept).read_text().count("\n") == 10
+    assert Path(left).read_text().count("\n") == 10

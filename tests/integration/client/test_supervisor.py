@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun.embedded import leftovers
-from parallelrun.embedded.leftovers import marked
+from parallelrun.embedded import guard
+from parallelrun.embedded.guard import marked
 from parallelrun.embedded.redis_server import RedisServer, find_binary
 from parallelrun.embedded.services import redis_service
 from parallelrun.embedded.supervisor import Service, Supervisor
@@ -32,9 +32,11 @@ def deaths() -> list[str]:
 
 @pytest.fixture
 def supervisor(tmp_path: Path, mark: str, deaths: list[str]) -> Iterator[Supervisor]:
-    found = Supervisor(logs=tmp_path, folder=tmp_path, mark=mark, scratch=tmp_path / "scratch", on_death=deaths.append)
-    yield found
-    found.kill()
+    supervisor = Supervisor(
+        logs=tmp_path, folder=tmp_path, mark=mark, scratch=tmp_path / "scratch", on_death=deaths.append
+    )
+    yield supervisor
+    supervisor.kill()
     assert marked(mark) == []
 
 
@@ -129,7 +131,6 @@ def test_a_stop_that_takes_too_long_for_the_user_can_be_cut_short(supervisor: Su
 OWNER = """
 import sys, time
 from pathlib import Path
-from parallelrun.embedded import leftovers
 from parallelrun.embedded.supervisor import Service, Supervisor
 folder, mark = Path(sys.argv[1]), sys.argv[2]
 (folder / "scratch").mkdir()
@@ -149,7 +150,7 @@ def test_nothing_outlives_an_owner_that_was_killed(tmp_path: Path, mark: str) ->
 
     # The service ends at once; processes in other sessions are left to the guard.
     until(lambda: len(marked(mark)) == 1)
-    until(lambda: marked(mark) == [], within_s=leftovers.GRACE_S + 10)
+    until(lambda: marked(mark) == [], within_s=guard.GRACE_S + 10)
     until(lambda: not (tmp_path / "scratch").exists())
 
 
@@ -164,7 +165,7 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 @pytest.mark.integration
-def test_the_redis_server_keeps_what_it_was_told_through_stop_and_kill(
+def test_the_redis_server_has_what_was_written_after_a_stop_and_a_kill(
     supervisor: Supervisor, server: RedisServer, tmp_path: Path, mark: str
 ) -> None:
     from parallelrun_core.store.connection import connect
@@ -172,7 +173,7 @@ def test_the_redis_server_keeps_what_it_was_told_through_stop_and_kill(
     supervisor.start([redis_service(server)])
     assert server.wait(20)
     with connect(server.url) as client:
-        client.set("a", "kept")
+        client.set("a", "stored")
         assert client.config_get("port") == {b"port": b"0"} or client.config_get("port") == {"port": "0"}
         assert server.socket.stat().st_mode & 0o777 == 0o700
         first = supervisor.pids()["redis"]
@@ -180,16 +181,16 @@ def test_the_redis_server_keeps_what_it_was_told_through_stop_and_kill(
     until(lambda: supervisor.pids().get("redis", first) != first)
     assert server.wait(20)
     with connect(server.url) as client:
-        assert client.get("a") == b"kept"
+        assert client.get("a") == b"stored"
 
     supervisor.stop()
 
     assert marked(mark) == []
-    assert not server.answers()
+    assert not server.is_ready()
     again = Supervisor(logs=tmp_path, folder=tmp_path, mark=mark, scratch=tmp_path / "scratch")
     again.start([redis_service(server)])
     assert server.wait(20)
     with connect(server.url) as client:
-        assert client.get("a") == b"kept"
+        assert client.get("a") == b"stored"
     again.stop()
     assert marked(mark) == []

@@ -113,9 +113,9 @@ def test_a_configuration_survives_its_file_but_for_what_v1_leaves_out(tmp_path: 
     made = config(mini_batch_size="5", environment=Environment(name="e", pip=["six"]), allowed_failed_count=3)
     made.save_to_yaml(tmp_path / "config.yml")
     assert set(yaml.safe_load((tmp_path / "config.yml").read_text())) == {"parallel_run_config"}
-    found = ParallelRunConfig.load_yaml("a workspace", tmp_path / "config.yml")
+    loaded = ParallelRunConfig.load_yaml("a workspace", tmp_path / "config.yml")
     made.allowed_failed_count = None
-    assert found.document() == made.document()
+    assert loaded.document() == made.document()
 
 
 V1_ENVIRONMENT = {
@@ -141,13 +141,13 @@ def test_a_file_has_the_same_environment_by_the_client_as_by_the_command_line(
     file.write_text(yaml.safe_dump({"parallel_run_config": {**document, **given}, "inputs": ["a"], "output": "out"}))
     expected = read_spec(file).spec
 
-    found = ParallelRunConfig.load_yaml(workspace=None, path=str(file))
-    spec = read_spec(ParallelRunStep("score", found, ["a"], output="out")).spec
-    assert found.environment.name == name
+    loaded = ParallelRunConfig.load_yaml(workspace=None, path=str(file))
+    spec = read_spec(ParallelRunStep("score", loaded, ["a"], output="out")).spec
+    assert loaded.environment.name == name
     assert spec.environment == expected.environment
     assert spec.environment_variables == expected.environment_variables
-    assert ParallelRunConfig.load_yaml(file).document() == found.document()
-    assert ParallelRunConfig.load_yaml("a workspace", file).document() == found.document()
+    assert ParallelRunConfig.load_yaml(file).document() == loaded.document()
+    assert ParallelRunConfig.load_yaml("a workspace", file).document() == loaded.document()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "parallel_run_config: {no_such_field: 1}", "parallel_run_config: {}"])

@@ -11,7 +11,6 @@ from parallelrun.cli import main
 from parallelrun.cli.errors import exit_code_of, lines_about
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.output import Format, show_list, show_one
-from parallelrun.cli.summary import summary
 from parallelrun.errors import (
     ClusterFailed,
     ConnectionFailed,
@@ -23,8 +22,7 @@ from parallelrun.errors import (
     TimedOut,
     error_of,
 )
-from parallelrun.models import Failure, Job, Node
-from parallelrun_core.progress import Progress
+from parallelrun.models import Job, Node
 
 
 @pytest.mark.parametrize(
@@ -140,14 +138,14 @@ def test_lists_come_as_table_json_yaml_or_names(capsys: pytest.CaptureFixture[st
     nodes = [Node(node="node1", state="ready", slots=2), Node(node="n\x1b2", state="lost")]
 
     def shown(form: Format) -> str:
-        columns = [("NODE", lambda found: found.node), ("STATE", lambda found: found.state)]
-        show_list(nodes, form, name=lambda found: found.node, columns=columns)
+        columns = [("NODE", lambda node: node.node), ("STATE", lambda node: node.state)]
+        show_list(nodes, form, name=lambda node: node.node, columns=columns)
         return capsys.readouterr().out
 
     assert shown(Format.TABLE) == "NODE    STATE\nnode1   ready\nn\\x1b2  lost\n"
     assert shown(Format.NAME).splitlines()[0] == "node1"
-    assert [found["node"] for found in json.loads(shown(Format.JSON))] == ["node1", "n\x1b2"]
-    assert [found["slots"] for found in yaml.safe_load(shown(Format.YAML))] == [2, 0]
+    assert [node["node"] for node in json.loads(shown(Format.JSON))] == ["node1", "n\x1b2"]
+    assert [node["slots"] for node in yaml.safe_load(shown(Format.YAML))] == [2, 0]
 
 
 def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,47 +158,6 @@ def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -
     assert json.loads(shown(Format.JSON))["state"] == "failed"
 
 
-def test_a_failure_is_shown_with_cause_traceback_and_log() -> None:
-    failure = Failure(
-        code="ERROR_THRESHOLD",
-        summary="2 items have failed, 0 are allowed.",
-        first_cause="ZeroDivisionError: division by zero",
-        traceback='  File "score.py", line 3\n    1 / 0\n',
-        sample_mini_batches=[4, 7],
-        log="user/error/node1/process000.txt",
-        hint="mend run()",
-    )
-
-    assert summary(job("failed", failure=failure), log_hint=lambda log: f"/out/logs/{log}") == [
-        "failed: 2 items have failed, 0 are allowed.",
-        "first cause: ZeroDivisionError: division by zero",
-        '    File "score.py", line 3',
-        "      1 / 0",
-        "sample mini-batches: 4, 7",
-        "log: /out/logs/user/error/node1/process000.txt",
-        "hint: mend run()",
-    ]
-
-
-def test_a_job_that_completed_is_shown_with_its_counts() -> None:
-    progress = Progress(scheduled=3, listing_done=True, done=3, rows=1234)
-
-    assert summary(job("completed", progress=progress), log_hint=str) == [
-        "completed: 3/3 mini-batches, 1,234 rows, 0 items failed"
-    ]
-
-
 def test_a_tail_without_a_log_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["job", "logs", "job_1", "--tail", "3"]) == ExitCode.USAGE
     assert "--tail needs a log path" in capsys.readouterr().err
-
-
-def test_warnings_about_a_completed_job_say_what_to_do() -> None:
-    progress = Progress(scheduled=3, listing_done=True, done=1, failed=2)
-    ended = job("completed", progress=progress, warnings=["\x1bodd"])
-    assert summary(ended, log_hint=lambda log: f"logs/{log}", retry="parallelrun job retry job_1")[1:] == [
-        "warning: \\x1bodd",
-        "2 mini-batches have failed, within the thresholds; why: logs/job_result.txt; "
-        "retry: parallelrun job retry job_1",
-    ]
-    assert summary(ended, log_hint=str)[-1].endswith("why: job_result.txt")

@@ -1,12 +1,15 @@
 """The tree of errors, and how answers become errors."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from parallelrun import errors
-from parallelrun.errors import ApiError, InvalidInput, ParallelRunError, Problem, error_of
+from parallelrun.errors import ApiError, JobFailed, ParallelRunError, Problem, error_of
+from parallelrun.models import Failure, Job
 from parallelrun.transport import retry_after_s
+from parallelrun_core import errors as core
 
 
 def drawn_tree() -> dict[str, str]:
@@ -14,8 +17,8 @@ def drawn_tree() -> dict[str, str]:
     parents: dict[str, str] = {}
     open_branches: list[tuple[int, str]] = []
     for line in (errors.__doc__ or "").splitlines():
-        if found := re.match(r"^( {4}[│├└─ ]*)([A-Z]\w+)", line):
-            depth, name = len(found.group(1)), found.group(2)
+        if drawn := re.match(r"^( {4}[│├└─ ]*)([A-Z]\w+)", line):
+            depth, name = len(drawn.group(1)), drawn.group(2)
             while open_branches and open_branches[-1][0] >= depth:
                 open_branches.pop()
             if open_branches:
@@ -26,12 +29,12 @@ def drawn_tree() -> dict[str, str]:
 
 def test_the_docstring_draws_the_tree_of_errors() -> None:
     classes = {
-        name: found
-        for name, found in vars(errors).items()
-        if isinstance(found, type) and issubclass(found, ParallelRunError) and found is not ParallelRunError
+        name: each
+        for name, each in vars(errors).items()
+        if isinstance(each, type) and issubclass(each, ParallelRunError) and each is not ParallelRunError
     }
 
-    assert drawn_tree() == {name: found.__bases__[0].__name__ for name, found in classes.items()}
+    assert drawn_tree() == {name: each.__bases__[0].__name__ for name, each in classes.items()}
 
 
 @pytest.mark.parametrize(
@@ -79,9 +82,36 @@ def test_a_malformed_problem_is_still_an_error(errors_field: object) -> None:
     assert isinstance(error_of(500, {"errors": errors_field}), ApiError)
 
 
-def test_one_root_catches_what_core_and_client_find() -> None:
-    assert issubclass(InvalidInput, ParallelRunError)
+def test_an_error_of_a_name_that_core_has_too_is_one_of_core() -> None:
+    shared = {name for name in errors.__all__ if hasattr(core, name)}
+
+    assert {"Conflict", "NotFound", "Unauthorized", "Unavailable"} <= shared
+    for name in shared:
+        assert issubclass(getattr(errors, name), getattr(core, name))
+    assert error_of(503, {}).retryable
+    assert not error_of(404, {}).retryable
     assert issubclass(ApiError, ParallelRunError)
+
+
+def test_the_text_of_a_failed_job_says_why_which_log_and_what_to_do() -> None:
+    failure = Failure(
+        code="ERROR_THRESHOLD",
+        summary="2 items have failed, 0 are allowed.",
+        first_cause="ZeroDivisionError: division by zero",
+        traceback="File score.py, line 3",
+        log="logs/user/error/node1/process000.txt",
+        hint="mend run()",
+    )
+    job = Job(id="job_1", state="failed", failure=failure)
+
+    assert str(JobFailed(job)).splitlines() == [
+        "Job job_1 failed: 2 items have failed, 0 are allowed.",
+        "first cause: ZeroDivisionError: division by zero",
+        "log: user/error/node1/process000.txt",
+        "hint: mend run()",
+    ]
+    assert "log: /out/logs/user/error/node1/process000.txt\n" in str(JobFailed(job, logs=Path("/out/logs")))
+    assert str(JobFailed(Job(id="job_1", state="failed"))) == "Job job_1 failed: no reason was given"
 
 
 @pytest.mark.parametrize(

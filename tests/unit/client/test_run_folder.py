@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -170,10 +172,26 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     RunFolder(tmp_path / "out", outputs=["other.txt"], overwrite=False).close(keep=False)
 
 
+RUN = """
+import sys
+from pathlib import Path
+from parallelrun.embedded.run_folder import RunFolder
+run = RunFolder(Path(sys.argv[1]), outputs=["out.txt"], overwrite=False)
+run.home.mkdir()
+(run.home / "rows").touch()
+print(run.home, flush=True)
+sys.stdin.read()
+"""
+
+
 def test_what_a_killed_run_left_is_cleared_away(tmp_path: Path) -> None:
-    killed = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
-    job_with(killed)
-    killed._lock.release()  # as the kernel does it
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN, str(tmp_path / "out")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as killed:
+        assert killed.stdout is not None
+        home = Path(killed.stdout.readline().decode().strip())
+        assert (home / "rows").exists()
+        killed.kill()
 
     next_run = RunFolder(tmp_path / "out", outputs=["out.txt"], overwrite=False)
 

@@ -72,7 +72,7 @@ def test_everything_that_is_missing_is_named(job_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change, told",
+    "change, expected",
     [
         (("inputs: data", "inputs: dta"), "job.yml:5: /inputs: there is no file or folder .* .did you mean 'data'"),
         (("inputs: data", "inputs:\n  x: dta/a"), "job.yml:6: /inputs/x: there is no .*/dta/a' .did you mean 'data'"),
@@ -86,11 +86,11 @@ def test_everything_that_is_missing_is_named(job_file: Path) -> None:
     ],
 )
 def test_problems_name_the_line_and_the_field_that_the_user_wrote(
-    job_file: Path, change: tuple[str, str], told: str
+    job_file: Path, change: tuple[str, str], expected: str
 ) -> None:
     job_file.write_text(JOB.replace(*change))
 
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=expected):
         check(job_file)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun import Client, ConnectionFailed
+from parallelrun.client import server_to_use
 from parallelrun.embedded import background
 from parallelrun.embedded.background import BackgroundCluster
 
@@ -14,25 +15,27 @@ HERE = BackgroundCluster(url="http://127.0.0.1:1", token="of-here", pid=1, home=
 @pytest.mark.parametrize(
     "given, environment, used",
     [
-        (("http://a:1", "t"), {"PARALLELRUN_URL": "http://b:2", "PARALLELRUN_TOKEN": "u"}, ("http://a:1", "Bearer t")),
-        (("http://a:1",), {"PARALLELRUN_TOKEN": "u"}, ("http://a:1", "Bearer u")),
-        ((), {"PARALLELRUN_URL": "http://b:2", "PARALLELRUN_TOKEN": "u"}, ("http://b:2", "Bearer u")),
-        ((), {"PARALLELRUN_URL": "http://b:2"}, ("http://b:2", None)),
-        ((), {}, ("http://127.0.0.1:1", "Bearer of-here")),
-        ((), {"PARALLELRUN_TOKEN": "of-another-server"}, ("http://127.0.0.1:1", "Bearer of-here")),
-        (("", "mine"), {}, ("http://127.0.0.1:1", "Bearer mine")),
+        (("http://a:1", "t"), {"PARALLELRUN_URL": "http://b:2", "PARALLELRUN_TOKEN": "u"}, ("http://a:1", "t")),
+        (("http://a:1",), {"PARALLELRUN_TOKEN": "u"}, ("http://a:1", "u")),
+        ((), {"PARALLELRUN_URL": "http://b:2", "PARALLELRUN_TOKEN": "u"}, ("http://b:2", "u")),
+        ((), {"PARALLELRUN_URL": "http://b:2"}, ("http://b:2", "")),
+        ((), {}, ("http://127.0.0.1:1", "of-here")),
+        ((), {"PARALLELRUN_TOKEN": "of-another-server"}, ("http://127.0.0.1:1", "of-here")),
+        (("", "mine"), {}, ("http://127.0.0.1:1", "mine")),
     ],
 )
-def test_what_is_given_wins_then_the_environment_then_the_cluster_in_the_background(
-    monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], environment: dict[str, str], used: tuple[str, str | None]
+def test_what_is_given_wins_then_the_environment_then_the_cluster_here(
+    monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], environment: dict[str, str], used: tuple[str, str]
 ) -> None:
     for name in ("PARALLELRUN_URL", "PARALLELRUN_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(background, "running", lambda: HERE)
+
+    assert server_to_use(*given) == used
     with Client(*given) as client:
-        assert (client.url, client._transport._http.headers.get("Authorization")) == used
+        assert client.url == used[0]
 
 
 def test_without_any_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -131,6 +131,14 @@ def test_a_described_mini_batch_comes_back() -> None:
         assert message.files_of(found) == [b"/data/x", b"/data/y", *(piece.path for piece in pieces * copies)]
 
 
+def test_pieces_of_releases_that_counted_no_rows_are_read() -> None:
+    payload = msgspec.msgpack.encode([0, [], [[b"/a.csv", 10, 20, True, 7]], b""])
+    raw = msgspec.msgpack.encode([message.DESCRIBED, 0, payload])
+    piece = message.Piece(b"/a.csv", 10, 20, is_aligned=True, first_row=7)
+    assert message.described_of(message.decode(raw)).pieces == [piece]
+    assert (piece.left_out, piece.rows) == (0, -1)
+
+
 def test_a_plain_list_of_files_describes_nothing() -> None:
     found = message.decode(message.encode_files([(b"/data", [b"x"])], 1))
     assert not message.is_described(found)

@@ -371,6 +371,30 @@ def test_items_that_failed_without_an_error_are_explained(tmp_path: Path) -> Non
     assert "Warning" not in (tmp_path / "job_result.txt").read_text()
 
 
+@pytest.mark.parametrize("state, progress, first_line", [
+    (JobState.COMPLETED, Progress(scheduled=9, done=9, items_scheduled=9, items_done=9), "has completed."),
+    (
+        JobState.COMPLETED,
+        Progress(scheduled=100, done=3, failed=97, items_scheduled=100, items_done=3, items_failed=97),
+        "has completed, BUT 97 of 100 items failed, with 97 of 100 mini-batches.",
+    ),
+    (
+        JobState.COMPLETED,
+        Progress(scheduled=2, done=2, items_scheduled=2000, items_done=1999, items_failed=1),
+        "has completed, BUT 1 of 2,000 items failed.",
+    ),
+    (JobState.FAILED, Progress(scheduled=9, failed=9, items_scheduled=9, items_failed=9), "has failed."),
+])  # fmt: skip
+def test_the_first_line_of_the_result_says_what_a_completed_job_has_lost(
+    tmp_path: Path, state: JobState, progress: Progress, first_line: str
+) -> None:
+    result = JobResult(job_id="job_1", state=state, started=1.0, ended=2.0, progress=progress)
+    write_job_result(tmp_path, result, ErrorGroups(), JobSpec.parse({"entry_script": "a.py", "inputs": "/data"}))
+    lines = (tmp_path / "job_result.txt").read_text().splitlines()
+    assert lines[0] == f"Job job_1 {first_line}"
+    assert any("error_threshold" in line for line in lines) is (state is JobState.COMPLETED and progress.failed > 0)
+
+
 def test_the_result_says_which_files_a_mini_batch_has_and_what_to_do(tmp_path: Path) -> None:
     errors = ErrorGroups()
     detail = '{"id": 4, "items": 10, "files": ["/a", "/b", "/c"]}'

@@ -14,7 +14,7 @@ from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closi
 from parallelrun_core.message import encode_files
 from parallelrun_core.spec import JobSpec
 from parallelrun_master import scheduling
-from parallelrun_master.planning import input_cuts, table_cutting
+from parallelrun_master.planning import input_cuts, text_cutting
 from parallelrun_master.planning.input_cuts import InputCuts
 from parallelrun_master.scheduling import InputTrouble, InputUnreadable, Scheduler
 
@@ -64,7 +64,7 @@ def test_an_input_that_cannot_be_read_just_now_is_named(
     inputs = tmp_path / "inputs"
     inputs.mkdir()
     (inputs / "a.csv").write_text("a\n1\n")
-    monkeypatch.setattr(table_cutting, "record_starts", bad)
+    monkeypatch.setattr(text_cutting, "record_starts", bad)
     spec = {
         "entry_script": "e.py",
         "inputs": {"a": {"path": str(inputs), "transformations": ["read_delimited"]}},

@@ -14,6 +14,7 @@ import pandas as pd
 
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input, MiniBatchSize
+from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_worker.tables.table import Table
@@ -36,12 +37,13 @@ class Cut:
         self.plan = plan_input("data", given, list(keys), unit=MiniBatchSize.parse(size).unit)
         self.files = list(paths_in(Sources(self.plan)))
         self.plan.sample = [os.fsdecode(file) for file in self.files]
+        if self.files:
+            format_of(self.plan.kind).prepare(self.plan)
         self.table = Table(json.loads(msgspec.json.encode(self.plan)), str(new_folder() / "schema"))
         found = TableCutter(self.plan, MiniBatchSize.parse(size)).pieces(self.files)
         self.pieces = [piece for piece in found if piece is not None]
         self.frames: list[pd.DataFrame] = [
-            self.table.read([(os.fsdecode(piece.path), piece.start, piece.end, piece.is_aligned, piece.first_row)])
-            for piece in self.pieces
+            self.table.read([(os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:])]) for piece in self.pieces
         ]
 
     @property

@@ -13,6 +13,7 @@ import pandas as pd
 
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input, MiniBatchSize
+from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.shuffling import read_groups, rows_of
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
@@ -33,8 +34,8 @@ class Grouped:
         assert plan.is_shuffled
         files = list(paths_in(Sources(plan)))
         plan.sample = [os.fsdecode(file) for file in files]
-        counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
-        pieces = TableCutter(counted, MiniBatchSize.parse(size)).pieces(files)
+        format_of(plan.kind).prepare(plan)
+        pieces = TableCutter(plan, MiniBatchSize.parse(size)).pieces(files)
         job = new_folder()
         target = (job / rows_of(0)).parent
         (target / "spilled").mkdir(parents=True)

@@ -16,7 +16,7 @@ import pytest
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input
-from parallelrun_master.planning import delta
+from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_worker.tables.table import Table
 
@@ -25,7 +25,7 @@ def frames(folder: Path, **options: Any) -> list[pd.DataFrame]:
     """What is read of each file of a table."""
     given = Input(path=str(folder), transformations=({"read_delta_lake": options},))
     plan = plan_input("data", given, [])
-    delta.settle(plan)
+    format_of(plan.kind).prepare(plan)
     fields: dict[str, Any] = {
         "kind": plan.kind, "read": plan.read, "steps": [], "root": plan.root, "extracts_first": False, "sample": [],
     }  # fmt: skip

@@ -316,7 +316,7 @@ def test_rows_are_counted_over_all_files(steps: list[Any], expected: list[int]) 
              for part, numbers in enumerate([range(4), range(4, 5), range(5, 10)])}  # fmt: skip
     for size in (5, "rows:2", 1 << 20):
         cut = Cut(folder_with(files), [READ, *steps], size)
-        if cut.plan.is_indivisible():
+        if cut.plan.is_indivisible:
             pieces = [(path.decode(), 0, -1, False, -1) for path in cut.files]
             assert cut.table.read(pieces)["n"].tolist() == expected
         else:

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_worker.tables import by_arrow, by_pandas
-from parallelrun_worker.tables.delimited import read_exactly
 from parallelrun_worker.tables.inference import Kind
+from parallelrun_worker.tables.parsers import read_exactly
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
 

@@ -11,6 +11,8 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
+
 from parallelrun_core import message
 from parallelrun_core.folder.manifest import resolve
 from parallelrun_core.message import Message
@@ -38,10 +40,7 @@ def payload_of(raw: bytes, folder: Path) -> tuple[int, int, bytes]:
 def _described(found: Message) -> bytes:
     described = message.described_of(found)
     # JSON writes a byte of a path that is not UTF-8 as a lone surrogate, which is read back as that byte.
-    pieces = [
-        [os.fsdecode(piece.path), piece.start, piece.end, piece.is_aligned, piece.first_row]
-        for piece in described.pieces
-    ]
+    pieces = [[os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]] for piece in described.pieces]
     paths = [os.fsdecode(path) for path in message.described_paths(described)]
     fields = {"input": described.input, "keys": described.keys, "pieces": pieces, "paths": paths}
     return json.dumps(fields).encode()

@@ -5,6 +5,10 @@ from typing import Any
 
 from parallelrun_worker.tables.conversion import as_objects, convert
 
+EXTRACT = "extract_columns_from_partition_format"
+COUNTING = ("take", "skip")
+"""Steps that keep rows by their place."""
+
 
 def selected(frame: Any, wanted: list[str] | dict[str, Any]) -> list[str]:
     """Names of the columns that are meant, in the table's order; names that the table doesn't have are ignored."""

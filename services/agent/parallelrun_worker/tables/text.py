@@ -8,6 +8,8 @@ import codecs
 import os
 from typing import BinaryIO, NamedTuple
 
+from parallelrun_worker.tables.ranges import read_range
+
 _BLOCK = 1 << 16
 _BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
@@ -43,7 +45,7 @@ def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_
     end = size if end < 0 else min(end, size)
     start = max(start, encoding.bom)
     if is_aligned:
-        return _read(file, start, max(start, end))
+        return read_range(file, start, max(start, end))
     width = encoding.width
     start, end = -(-start // width) * width, -(-end // width) * width
     if start > encoding.bom:
@@ -51,17 +53,7 @@ def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_
     if start >= end:
         return b""
     last = end if end >= size else _after_newline(file, end - width, encoding)
-    return _read(file, start, last)
-
-
-def _read(file: BinaryIO, start: int, end: int) -> bytes:
-    data = os.pread(file.fileno(), end - start, start)
-    while data and len(data) < end - start:  # the system reads at most 2 GiB at once
-        more = os.pread(file.fileno(), end - start - len(data), start + len(data))
-        if not more:
-            break
-        data += more
-    return data
+    return read_range(file, start, last)
 
 
 def _after_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:

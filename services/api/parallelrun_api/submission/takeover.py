@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
@@ -17,8 +17,6 @@ from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import Input, JobSpec
 
 _POINTER: Final = "/resume_from"
-_SETTLED: Final = ("version", "columns", "partitions")
-"""What is added to the plan of a Delta table when its job begins."""
 _MOST: Final = 200
 
 
@@ -84,11 +82,9 @@ def _is_copied(given: Input) -> bool:
 
 def _essence(plan: InputPlan) -> list[object]:
     """What the rows of a mini-batch depend on, without what was drawn or looked up when the job began."""
-    read = {option: value for option, value in plan.read.items() if option not in _SETTLED}
-    steps: list[dict[str, Any]] = [
-        {option: value for option, value in step.items() if option != "seed"} for step in plan.steps
-    ]
-    root = "" if plan.kind == "delta_lake" else plan.root
+    read = plan.read.as_written() if plan.read is not None else None
+    steps = [step.as_written() for step in plan.steps]
+    root = "" if plan.read is not None and plan.read.finds_root else plan.root
     return [plan.kind, root, plan.sources, plan.left_out, read, steps, plan.partition, plan.extracts_first]
 
 

@@ -1,7 +1,7 @@
 """Checks that a table has the columns which its steps need, before it is cut; or each mini-batch would fail by itself.
 
 If there is such a step, a child process reads the first files as a worker does (`parallelrun_worker.tables.columns`).
-In JSON lines any row may have columns that no other has, so they can't be checked.
+Where any row may have columns that no other has, as in JSON lines, they can't be checked.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import InputPlan, as_json
+from parallelrun_core.mltable.steps import Filter, KeepColumns
 
-_NEEDS: Final = frozenset({"filter", "keep_columns"})
+_NEEDS: Final = (Filter, KeepColumns)
 _WAIT_S: Final = 0.05
 
 
@@ -24,7 +25,8 @@ def check_columns(plan: InputPlan) -> Iterator[None]:
     Raises:
         InvalidInput: none of the first files has a column that a step needs.
     """
-    if plan.kind == "json_lines" or not plan.sample or not any(step["step"] in _NEEDS for step in plan.steps):
+    is_known = plan.read is not None and plan.read.has_fixed_columns and bool(plan.sample)
+    if not is_known or not any(isinstance(step, _NEEDS) for step in plan.steps):
         return
     command = [sys.executable, "-P", "-m", "parallelrun_worker.tables.columns"]
     given: bytes | None = as_json(plan)

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-import msgspec
-
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.message import (
     Described,
@@ -32,9 +30,11 @@ from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.interface import Page
 from parallelrun_master.planning.column_check import check_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
+from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
 from parallelrun_master.planning.sources import Sources, paths_in
+from parallelrun_master.planning.table_cutting import TableCutter
 
 _SAMPLE_FILES = 32
 
@@ -110,13 +110,10 @@ class InputCuts:
         plans = plan_inputs(self._spec) if plans is None else plans
         if first_turn:
             for plan in plans:
-                if plan.kind == "delta_lake":
-                    from parallelrun_master.planning import delta
-
-                    delta.settle(plan)
-                first = islice(paths_in(Sources(plan)), _SAMPLE_FILES) if plan.is_table else ()
-                plan.sample = [os.fsdecode(path) for path in first]
-                yield from check_columns(plan)
+                if plan.is_table:
+                    plan.sample = [os.fsdecode(path) for path in islice(paths_in(Sources(plan)), _SAMPLE_FILES)]
+                    format_of(plan.kind).prepare(plan)
+                    yield from check_columns(plan)
             plans = save_plans(self._folder, plans)
         for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)
@@ -129,27 +126,26 @@ class InputCuts:
         for _ in range(self._known.mini_batches, self._spec.rank_mini_batch_count):
             yield Cut(encode_described(Described(-1), 1), 1)
 
-    def _input(self, number: int, plan: InputPlan, chunks: Iterator[Page]) -> Iterator[Cut | None]:
+    def _input(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
         if plan.is_shuffled:
             yield from self._shuffled(number, plan)
         elif plan.keys:
-            yield from self._keyed(number, plan, chunks)
+            yield from self._keyed(number, plan, pages)
         elif plan.is_table:
-            yield from self._table(number, plan, chunks)
+            yield from self._table(number, plan, pages)
         else:
-            fresh = without_known(chunks, self._known.files) if self._known.files else chunks
+            fresh = without_known(pages, self._known.files) if self._known.files else pages
             yield from cut(fresh, self._spec.size.files, _encoder(number) if plan.is_copied else encode_files)
 
-    def _table(self, number: int, plan: InputPlan, chunks: Iterator[Page]) -> Iterator[Cut | None]:
-        from parallelrun_master.planning.table_cutting import TableCutter  # with NumPy: not for lists of files
-
+    def _table(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
         known = self._known.pieces
-        if plan.is_indivisible():
-            pieces = [Piece(path) for path in paths_in(chunks)]
+        cutter = TableCutter(plan, self._spec.size)
+        if plan.is_indivisible:
+            pieces = cutter.whole(paths_in(pages))
             if pieces and not known[number, pieces[0].path, 0]:
                 yield Cut(encode_described(Described(number, [], pieces), 0), 0)
             return
-        for piece in TableCutter(plan, self._spec.size).pieces(paths_in(chunks)):
+        for piece in cutter.pieces(paths_in(pages)):
             if piece is None:
                 yield None
             elif known[number, piece.path, piece.start]:
@@ -160,11 +156,7 @@ class InputCuts:
 
     def _shuffled(self, number: int, plan: InputPlan) -> Iterator[Cut | None]:
         """A mini-batch for each group of rows, once they are grouped."""
-        from parallelrun_master.planning.table_cutting import TableCutter
-
-        # In files that can't be counted before they are read, the reader skips and takes rows.
-        counted = msgspec.structs.replace(plan, steps=[]) if plan.is_indivisible() else plan
-        pieces = TableCutter(counted, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
+        pieces = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
         shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress)
         yield from shuffle.run(pieces, lambda: paths_in(Sources(plan)))
         path = rows_of(number).encode()
@@ -173,16 +165,17 @@ class InputCuts:
                 piece = Piece(path, start, end, is_aligned=True)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
-    def _keyed(self, number: int, plan: InputPlan, chunks: Iterator[Page]) -> Iterator[Cut | None]:
-        for found in by_keys(chunks, values_of(plan)):
-            if found is None:
+    def _keyed(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
+        cutter = TableCutter(plan, self._spec.size) if plan.is_table else None
+        for keyed in by_keys(pages, values_of(plan)):
+            if keyed is None:
                 yield None
                 continue
-            values, groups = found
+            values, groups = keyed
             if (number, values) in self._known.keys:
                 continue
-            if plan.is_table:
-                pieces = [Piece(path) for path in paths_in(groups)]
+            if cutter is not None:
+                pieces = cutter.whole(paths_in(groups))
                 yield Cut(encode_described(Described(number, list(values), pieces), 0), 0)
             else:
                 items = sum(len(names) for _, names in groups)

@@ -25,12 +25,10 @@ from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.service import failpoints
+from parallelrun_master.planning.formats import format_of
 
 PIECE_BYTES: Final = 8 << 20
 """What is read at once; the memory that the reading takes is a multiple of it."""
-_DISK_FACTOR: Final = 2.5
-_PARQUET_FACTOR: Final = 4.0
-"""Bytes on the disk for each byte of the table, at least: what is spilled while it is sorted, and the result."""
 _WAIT_S: Final = 0.05
 _TAIL_BYTES: Final = 2000
 
@@ -117,8 +115,7 @@ class Shuffle:
             shutil.rmtree(self._own, ignore_errors=True)
 
     def _check_room(self, total: int) -> None:
-        is_text = self._plan.kind in ("delimited", "json_lines")
-        needed = total * (_DISK_FACTOR if is_text else _PARQUET_FACTOR)
+        needed = total * format_of(self._plan.kind).disk_factor
         free = shutil.disk_usage(self._folder).free
         if free < needed:
             raise ShuffleFailed(

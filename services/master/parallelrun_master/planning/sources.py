@@ -9,6 +9,7 @@ from itertools import chain
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.interface import Listing, Page
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_master.planning.formats import format_of
 
 
 class Sources:
@@ -16,7 +17,7 @@ class Sources:
 
     def __init__(self, plan: InputPlan) -> None:
         self.is_sorted = True
-        self._delta = plan if plan.kind == "delta_lake" else None
+        self._plan = plan
         self._listings: list[Listing] = [
             storage_of(source.path).files(source.path, source.pattern) for source in plan.sources
         ] or [storage_of(plan.path).files(plan.path)]
@@ -27,12 +28,11 @@ class Sources:
 
         Raises:
             OSError: something that is named, or a folder in it, can't be read.
-            InvalidInput: a Delta table can't be read.
+            InvalidInput: a table that lists its own files can't be read.
         """
-        if self._delta is not None:
-            from parallelrun_master.planning import delta
-
-            yield from ((folder, [name]) for folder, name in map(os.path.split, delta.files_of(self._delta)))
+        own = format_of(self._plan.kind).files(self._plan) if self._plan.is_table else None
+        if own is not None:
+            yield from ((folder, [name]) for folder, name in map(os.path.split, own))
             return
         left_out_folder, left_out = self._left_out
         for listing in self._listings:

@@ -17,7 +17,7 @@ _FIRST_PAUSE_S: Final = 0.25
 _MAX_CRASHES: Final = 5
 _CRASHES: Final = (
     f"The process that puts the output together died {_MAX_CRASHES} times before it finished; it may need more memory, "
-    "or the volume doesn't answer. The rows are kept: resume the job when that is fixed."
+    "or the volume doesn't answer. The rows are all there: resume the job when that is fixed."
 )
 _MAX_TROUBLES: Final = 30
 

@@ -12,7 +12,7 @@ from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import EVERY_S, Overview
 from parallelrun_master.reports.readme import README
-from parallelrun_master.reports.result import ENDED, write_job_result, write_user_errors
+from parallelrun_master.reports.result import how_it_ended, write_job_result, write_user_errors
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
 
@@ -73,7 +73,7 @@ class Reports:
         write_job_result(self._folder.logs, result, errors, self._spec)
         if result.started is not None:  # the last line of those written now and then
             self.overview.progress(result.progress, result.ended - result.started)
-        self.say(f"The job {ENDED[result.state]}.")
+        self.say(f"The job {how_it_ended(result)}.")
 
     def close(self) -> None:
         """The leader's term is over."""

@@ -11,22 +11,27 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
-from parallelrun_master.policy.hints import SHORT_RETURNS, what_to_do
+from parallelrun_master.policy.hints import MIGHT_HAVE_FAILED, SHORT_RETURNS, what_is_lost, what_to_do
 from parallelrun_master.reports.files import replace_text
 
 _MOST_KINDS = 100
 _COMMONEST = 5
-ENDED: dict[JobState, str] = {
+_ENDED: dict[JobState, str] = {
     JobState.COMPLETED: "has completed", JobState.FAILED: "has failed", JobState.CANCELED: "was canceled",
 }  # fmt: skip
-"""How a job has ended, in words."""
+
+
+def how_it_ended(result: JobResult) -> str:
+    """How a job has ended, in words; of one that has completed, also how much of it has failed."""
+    lost = what_is_lost(result.progress) if result.state is JobState.COMPLETED else ""
+    return _ENDED[result.state] + (f", BUT {lost}" if lost else "")
 
 
 def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: JobSpec) -> None:
     """logs/job_result.txt, the file to open first; and logs/job_error.txt, when there is an error."""
     progress = result.progress
     lines = [
-        f"Job {result.job_id} {ENDED[result.state]}.",
+        f"Job {result.job_id} {how_it_ended(result)}.",
         "",
         f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
         f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
@@ -53,7 +58,9 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
     else:
         (logs / "job_error.txt").unlink(missing_ok=True)  # of an earlier end, before the job went on
         if progress.failed and errors.first is not None and (hint := what_to_do(progress, errors.first)):
-            lines.append(f"Hint: {hint}")
+            lines.append(f"Hint: {hint}.")
+        if result.state is JobState.COMPLETED and progress.failed:
+            lines.append(f"Hint: {MIGHT_HAVE_FAILED}.")
     common = errors.most_common(_COMMONEST)
     if common:
         lines += ["", "The most common errors:", *(line for group in common for line in _lines_of(group))]

@@ -1,9 +1,9 @@
-"""Ends processes that have outlived those that started them, known by a mark in their environment.
+"""Ends what a cluster leaves running: processes that outlive those that started them, known by a mark.
 
 A service that was killed can't end its children, and a user's program may start a process in a session of its
-own. All of them inherit the environment.
+own. All of them inherit the environment, which has the mark.
 
-As a program, `python leftovers.py MARK FOLDER`, it guards a cluster. A byte on stdin says that the cluster was stopped
+As a program, `python guard.py MARK FOLDER`, it guards a cluster. A byte on stdin says that the cluster was stopped
 in order. If stdin ends without one, the cluster's owner was killed: the services, which the kernel has signaled, get
 some time to end; then every process with the mark is killed, and the folder is removed.
 
@@ -26,25 +26,25 @@ GRACE_S: Final = 7.0
 
 _PROCESSES: Final = Path("/proc")
 _PATIENCE_S: Final = 5.0
-_LOOK_EVERY_S: Final = 0.01
-_LOOK_IN_PEACE_S: Final = 0.1
+_POLL_EVERY_S: Final = 0.01
+_POLL_IN_PEACE_S: Final = 0.1
 
 
 def marked(mark: str) -> list[int]:
     """The processes of this user that were started with `mark`, a `NAME=VALUE`, in their environment.
 
-    Always empty on systems other than Linux, which don't tell.
+    Always empty on systems other than Linux, which don't say.
     """
     wanted = os.fsencode(mark)
-    found = []
+    pids = []
     for path in _PROCESSES.glob("[0-9]*/environ"):
         try:
             variables = path.read_bytes().split(b"\0")
         except OSError:
             continue  # another user's, or gone
         if wanted in variables:
-            found.append(int(path.parent.name))
-    return found
+            pids.append(int(path.parent.name))
+    return pids
 
 
 def kill_marked(mark: str) -> None:
@@ -54,7 +54,7 @@ def kill_marked(mark: str) -> None:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(_LOOK_EVERY_S)  # they are not our children, so there is nothing to wait for
+        time.sleep(_POLL_EVERY_S)  # they are not our children, so there is nothing to wait for
 
 
 def guard(mark: str, folder: str) -> None:
@@ -63,7 +63,7 @@ def guard(mark: str, folder: str) -> None:
         return
     deadline = time.monotonic() + GRACE_S
     while marked(mark) and time.monotonic() < deadline:
-        time.sleep(_LOOK_IN_PEACE_S)
+        time.sleep(_POLL_IN_PEACE_S)
     kill_marked(mark)
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,25 +1,16 @@
 """Ranges of rows of a Parquet file to a DataFrame, with no more in memory than the range and one batch."""
 
-from base64 import b64decode
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote
 
-from parallelrun_worker.tables.conversion import as_objects, convert
-from parallelrun_worker.tables.inference import STRING, Kind
+from parallelrun_worker.tables.conversion import as_objects
+from parallelrun_worker.tables.table_format import Piece, Records
 
 _BATCH_ROWS = 1 << 16
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-_DATES: Kind = {"kind": "datetime", "formats": ["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"]}
-_KINDS: dict[str, Kind] = {
-    **{name: {"kind": "int"} for name in ("byte", "short", "integer", "long")},
-    **{name: {"kind": "float"} for name in ("float", "double")},
-    "boolean": {"kind": "bool"},
-    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), _DATES),
-}
 
 
-def read_rows(path: str, start: int, end: int, columns: list[str] | None) -> Any:
-    """Rows `start` to `end` (-1: the last) of a file, as an Arrow table; all columns, or these.
+def read_rows(piece: Piece, columns: list[str] | None) -> Any:
+    """Rows of a file as an Arrow table; all columns, or these.
 
     Raises:
         ImportError: pyarrow isn't installed.
@@ -28,6 +19,7 @@ def read_rows(path: str, start: int, end: int, columns: list[str] | None) -> Any
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    path, start, end = piece[:3]
     with pq.ParquetFile(path) as file:
         batches = list(_batches(file, start, end, columns))
         schema = file.schema_arrow
@@ -36,7 +28,7 @@ def read_rows(path: str, start: int, end: int, columns: list[str] | None) -> Any
         return pa.Table.from_batches(batches, schema=schema)
 
 
-def write_stream(table: Any) -> bytes:
+def _write_stream(table: Any) -> bytes:
     """Rows as an Arrow IPC stream."""
     import pyarrow as pa
 
@@ -66,33 +58,6 @@ def to_frame(table: Any) -> Any:
     return frame
 
 
-def with_missing(table: Any, read: dict[str, Any]) -> Any:
-    """The rows of one file of a Delta table, with nulls in the columns that are newer than the file."""
-    import pyarrow as pa
-
-    if not read.get("schema"):  # a job of a release that did not record it
-        return table
-    for field in pa.ipc.read_schema(pa.py_buffer(b64decode(read["schema"]))):
-        if field.name not in table.column_names and field.name not in read["partitions"]:
-            table = table.append_column(field, pa.nulls(len(table), field.type))
-    return table
-
-
-def with_partitions(frame: Any, path: str, plan: dict[str, Any]) -> Any:
-    """The rows of one file of a Delta table with its partition columns, whose values are in the path."""
-    import pandas as pd
-
-    below = path[len(plan["root"].rstrip("/")) + 1 :] if path.startswith(plan["root"]) else path
-    parts = [part.partition("=") for part in below.split("/")[:-1]]
-    texts = {unquote(name): None if value == _NULL else unquote(value) for name, equals, value in parts if equals}
-    kinds = plan["read"]["partitions"]
-    for name, kind in kinds.items():
-        values = pd.Series([texts.get(name)] * len(frame), dtype=object)
-        frame[name] = convert(values, _KINDS.get(kind, STRING))
-    order = [name for name in plan["read"]["columns"] if name in frame.columns]
-    return frame[order]
-
-
 def names_of(path: str) -> list[str]:
     """The names of a file's columns."""
     import pyarrow.parquet as pq
@@ -116,3 +81,37 @@ def _batches(file: Any, start: int, end: int, columns: list[str] | None) -> Any:
                 if at >= high:
                     break
         first = last
+
+
+class ArrowRecords(Records):
+    """Rows of an Arrow table, stored as IPC streams.
+
+    Args:
+        to_frame: makes such rows a DataFrame.
+    """
+
+    def __init__(self, rows: Any, to_frame: Callable[[Any], Any]) -> None:
+        self.header = []
+        self._rows = rows
+        self._to_frame = to_frame
+
+    def __len__(self) -> int:
+        return int(self._rows.num_rows)
+
+    def frame(self, wanted: list[int] | None = None) -> Any:
+        """See the base."""
+        return self._to_frame(self._rows if wanted is None else self._rows.take(wanted))
+
+    def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """See the base; rows of one key come as one."""
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        rows = self._rows.take([wanted[at] for at in order])
+        each: list[bytes] = []
+        streams: list[bytes] = []
+        start = 0
+        for end in range(1, len(order) + 1):
+            if end == len(order) or keys[order[end]] != keys[order[start]]:
+                each.append(keys[order[start]])
+                streams.append(_write_stream(rows.slice(start, end - start)))
+                start = end
+        return each, streams

@@ -1,21 +1,20 @@
-"""What a run on this machine does around its cluster, which isn't started here."""
+"""Where a run on this machine may write, and how it puts the outputs of its job there. No cluster is started."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from parallelrun.embedded.local_run import LocalRun
+from parallelrun.embedded.run_places import RunPlaces
+from parallelrun.embedded.services import Layout
 from parallelrun.errors import InvalidInput
-from parallelrun.models import Job
-from parallelrun.progress.display import Silent
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.spec import JobSpec
 
 
-def run_of(folder: str | Path, *, overwrite: bool = False, **fields: object) -> LocalRun:
+def places_of(folder: str | Path, *, overwrite: bool = False, **fields: object) -> RunPlaces:
     spec = JobSpec.parse({"entry_script": "a.py", "code": "/c", "inputs": "/in", **fields})
-    return LocalRun(spec, folder=folder, nodes=1, processes=1, keep=False, overwrite=overwrite, display=Silent())
+    return RunPlaces(spec, folder=folder, overwrite=overwrite)
 
 
 @pytest.mark.parametrize(
@@ -42,23 +41,23 @@ def test_a_run_does_not_read_what_it_writes(tmp_path: Path, pattern: str, folder
 
     if is_taken_in:
         with pytest.raises(InvalidInput, match="part of the job's own input"):
-            run_of(place, inputs=f"{tmp_path}/{pattern}")
+            places_of(place, inputs=f"{tmp_path}/{pattern}")
     else:
-        run_of(place, inputs=f"{tmp_path}/{pattern}")._folder.close(keep=False)
+        places_of(place, inputs=f"{tmp_path}/{pattern}").folder.close(keep=False)
 
 
 @pytest.mark.parametrize("folder", ["s3://b/c", "azureml://datastores/d/paths/p", "https://h/x", Path("s3://b/c")])
 def test_a_url_for_the_results_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Any) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match=r"--output: .* not supported yet and can't be written to here"):
-        run_of(folder)
+        places_of(folder)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_folder_for_the_results_may_be_a_file_url(tmp_path: Path) -> None:
-    run_of(f"file://{tmp_path}/out")._folder.close(keep=False)
+    places_of(f"file://{tmp_path}/out").folder.close(keep=False)
     with pytest.raises(InvalidInput, match="is part of the job's own input"):
-        run_of(f"file://{tmp_path}/in/out", inputs=f"{tmp_path}/in")
+        places_of(f"file://{tmp_path}/in/out", inputs=f"{tmp_path}/in")
 
 
 @pytest.mark.parametrize("folder, has_script", [("code/src", True), ("code", False), (".", False), ("code/o", False)])
@@ -68,14 +67,14 @@ def test_a_run_does_not_write_where_its_script_is(tmp_path: Path, folder: str, h
 
     if has_script:
         with pytest.raises(InvalidInput, match="holds the job's own entry script"):
-            run_of(tmp_path / folder, **fields)
+            places_of(tmp_path / folder, **fields)
     else:
-        run_of(tmp_path / folder, **fields)._folder.close(keep=False)
+        places_of(tmp_path / folder, **fields).folder.close(keep=False)
 
 
-def job_left_by(run: LocalRun, *outputs: str) -> JobFolder:
+def job_left_by(places: RunPlaces, *outputs: str) -> JobFolder:
     """What the cluster of a run leaves of a job that put these out."""
-    job = job_folder(run._cluster.layout.root, "job_01kav3x8n2h7q5m9c4t6")
+    job = job_folder(Layout(home=places.folder.home).root, "job_01kav3x8n2h7q5m9c4t6")
     job.logs.mkdir(parents=True)
     (job.logs / "job_result.txt").touch()
     for output in outputs:
@@ -86,20 +85,21 @@ def job_left_by(run: LocalRun, *outputs: str) -> JobFolder:
 
 def test_names_that_begin_with_a_dot_are_handed_over_like_all_others(tmp_path: Path) -> None:
     outputs = {".rows.txt", "rows.txt", ".zgroup", ".cache/a", "store.zarr/.zarray", ".a.new", "a", ".parallelrun/b"}
-    run = run_of(tmp_path, append_row_file_name=".rows.txt")
-    job = job_left_by(run, *outputs, ".merging-job_01kav3x8n2h7q5m9c4t6-0f")
+    places = places_of(tmp_path, append_row_file_name=".rows.txt")
+    job = job_left_by(places, *outputs, ".merging-job_01kav3x8n2h7q5m9c4t6-0f")
 
-    done = run._hand_over(Job(id=job.job_id, state="completed"), keep=False)
-    run._folder.close(keep=False)
+    places.folder.hand_over_logs(job.logs, keep=False)
+    output, _ = places.hand_over_outputs(job)
+    places.folder.close(keep=False)
 
-    assert done.output == tmp_path / ".rows.txt"
-    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert output == tmp_path / ".rows.txt"
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     expected = (outputs - {".parallelrun/b"}) | {".parallelrun.output/b", "logs/job_result.txt", "logs/.parallelrun"}
-    assert found == expected
+    assert files == expected
 
 
 @pytest.mark.parametrize("kind", ["uri_file", "uri_folder"])
-def test_a_file_with_a_path_of_its_own_is_replaced_when_the_job_has_completed(tmp_path: Path, kind: str) -> None:
+def test_a_file_with_its_own_path_is_replaced_when_the_job_has_completed(tmp_path: Path, kind: str) -> None:
     place = tmp_path / "scores"
     place.mkdir()
     (place / "of the script").touch()
@@ -110,21 +110,21 @@ def test_a_file_with_a_path_of_its_own_is_replaced_when_the_job_has_completed(tm
         "append_row_to": "scores", "append_row_file_name": "rows.csv",
     }  # fmt: skip
     with pytest.raises(InvalidInput, match=r"rows\.csv is there already .*--overwrite"):
-        run_of(tmp_path / "out", **fields)
+        places_of(tmp_path / "out", **fields)
 
-    for state, left in (("failed", "old"), ("completed", "new")):
-        run = run_of(tmp_path / "out", overwrite=True, **fields)
-        job = job_left_by(run, "other.txt")
-        made = job.output_file(run._spec)
+    for has_completed, left in ((False, "old"), (True, "new")):
+        places = places_of(tmp_path / "out", overwrite=True, **fields)
+        job = job_left_by(places, "other.txt")
+        made = job.output_file(places.spec)
         assert (made.parent, made.suffix) == (place, ".csv")
         assert made != target
-        if state == "completed":
+        places.folder.hand_over_logs(job.logs, keep=False)
+        if has_completed:
             made.write_text("new")
-        done = run._hand_over(Job(id=job.job_id, state=state), keep=False)
-        run._folder.close(keep=False)
+            assert places.hand_over_outputs(job) == (target, {})
+        places.folder.close(keep=False)
         assert target.read_text() == left
 
-    assert done.output == target
     assert sorted(path.name for path in place.iterdir()) == ["of the script", "rows.csv"]
 
 
@@ -132,4 +132,4 @@ def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
     outputs = {"scores": {"type": "uri_file", "path": str(tmp_path / "x")}}
     (tmp_path / "x").mkdir()
     with pytest.raises(InvalidInput, match="is no file"):
-        run_of(tmp_path / "out", overwrite=True, outputs=outputs, append_row_to="scores")
+        places_of(tmp_path / "out", overwrite=True, outputs=outputs, append_row_to="scores")

@@ -1,7 +1,7 @@
 """The files of one version of a Delta table: Parquet files, with the values of its partition columns in their paths.
 
-The library `deltalake` reads the table's log; it is imported when there is such a table. The version is settled when
-the job begins.
+The library `deltalake` reads the table's log; it is imported when there is such a table. The version is fixed when the
+job begins.
 """
 
 from __future__ import annotations
@@ -13,22 +13,39 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import unquote
 
+import msgspec
+
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.mltable.formats.delta_lake import Read
 from parallelrun_core.mltable.plan import InputPlan
-from parallelrun_core.mltable.steps import Step
+from parallelrun_master.planning.formats import parquet
 
 _MAPPING: Final = "delta.columnMapping.mode"
 _UNDERSTOOD: Final = frozenset({"timestampNtz"})
 """Features that a table may require of its readers, and that need no more than reading its files."""
 
 
-def settle(plan: InputPlan) -> None:
-    """Put the version that is read, and its columns, into the plan.
+class Format(parquet.Format):
+    """Its files are cut like others."""
 
-    Raises:
-        InvalidInput: there is no such table or version, or it needs more than reading its files.
-    """
-    table = _open(plan, plan.read)
+    @staticmethod
+    def prepare(plan: InputPlan) -> None:
+        """Put the version that is read, and its columns, into the plan.
+
+        Raises:
+            InvalidInput: there is no such table or version, or it needs more than reading its files.
+        """
+        _fix_version(plan)
+
+    @staticmethod
+    def files(plan: InputPlan) -> Iterator[bytes] | None:
+        """Those of the version that was fixed, in the order of their paths."""
+        table = _open(plan)
+        return (os.fsencode(path.removeprefix("file://")) for path in sorted(table.file_uris()))
+
+
+def _fix_version(plan: InputPlan) -> None:
+    table = _open(plan)
     wanted = set(getattr(table.protocol(), "reader_features", None) or ()) - _UNDERSTOOD
     if table.metadata().configuration.get(_MAPPING, "none") != "none":
         wanted.add("columnMapping")  # tables from before there were features don't list it
@@ -39,8 +56,9 @@ def settle(plan: InputPlan) -> None:
     partitions = {name: types[name] for name in table.metadata().partition_columns}
     plan.root = _folder(plan)
     _check_paths(table, plan.root, partitions)
-    settled = {"version": table.version(), "columns": list(types), "partitions": partitions, "schema": _schema(table)}
-    plan.read = {**plan.read, **settled}
+    plan.read = msgspec.structs.replace(
+        _read(plan), version=table.version(), columns=list(types), partitions=partitions, schema=_schema(table)
+    )
 
 
 def _check_paths(table: Any, root: str, partitions: Iterable[str]) -> None:
@@ -64,10 +82,9 @@ def _schema(table: Any) -> str:
     return b64encode(pa.schema(table.schema().to_arrow()).serialize().to_pybytes()).decode()
 
 
-def files_of(plan: InputPlan) -> Iterator[bytes]:
-    """The files of the version that was settled, in the order of their paths."""
-    table = _open(plan, plan.read)
-    return (os.fsencode(path.removeprefix("file://")) for path in sorted(table.file_uris()))
+def _read(plan: InputPlan) -> Read:
+    assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
+    return plan.read
 
 
 def _folder(plan: InputPlan) -> str:
@@ -76,7 +93,8 @@ def _folder(plan: InputPlan) -> str:
     return plan.sources[0].path if plan.sources else plan.path
 
 
-def _open(plan: InputPlan, read: Step) -> Any:
+def _open(plan: InputPlan) -> Any:
+    read = _read(plan)
     try:
         import deltalake
     except ImportError as error:
@@ -84,9 +102,9 @@ def _open(plan: InputPlan, read: Step) -> Any:
         raise InvalidInput(message) from error
     folder = _folder(plan)
     try:
-        table = deltalake.DeltaTable(folder, version=read.get("version"))
-        if read.get("version") is None:
-            table.load_as_version(datetime.fromisoformat(read["timestamp"]))
+        table = deltalake.DeltaTable(folder, version=read.version)
+        if read.version is None:
+            table.load_as_version(datetime.fromisoformat(str(read.timestamp)))
     except Exception as error:  # of its own types, which change with its versions
         raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {error}") from error
     return table

@@ -1,0 +1,91 @@
+"""How a job has ended, and what to do about it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from parallelrun.models import Failure, Job
+from parallelrun.progress.text import clean, duration, mini_batches
+from parallelrun_core.progress import Progress
+
+_TRACEBACK_CHARACTERS: Final = 8000
+
+
+def headline(job: Job) -> str:
+    """How a job has ended, in one line. If something has failed although it completed, that comes first."""
+    if job.state == "failed" and job.failure:
+        return f"failed: {clean(job.failure.summary)}"
+    progress = job.progress
+    among = [f"{progress.resumed:,} taken over"] if progress.resumed else []
+    among += [f"{progress.failed:,} failed"] if progress.failed else []
+    of_these = f" ({', '.join(among)})" if among else ""
+    done = f"{mini_batches(progress)} mini-batches{of_these}, {progress.rows:,} rows"
+    what_failed = _what_failed(progress)
+    if job.state == "completed" and what_failed:
+        took = _took(job)
+        return f"completed, but {what_failed}{took and ','}{took}: {done}"
+    return f"{job.state}{_took(job)}: {done}, {progress.items_failed:,} items failed"
+
+
+def is_clean(job: Job) -> bool:
+    """Whether it has completed, and nothing has failed."""
+    return job.state == "completed" and not _what_failed(job.progress)
+
+
+def summary(job: Job, *, log_hint: Callable[[str], str], retry: str = "") -> list[str]:
+    """The lines to show for a job that has ended; the first is its headline.
+
+    Args:
+        log_hint: says how to open a log, given its path in the job's logs.
+        retry: how to retry what failed in a job that completed; empty if that can't be done.
+    """
+    if job.state == "failed" and job.failure:
+        return [headline(job), *failure_lines(job.failure, log_hint=log_hint)]
+    return [headline(job), *hints(job, log_hint=log_hint, retry=retry)]
+
+
+def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
+    """Warnings about a job that has completed: about its output, and about what failed within the thresholds."""
+    lines = [f"warning: {clean(warning)}" for warning in job.warnings]
+    failed = job.progress.failed
+    if job.state == "completed" and failed:
+        again = f"; retry: {retry}" if retry else ""
+        which = "1 mini-batch has" if failed == 1 else f"{failed:,} mini-batches have"
+        lines.append(f"{which} failed, within the thresholds; why: {log_hint('job_result.txt')}{again}")
+    return lines
+
+
+def failure_lines(failure: Failure, *, log_hint: Callable[[str], str], traceback: bool = True) -> list[str]:
+    """What is known about a failure beyond its summary: the first cause, where to look, what to do."""
+    lines = []
+    if failure.first_cause:
+        lines.append(f"first cause: {clean(failure.first_cause)}")
+    if failure.traceback and traceback:
+        text = clean(failure.traceback.strip("\n"), lines=True, most=_TRACEBACK_CHARACTERS)
+        lines += [f"  {line}" for line in text.split("\n")]
+    if failure.sample_mini_batches:
+        lines.append(f"sample mini-batches: {', '.join(map(str, failure.sample_mini_batches))}")
+    if failure.log:
+        lines.append(f"log: {log_hint(failure.log.removeprefix('logs/'))}")
+    if failure.hint:
+        lines.append(f"hint: {clean(failure.hint)}")
+    return lines
+
+
+def _what_failed(progress: Progress) -> str:
+    """What has failed, and of how many; empty if nothing has."""
+    if progress.items_failed:
+        items = max(progress.items_scheduled, progress.items_done + progress.items_failed)
+        return f"{progress.items_failed:,} of {items:,} items failed"
+    # Of a table, the items of a mini-batch that can't be read are not known.
+    return f"{progress.failed:,} of {progress.decided:,} mini-batches failed" if progress.failed else ""
+
+
+def _took(job: Job) -> str:
+    """How long it took, if known."""
+    if not job.started or not job.ended:
+        return ""
+    took_s = (datetime.fromisoformat(job.ended) - datetime.fromisoformat(job.started)).total_seconds()
+    return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"

@@ -1,0 +1,19 @@
+"""How the files of tables are read: a module for each kind, named as in `inputs.json`, with a class `Format`.
+
+Standard library only when imported, like all of the worker; a kind imports what it needs when it reads.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+
+def format_of(kind: str) -> Any:
+    """The class of a kind of table, a subclass of `TableFormat`.
+
+    Raises:
+        ValueError: there is no such kind here.
+    """
+    if kind not in {module.name for module in iter_modules(__path__)}:
+        raise ValueError(f"tables of the kind {kind!r} can't be read by this release of the agent")
+    return import_module(f"{__name__}.{kind}").Format

@@ -1,0 +1,71 @@
+"""Delta tables: Parquet files with the values of partition columns in their paths."""
+
+from base64 import b64decode
+from typing import Any
+from urllib.parse import unquote
+
+from parallelrun_worker.tables.conversion import convert
+from parallelrun_worker.tables.inference import STRING, Kind
+from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_rows, read_streams, to_frame
+from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_DATES: Kind = {"kind": "datetime", "formats": ["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"]}
+_KINDS: dict[str, Kind] = {
+    **{name: {"kind": "int"} for name in ("byte", "short", "integer", "long")},
+    **{name: {"kind": "float"} for name in ("float", "double")},
+    "boolean": {"kind": "bool"},
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), _DATES),
+}
+
+
+class Format(TableFormat):
+    """All files have the columns of the table's version."""
+
+    needs_source = True
+
+    def names(self) -> list[str]:
+        """See the base."""
+        return list(self.options["columns"])
+
+    def frame(self, piece: Piece) -> Any:
+        """See the base."""
+        return self._whole(read_rows(piece, None), piece[0])
+
+    def records(self, piece: Piece) -> Records:
+        """See the base."""
+        return ArrowRecords(read_rows(piece, None), lambda rows: self._whole(rows, piece[0]))
+
+    def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
+        """See the base."""
+        return self._whole(read_streams(data), path)
+
+    def _whole(self, rows: Any, path: str) -> Any:
+        return _with_partitions(to_frame(_with_missing(rows, self.options)), path, self.plan)
+
+
+def _with_missing(table: Any, read: dict[str, Any]) -> Any:
+    """The rows of one file of a Delta table, with nulls in the columns that are newer than the file."""
+    import pyarrow as pa
+
+    if not read.get("schema"):  # a job of a release that did not record it
+        return table
+    for field in pa.ipc.read_schema(pa.py_buffer(b64decode(read["schema"]))):
+        if field.name not in table.column_names and field.name not in read["partitions"]:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table
+
+
+def _with_partitions(frame: Any, path: str, plan: dict[str, Any]) -> Any:
+    """The rows of one file of a Delta table with its partition columns, whose values are in the path."""
+    import pandas as pd
+
+    below = path[len(plan["root"].rstrip("/")) + 1 :] if path.startswith(plan["root"]) else path
+    parts = [part.partition("=") for part in below.split("/")[:-1]]
+    texts = {unquote(name): None if value == _NULL else unquote(value) for name, equals, value in parts if equals}
+    kinds = plan["read"]["partitions"]
+    for name, kind in kinds.items():
+        values = pd.Series([texts.get(name)] * len(frame), dtype=object)
+        frame[name] = convert(values, _KINDS.get(kind, STRING))
+    order = [name for name in plan["read"]["columns"] if name in frame.columns]
+    return frame[order]

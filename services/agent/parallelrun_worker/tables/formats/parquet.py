@@ -1,0 +1,37 @@
+"""Parquet files: each with the columns and types that it has."""
+
+from typing import Any
+
+from parallelrun_worker.tables.parquet_rows import ArrowRecords, names_of, read_rows, read_streams, to_frame
+from parallelrun_worker.tables.steps import Names, columns_left
+from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
+
+
+class Format(TableFormat):
+    """Of the columns, only those are read that the first steps leave."""
+
+    def names(self) -> list[str]:
+        """See the base."""
+        return [name for path in self.plan["sample"] for name in names_of(path)]
+
+    def frame(self, piece: Piece) -> Any:
+        """See the base."""
+        return to_frame(read_rows(piece, self._columns(piece[0])))
+
+    def records(self, piece: Piece) -> Records:
+        """See the base."""
+        return ArrowRecords(read_rows(piece, self._columns(piece[0])), to_frame)
+
+    def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
+        """See the base."""
+        return to_frame(read_streams(data))
+
+    def _columns(self, path: str) -> list[str] | None:
+        """The columns of a file that the first steps leave; None: all."""
+        names = names_of(path)
+        left = Names(names)
+        for step in self.plan["steps"]:
+            if step["step"] not in ("keep_columns", "drop_columns"):
+                break
+            left.columns = columns_left(left, step)
+        return None if len(left.columns) == len(names) or not left.columns else left.columns

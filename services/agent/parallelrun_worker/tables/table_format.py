@@ -1,0 +1,77 @@
+"""What all kinds of tables have in common where they are read: the base of the class `Format` of each."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+Piece = tuple[Any, ...]
+"""Path, start, end, whether both are where a record begins, index of the first row (-1: unknown); then, if they are not
+all of those in the range, how many rows at its beginning are left out and how many there are (-1: all)."""
+
+
+class Records(ABC):
+    """The records of one piece, as they are stored when they are grouped by keys; some can be read by themselves."""
+
+    header: list[str | None]
+    """What else must be known about their file to read them."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def frame(self, wanted: list[int] | None = None) -> Any:
+        """All of them, or these, as a DataFrame with an index from 0."""
+
+    @abstractmethod
+    def stored(self, wanted: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """These with their keys, as keys and bytes; records of one key may come as one, and any two may be joined."""
+
+
+class TableFormat(ABC):
+    """Reads the files of one input.
+
+    Args:
+        plan: its record in `inputs.json`.
+        schema_path: where its columns may be frozen.
+    """
+
+    needs_source = False
+    """Whether stored records can't be read without the path and `header` of their file."""
+    has_fixed_columns = True
+    """Whether the columns of the first files are those of all rows."""
+
+    def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
+        self.plan = plan
+        self.options: dict[str, Any] = plan["read"]
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The columns of the table, before any step, as far as its first files tell; a name may be there twice.
+
+        Raises:
+            OSError, ValueError, ImportError: these can't be read.
+        """
+
+    @abstractmethod
+    def frame(self, piece: Piece) -> Any:
+        """The rows of a piece, with an index from 0.
+
+        Raises:
+            OSError, ValueError, ImportError: it can't be read.
+        """
+
+    @abstractmethod
+    def records(self, piece: Piece) -> Records:
+        """The rows of a piece, one by one.
+
+        Raises:
+            OSError, ValueError, ImportError: it can't be read.
+        """
+
+    def why(self, error: ValueError) -> str:
+        """What is wrong with a file, in words for users."""
+        return str(error)
+
+    @abstractmethod
+    def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
+        """Stored records as a DataFrame. `path`, `header`: of their file, if it `needs_source`."""

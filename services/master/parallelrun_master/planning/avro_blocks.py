@@ -1,0 +1,139 @@
+"""The blocks of an Avro file: where they are and how many rows they have, without unpacking any of them.
+
+A file is `Obj\\x01`, metadata, a sync marker of 16 bytes, and blocks: number of rows, number of bytes, so many bytes,
+and the marker again (Avro 1.12, "Object Container Files"). So one small read for each block finds the next one, and the
+marker after it shows that the file is whole up to there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import SEEK_END
+from typing import BinaryIO, Final, NamedTuple
+
+from parallelrun_core.errors import InvalidInput
+
+_MAGIC: Final = b"Obj\x01"
+_SYNC: Final = 16
+_NUMBERS: Final = 20
+"""Two numbers take at most so many bytes."""
+_FIRST_READ: Final = 1 << 16
+_LONGEST_HEADER: Final = 64 << 20
+_CODECS: Final = ("null", "deflate", "bzip2", "snappy", "xz", "zstandard", "lz4")
+_WHAT_TO_DO: Final = "copy the file again, or leave it out"
+
+
+class Header(NamedTuple):
+    """What a file begins with."""
+
+    schema: str
+    """As JSON."""
+    sync: bytes
+    end: int
+    """Where the first block begins."""
+
+
+class Block(NamedTuple):
+    """Some rows, which can only be read together."""
+
+    start: int
+    end: int
+    rows: int
+
+
+class _Cut(Exception):
+    """The bytes end before what is in them does."""
+
+
+def read_header(file: BinaryIO, name: str) -> Header:
+    """The header of a file.
+
+    Raises:
+        InvalidInput: it is not an Avro file, or its rows are compressed in a way that nobody knows.
+        OSError: it can't be read.
+    """
+    size = _FIRST_READ
+    while True:
+        data = _read(file, 0, size)
+        if not data.startswith(_MAGIC):
+            what = "it does not begin as one" if data else "it is empty; leave it out"
+            raise InvalidInput(f"{name}: not an Avro file: {what}")
+        try:
+            return _header(data, name)
+        except _Cut:
+            if len(data) < size or size >= _LONGEST_HEADER:
+                raise InvalidInput(f"{name}: not an Avro file: its header is cut off; {_WHAT_TO_DO}") from None
+        size *= 4
+
+
+def _header(data: bytes, name: str) -> Header:
+    metadata: dict[bytes, bytes] = {}
+    at = len(_MAGIC)
+    while True:
+        count, at = _number(data, at)
+        if not count:
+            break
+        if count < 0:  # followed by the size of this part of the map
+            count = -count
+            _, at = _number(data, at)
+        for _ in range(count):
+            key, at = _bytes(data, at)
+            metadata[key], at = _bytes(data, at)
+    sync = data[at : at + _SYNC]
+    if len(sync) < _SYNC:
+        raise _Cut
+    codec = metadata.get(b"avro.codec", b"null").decode(errors="replace")
+    if codec not in _CODECS:
+        raise InvalidInput(f"{name}: its codec {codec!r} is not known; write it again with one of {', '.join(_CODECS)}")
+    return Header(metadata.get(b"avro.schema", b"").decode(errors="replace"), sync, at + _SYNC)
+
+
+def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    size, at = _number(data, at)
+    if not 0 <= size <= len(data) - at:
+        raise _Cut
+    return data[at : at + size], at + size
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """The number at a place, and the place after it: seven bits in each byte, the lowest first, which has the sign."""
+    value = shift = 0
+    for place in range(at, min(len(data), at + _NUMBERS // 2)):
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), place + 1
+        shift += 7
+    raise _Cut
+
+
+def _read(file: BinaryIO, at: int, size: int) -> bytes:
+    file.seek(at)
+    return file.read(size)
+
+
+def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
+    """Yield the blocks of a file, in order.
+
+    Raises:
+        InvalidInput: the file is cut off or damaged, with the place.
+        OSError: it can't be read.
+    """
+    size = file.seek(0, SEEK_END)
+    start, head = header.end, _read(file, header.end, _NUMBERS)
+    while head:
+        try:
+            rows, after = _number(head, 0)
+            length, after = _number(head, after)
+        except _Cut:
+            rows = length = after = -1
+        end = start + after + length
+        is_sound = rows >= 0 and length >= 0
+        if is_sound and end + _SYNC > size:
+            missing = f"its last block, at byte {start}, lacks {end + _SYNC - size} bytes"
+            raise InvalidInput(f"{name}: cut off: {missing}; {_WHAT_TO_DO}")
+        following = _read(file, end, _SYNC + _NUMBERS) if is_sound else b""
+        if following[:_SYNC] != header.sync:
+            raise InvalidInput(f"{name}: damaged: there is no sound block at byte {start}; {_WHAT_TO_DO}")
+        yield Block(start, end + _SYNC, rows)
+        start, head = end + _SYNC, following[_SYNC:]

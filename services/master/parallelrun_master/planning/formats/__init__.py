@@ -1,0 +1,21 @@
+"""How the files of tables are cut: a module for each kind, named as in `parallelrun_core.mltable.formats`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_master.planning.table_format import TableFormat
+
+
+def format_of(kind: str) -> type[TableFormat]:
+    """The class of a kind of table.
+
+    Raises:
+        InvalidInput: there is no such kind here.
+    """
+    if kind not in {module.name for module in iter_modules(__path__)}:
+        raise InvalidInput(f"tables of the kind {kind!r} can't be cut by this release")
+    cutting: type[TableFormat] = import_module(f"{__name__}.{kind}").Format
+    return cutting

@@ -1,0 +1,130 @@
+"""Avro files: cut between their blocks. A number of rows may begin and end within blocks, which are then read twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.message import Piece
+from parallelrun_core.mltable.formats.avro import Read
+from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_master.planning.avro_blocks import Block, Header, blocks_of, read_header
+from parallelrun_master.planning.table_format import TableFormat
+
+_BLOCKS_AT_ONCE: Final = 1000
+_MATTERS: Final = ("name", "type", "fields", "symbols", "items", "values", "size", "logicalType", "precision", "scale")
+"""What a schema says that decides how rows are read."""
+
+
+class Format(TableFormat):
+    """Each piece knows how many rows it has."""
+
+    def pieces(self, path: bytes) -> Iterator[Piece | None]:
+        """See the base."""
+        name = os.fsdecode(path)
+        with storage_of(path).open(path) as file:
+            filling = _Filling(path, self.size_bytes, self.size_rows)
+            for number, block in enumerate(blocks_of(file, self._header(file, name), name)):
+                wanted = self.window.next(block.rows)
+                first_row = self.window.seen - self.window.first
+                self.window.seen += block.rows
+                yield from filling.add(block, wanted, first_row)
+                if self.window.is_over:
+                    break
+                if number % _BLOCKS_AT_ONCE == 0:
+                    yield None
+            yield from filling.finish()
+
+    def whole(self, path: bytes) -> Piece:
+        """See the base."""
+        with storage_of(path).open(path) as file:
+            self._header(file, os.fsdecode(path))
+        return Piece(path)
+
+    @staticmethod
+    def prepare(plan: InputPlan) -> None:
+        """Put the schema of the first file into the plan."""
+        assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
+        for name in plan.sample[:1]:
+            with storage_of(name).open(name) as file:
+                schema = read_header(file, name).schema
+            _columns(schema, name)
+            plan.read = msgspec.structs.replace(plan.read, schema=schema)
+
+    def _header(self, file: BinaryIO, name: str) -> Header:
+        header = read_header(file, name)
+        assert isinstance(self.plan.read, Read)  # noqa: S101 - for the type checker
+        schema = self.plan.read.schema
+        if header.schema == schema:
+            return header
+        own, first = _columns(header.schema, name), _columns(schema, name)
+        if [*own.items()] != [*first.items()]:
+            differing = [column for column in {**first, **own} if own.get(column) != first.get(column)]
+            what = f"differs in {', '.join(differing)}" if differing else "has another order"
+            raise InvalidInput(
+                f"{name}: its schema is not that of {self.plan.sample[0]}, it {what}; files of one input must have the "
+                "same columns: make an input of the files of each schema"
+            )
+        return header
+
+
+class _Filling:
+    """Gathers the blocks of one file until they are enough for a piece."""
+
+    def __init__(self, path: bytes, size_bytes: int, size_rows: int | None) -> None:
+        self._path = path
+        self._bytes = size_bytes
+        self._most_rows = size_rows
+        self._start = self._end = self._left_out = self._rows = self._first_row = 0
+
+    def add(self, block: Block, wanted: range, first_row: int) -> Iterator[Piece]:
+        """The pieces that are full with the wanted rows of the next block."""
+        if self._most_rows is None and self._end and block.end - self._start > self._bytes:
+            yield from self.finish()
+        low = wanted.start
+        while low < wanted.stop:
+            if not self._rows:
+                self._start, self._left_out, self._first_row = block.start, low, first_row + low
+            high = wanted.stop if self._most_rows is None else min(wanted.stop, low + self._most_rows - self._rows)
+            self._rows += high - low
+            self._end = block.end
+            low = high
+            if self._rows == self._most_rows:
+                yield from self.finish()
+
+    def finish(self) -> Iterator[Piece]:
+        """What has been gathered, if there is anything."""
+        if self._rows:
+            yield Piece(
+                self._path, self._start, self._end, is_aligned=True, first_row=self._first_row,
+                left_out=self._left_out, rows=self._rows,
+            )  # fmt: skip
+        self._end = self._rows = 0
+
+
+def _columns(schema: str, name: str) -> dict[str, Any]:
+    """Name and type of each column, in order.
+
+    Raises:
+        InvalidInput: it is not the schema of a table.
+    """
+    try:
+        record = json.loads(schema)
+    except ValueError as error:
+        raise InvalidInput(f"{name}: not an Avro file: its schema can't be read: {error}") from error
+    if not isinstance(record, dict) or record.get("type") != "record" or not record.get("fields"):
+        raise InvalidInput(f"{name}: its rows have no columns: the schema of a table is a record")
+    return {str(field["name"]): _plain(field["type"]) for field in record["fields"]}
+
+
+def _plain(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        plain = {key: _plain(value) for key, value in schema.items() if key in _MATTERS}
+        return plain["type"] if plain.keys() == {"type"} else plain
+    return [_plain(each) for each in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,36 @@
+"""Delimited text: with `support_multi_line`, it is searched for the beginnings of records."""
+
+from __future__ import annotations
+
+from typing import BinaryIO, Final
+
+from parallelrun_core.mltable.formats.delimited import Read
+from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_master.planning.record_scan import TextForm, form_of
+from parallelrun_master.planning.table_format import RowWindow
+from parallelrun_master.planning.text_cutting import TextCutting
+
+_EMPTY_UP_TO: Final = 3
+"""A file of up to so many bytes holds at most a byte order mark."""
+
+
+class Format(TextCutting):
+    """Its files may begin with a header."""
+
+    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow) -> None:
+        super().__init__(plan, size, window)
+        assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
+        self._read = plan.read
+        self.searches = self.searches or self._read.support_multi_line
+        self._is_first_file = True
+
+    def form(self, file: BinaryIO) -> TextForm:
+        """See the base."""
+        return form_of(file, self._read.encoding, self._read.delimiter, multi_line=self._read.support_multi_line)
+
+    def has_header(self, size: int) -> bool:
+        """See the base."""
+        mode = self._read.header
+        is_first, self._is_first_file = self._is_first_file, self._is_first_file and size <= _EMPTY_UP_TO
+        return mode.startswith("all_files") or (mode == "from_first_file" and is_first)

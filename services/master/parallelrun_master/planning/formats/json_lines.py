@@ -1,0 +1,18 @@
+"""JSON lines: each line is a record, so they are cut anywhere, unless rows are counted."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from parallelrun_core.mltable.formats.json_lines import Read
+from parallelrun_master.planning.record_scan import TextForm, form_of
+from parallelrun_master.planning.text_cutting import TextCutting
+
+
+class Format(TextCutting):
+    """Text without headers."""
+
+    def form(self, file: BinaryIO) -> TextForm:
+        """See the base."""
+        assert isinstance(self.plan.read, Read)  # noqa: S101 - for the type checker
+        return form_of(file, self.plan.read.encoding)

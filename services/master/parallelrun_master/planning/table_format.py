@@ -1,0 +1,85 @@
+"""What all kinds of tables have in common where their files are cut: the base of the class `Format` of each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar
+
+from parallelrun_core.message import Piece
+from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.spec.fields import MiniBatchSize
+
+
+class RowWindow:
+    """Which rows of the whole input `skip` and `take` leave, while the rows are counted file by file."""
+
+    def __init__(self, first: int, end: int | None) -> None:
+        self.first = first
+        self._end = end
+        self.seen = 0
+        """How many rows have been counted."""
+
+    @property
+    def is_over(self) -> bool:
+        """No row from here on is wanted."""
+        return self._end is not None and self.seen >= self._end
+
+    def next(self, rows: int) -> range:
+        """Which of the next rows are wanted, of which there are this many."""
+        low = min(rows, max(0, self.first - self.seen))
+        high = rows if self._end is None else max(low, min(rows, self._end - self.seen))
+        return range(low, high)
+
+
+class TableFormat(ABC):
+    """Cuts the files of one input.
+
+    Args:
+        window: which rows are wanted; whoever counts rows says so there.
+    """
+
+    disk_factor: ClassVar[float] = 4.0
+    """Bytes on the disk for each byte of the table while its rows are grouped by keys, at least: what is spilled while
+    they are sorted, and the result."""
+
+    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow) -> None:
+        self.plan = plan
+        self.size_bytes = size.bytes
+        self.size_rows = size.number if size.unit == "rows" else None
+        """None: pieces of about `size_bytes`."""
+        self.window = window
+
+    @abstractmethod
+    def pieces(self, path: bytes) -> Iterator[Piece | None]:
+        """Yield the pieces of one file, in order, and None now and then while it is searched.
+
+        Raises:
+            OSError: the file can't be read.
+            InvalidInput: it is not what the table says.
+        """
+
+    def whole(self, path: bytes) -> Piece:
+        """All of one file.
+
+        Raises:
+            OSError, InvalidInput: as `pieces`, as far as the beginning of the file tells.
+        """
+        return Piece(path)
+
+    @staticmethod  # noqa: B027 - most kinds have nothing to add
+    def prepare(plan: InputPlan) -> None:
+        """Put into the plan, before it is frozen, what is to be the same as long as the job runs; its sample is known.
+
+        Raises:
+            InvalidInput: the table is not what the plan says.
+        """
+
+    @staticmethod
+    def files(plan: InputPlan) -> Iterator[bytes] | None:
+        """The files of a table that knows them itself; None: those that are at its path.
+
+        Raises:
+            InvalidInput: the table can't be read.
+        """
+        return None

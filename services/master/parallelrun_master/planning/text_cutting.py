@@ -1,0 +1,124 @@
+"""Cuts text files by bytes, without reading them: a piece owns the records that begin in it, and the worker finds where
+they do (reference §4.5). Only where quoted fields may hold newlines, or rows are counted, is a file searched for the
+beginnings of records.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from parallelrun_core.message import Piece
+from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_master.planning.record_bits import Offsets
+from parallelrun_master.planning.record_scan import TextForm, record_starts
+from parallelrun_master.planning.table_format import RowWindow, TableFormat
+
+
+class TextCutting(TableFormat):
+    """The base of the kinds of tables that are text."""
+
+    disk_factor = 2.5
+
+    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow) -> None:
+        super().__init__(plan, size, window)
+        self.searches = self.size_rows is not None or plan.rows_wanted is not None
+        """Whether files are searched for the beginnings of records."""
+
+    @abstractmethod
+    def form(self, file: BinaryIO) -> TextForm:
+        """How the records of a file are found."""
+
+    def has_header(self, size: int) -> bool:
+        """Whether the first record of the next file, of so many bytes, is a header."""
+        return False
+
+    def pieces(self, path: bytes) -> Iterator[Piece | None]:
+        """See the base."""
+        if self.searches:
+            yield from self._records(path)
+        else:
+            size = os.stat(path).st_size
+            for start in range(0, size, self.size_bytes):
+                yield Piece(path, start, min(start + self.size_bytes, size))
+
+    def _records(self, path: bytes) -> Iterator[Piece | None]:
+        """Pieces that begin and end where a record does."""
+        with open(path, "rb") as file:
+            end = os.fstat(file.fileno()).st_size
+            skips_header = self.has_header(end)
+            cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes)
+            for starts in record_starts(file, self.form(file)):
+                yield from cutter.add(starts.part(1, len(starts)) if skips_header and len(starts) else starts)
+                skips_header = skips_header and not len(starts)
+                yield None
+                if cutter.is_over:
+                    break
+            yield from cutter.finish(end)
+
+
+class RecordCutter:
+    """Cuts one file at the beginnings of records, as they are found.
+
+    Args:
+        rows: how many in each piece; None: pieces of about `size` bytes.
+    """
+
+    def __init__(self, path: bytes, window: RowWindow, *, rows: int | None, size: int) -> None:
+        self._path = path
+        self._window = window
+        self._rows = rows
+        self._size = size
+        self._counted = 0
+        self._begin: int | None = None
+        """Of the piece that is being filled."""
+        self._row = 0
+        """Index of its first row."""
+        self._end: int | None = None
+        """Where the first row begins that is not wanted any more."""
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing of what follows in this file is wanted."""
+        return self._end is not None or (self._window.is_over and self._begin is None)
+
+    def add(self, starts: Offsets) -> Iterator[Piece]:
+        """The pieces whose ends are known, now that records are known to begin here."""
+        wanted = self._window.next(len(starts))
+        for rank in self._cuts(starts, wanted):
+            begin = starts[rank]
+            if self._begin is not None:
+                yield self._piece(begin)
+            self._begin = begin
+            self._row = self._window.seen + rank - self._window.first
+        if self._begin is not None and self._end is None and wanted.stop < len(starts):
+            self._end = starts[wanted.stop]
+        self._window.seen += len(starts)
+
+    def _cuts(self, starts: Offsets, wanted: range) -> Iterable[int]:
+        """Which of these begin a piece."""
+        if self._rows is not None:
+            first = -self._counted % self._rows
+            self._counted += len(wanted)
+            return wanted[first :: self._rows]
+        return self._cuts_by_bytes(starts, wanted)
+
+    def _cuts_by_bytes(self, starts: Offsets, wanted: range) -> Iterator[int]:
+        """The first one after each multiple of the size."""
+        rank = wanted.start
+        if self._begin is not None:
+            rank = max(rank, starts.before((self._begin // self._size + 1) * self._size))
+        while rank < wanted.stop:
+            yield rank
+            rank = starts.before((starts[rank] // self._size + 1) * self._size)
+
+    def _piece(self, end: int) -> Piece:
+        return Piece(self._path, self._begin or 0, end, is_aligned=True, first_row=self._row)
+
+    def finish(self, end: int) -> Iterator[Piece]:
+        """The last piece of the file, which ends at `end`."""
+        if self._begin is not None:
+            yield self._piece(end if self._end is None else self._end)

@@ -1,0 +1,27 @@
+"""The kinds of tables: one module each, named like the kind, with a class `Read`: its read step.
+
+A kind also has a module of this name where the master cuts its files (`parallelrun_master.planning.formats`) and where
+a worker reads them (`parallelrun_worker.tables.formats`). There is no list of the kinds: adding one is adding these
+three modules.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pkgutil import iter_modules
+
+from parallelrun_core.mltable.read_step import ReadStep
+
+
+def read_steps() -> dict[str, type[ReadStep]]:
+    """The read steps of all kinds, by the names that users write."""
+    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
+    steps: list[type[ReadStep]] = [module.Read for module in modules]
+    return {step.name(): step for step in steps}
+
+
+def step_for(path: str) -> str:
+    """The name of the step that usually reads files whose names end like this one's; empty for other files."""
+    suffix = os.path.splitext(path)[1].lower()
+    return next((name for name, step in read_steps().items() if suffix in step.suffixes), "")

@@ -1,0 +1,29 @@
+"""Avro object container files."""
+
+from __future__ import annotations
+
+import msgspec
+
+from parallelrun_core.mltable.options import IGNORED, flag, options_of
+from parallelrun_core.mltable.read_step import ReadStep
+from parallelrun_core.problems import At
+
+
+class Read(ReadStep, tag="read_avro"):
+    """Types are those of the schema, which is the same in all files."""
+
+    suffixes = (".avro",)
+    libraries = ("pandas", "fastavro")
+
+    schema: str = ""
+    """From the beginning of the job on: that of the first file, as JSON."""
+
+    @classmethod
+    def parse(cls, options: object, at: At) -> Read:
+        """See the base."""
+        given = options_of(options, at, ("include_path_column", *IGNORED))
+        return cls(include_path_column=flag(given, "include_path_column", at))
+
+    def as_written(self) -> Read:
+        """See the base."""
+        return msgspec.structs.replace(self, schema="")

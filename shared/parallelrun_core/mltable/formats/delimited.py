@@ -1,0 +1,68 @@
+"""Delimited text, such as CSV."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from parallelrun_core.mltable.conversions import ColumnType, NamePattern, parse_conversions
+from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of
+from parallelrun_core.mltable.read_step import ReadStep
+from parallelrun_core.problems import At
+
+_HEADERS: Final = ("all_files_same_headers", "all_files_different_headers", "from_first_file", "no_header")
+_OPTIONS: Final = (
+    "delimiter", "header", "support_multi_line", "empty_as_string", "encoding", "include_path_column",
+    "infer_column_types", *IGNORED,
+)  # fmt: skip
+_MOST_SAMPLED: Final = 100_000
+
+
+class Read(ReadStep, tag="read_delimited"):
+    """A record is a row; a quoted field may hold newlines with `support_multi_line`."""
+
+    suffixes = (".csv", ".tsv")
+
+    delimiter: str
+    header: str
+    support_multi_line: bool
+    empty_as_string: bool
+    encoding: str
+    infer: bool
+    """Types are inferred from the first rows; otherwise all columns are text."""
+    sample_size: int
+    overrides: dict[str, ColumnType]
+    """Types of some columns, by name."""
+
+    @classmethod
+    def parse(cls, options: object, at: At) -> Read:
+        """See the base."""
+        given = options_of(options, at, _OPTIONS)
+        delimiter = given.get("delimiter", ",")
+        if not isinstance(delimiter, str) or not 1 <= len(delimiter) <= 2 or set(delimiter) & set('"\r\n\0'):
+            at.below("delimiter").wrong(f"must be one or two characters, not {delimiter!r}")
+        return cls(
+            delimiter=delimiter,
+            header=one_of(given, "header", _HEADERS, _HEADERS[0], at),
+            support_multi_line=flag(given, "support_multi_line", at),
+            empty_as_string=flag(given, "empty_as_string", at),
+            include_path_column=flag(given, "include_path_column", at),
+            encoding=encoding(given, at),
+            **_inference(given.get("infer_column_types", True), at.below("infer_column_types")),
+        )
+
+
+def _inference(given: object, at: At) -> dict[str, Any]:
+    if isinstance(given, bool):
+        return {"infer": given, "sample_size": 200, "overrides": {}}
+    options = options_of(given, at, ("sample_size", "column_type_overrides"))
+    size = options.get("sample_size", 100)
+    if at.below("sample_size").is_of(size, int, "a number of rows") and not 1 <= size <= _MOST_SAMPLED:
+        at.below("sample_size").wrong(f"must be 1 to {_MOST_SAMPLED:,} rows, not {size}")
+    overrides: dict[str, ColumnType] = {}
+    where = at.below("column_type_overrides")
+    for conversion in parse_conversions(options.get("column_type_overrides", []), where):
+        if isinstance(conversion.columns, NamePattern):
+            where.wrong("an override must name its columns")
+            continue
+        overrides |= dict.fromkeys(conversion.columns, conversion.type)
+    return {"infer": True, "sample_size": size, "overrides": overrides}

@@ -1,0 +1,46 @@
+"""Delta tables: the Parquet files of one version."""
+
+from __future__ import annotations
+
+import msgspec
+
+from parallelrun_core.mltable.options import flag, options_of
+from parallelrun_core.mltable.read_step import ReadStep
+from parallelrun_core.problems import At
+
+
+class Read(ReadStep, tag="read_delta_lake"):
+    """One version, by its number or as of a time."""
+
+    libraries = ("pandas", "pyarrow")
+    finds_root = True
+
+    version: int | None
+    """From the beginning of the job on that which is read."""
+    timestamp: str | None
+    columns: list[str] = msgspec.field(default_factory=list)
+    """From the beginning of the job on: names of all columns."""
+    partitions: dict[str, str] = msgspec.field(default_factory=dict)
+    """As well: names and types of the columns whose values are in the paths of files."""
+    schema: str = ""
+    """As well: Arrow's schema of all columns, in base 64; empty in jobs of older releases."""
+
+    @classmethod
+    def parse(cls, options: object, at: At) -> Read:
+        """See the base."""
+        given = options_of(options, at, ("timestamp_as_of", "version_as_of", "include_path_column"))
+        version, timestamp = given.get("version_as_of"), given.get("timestamp_as_of")
+        if (version is None) == (timestamp is None):
+            at.wrong("must have either version_as_of or timestamp_as_of")
+        if version is not None:
+            at.below("version_as_of").is_of(version, int, "a version's number")
+        return cls(
+            version=version,
+            timestamp=str(timestamp) if timestamp is not None else None,
+            include_path_column=flag(given, "include_path_column", at),
+        )
+
+    def as_written(self) -> Read:
+        """See the base."""
+        version = self.version if self.timestamp is None else None
+        return msgspec.structs.replace(self, version=version, columns=[], partitions={}, schema="")

@@ -1,0 +1,61 @@
+"""The processes of an embedded cluster and their settings; nothing is started."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from parallelrun.embedded.redis_server import RedisServer
+from parallelrun.embedded.services import Layout, cluster_services, node_names, redis_service
+
+
+def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_ROOT", "/elsewhere")
+    monkeypatch.setenv("PARALLELRUN_TOKEN", "of-another-cluster")
+    monkeypatch.setenv("PARALLELRUN_SLOTS", "99")
+    monkeypatch.setenv("PARALLELRUN_LEASE_SECONDS", "3")
+    layout = Layout(home=tmp_path)
+
+    services = cluster_services(layout, redis_url="unix:///s", port=1234, token="canary", nodes=2, slots=3)
+
+    assert [service.name for service in services] == ["api", "master", "node1", "node2", "concatenator"]
+    for service in services:
+        assert service.environment["PARALLELRUN_ROOT"] == str(tmp_path / "data")
+        assert service.environment["PARALLELRUN_LEASE_SECONDS"] == "3"
+        assert "PARALLELRUN_SLOTS" not in service.environment
+        assert "of-another-cluster" not in service.environment.values()
+        assert service.command[:3] == (sys.executable, "-P", "-m")
+
+
+def test_only_the_api_gets_the_token_and_never_as_an_argument(tmp_path: Path) -> None:
+    services = cluster_services(
+        Layout(home=tmp_path), redis_url="unix:///s", port=1234, token="canary", nodes=1, slots=1
+    )
+
+    assert [service.name for service in services if "canary" in service.environment.values()] == ["api"]
+    assert not any("canary" in word for service in services for word in service.command)
+
+
+def test_each_node_has_its_own_name_and_work_folder(tmp_path: Path) -> None:
+    services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=3)
+
+    agents = [service.command for service in services if service.name in node_names(2)]
+
+    assert [command[command.index("--node") + 1] for command in agents] == ["node1", "node2"]
+    assert len({command[command.index("--work-dir") + 1] for command in agents}) == 2
+    assert all(command[command.index("--slots") + 1] == "3" for command in agents)
+
+
+def test_the_redis_server_is_stopped_last(tmp_path: Path) -> None:
+    server = RedisServer(binary=tmp_path, socket=tmp_path / "s", data=tmp_path)
+    services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=1, slots=1)
+
+    assert redis_service(server).stage > max(service.stage for service in services)
+
+
+def test_a_home_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
+    layout = Layout(home=tmp_path / "home")
+    layout.create()
+    layout.create()
+
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (layout.home, layout.root, layout.logs, layout.work))
