@@ -13,6 +13,7 @@ from typing import Final
 from parallelrun_core.ids import is_job_id
 
 RECORD: Final = "job.json"
+INPUTS: Final = "inputs.json"
 PARTS: Final = "parts"
 JOURNALS: Final = "journals"
 OUTPUTS: Final = "outputs"
@@ -31,7 +32,7 @@ class Layout:
 
     @property
     def inputs(self) -> Path:
-        return self.path / "inputs.json"
+        return self.path / INPUTS
 
     def schema(self, number: int | str) -> Path:
         """The columns of an input."""
@@ -88,6 +89,13 @@ class Layout:
         """The folder of the grouped rows of an input; there once they are whole."""
         return self.path / f"shuffled.{number}"
 
+    def grouped_rows(self, number: int) -> Path:
+        return self.grouped(number) / "rows"
+
+    def groups(self, number: int) -> Path:
+        """Which range of those is which group."""
+        return self.grouped(number) / "groups.jsonl"
+
     def grouping(self, number: int, term: int | str) -> Path:
         """The folder in which a leader groups them."""
         return self.path / f"shuffling.{number}.{term}"
@@ -142,6 +150,10 @@ class Logs:
     def of_node(self, node: str) -> Path:
         """What workers of a node log, and what their processes print."""
         return self.sys / "node" / node
+
+    def errors_of_node(self, node: str) -> Path:
+        """The warnings and errors among what the workers of a node log."""
+        return self.sys / "error" / "node" / node
 
     @property
     def user_errors(self) -> Path:

@@ -18,6 +18,7 @@ import msgspec
 
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.folder.files import write_once
+from parallelrun_core.folder.layout import INPUTS, Layout
 from parallelrun_core.mltable.document import Source, load_mltable
 from parallelrun_core.mltable.formats import read_steps
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
@@ -26,8 +27,8 @@ from parallelrun_core.mltable.steps import AnyStep, ExtractColumns, RowStep, Ski
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
+from parallelrun_core.storage.stores import storage_of
 
-FILE_NAME: Final = "inputs.json"
 FILES: Final = "files"
 """The kind of an input that is a list of files, and no table."""
 _FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
@@ -232,7 +233,7 @@ def _check_keys(plan: InputPlan) -> None:
 
 
 def _root(path: str) -> str:
-    return path if os.path.isdir(path) else os.path.dirname(path)
+    return path if storage_of(path).is_folder(path) else os.path.dirname(path)
 
 
 def as_json(plans: InputPlan | list[InputPlan]) -> bytes:
@@ -243,7 +244,7 @@ def as_json(plans: InputPlan | list[InputPlan]) -> bytes:
 def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
     """Freeze the plans; returns those of an earlier leader if there are any."""
     try:
-        write_once(folder / FILE_NAME, as_json(plans))
+        write_once(Layout(folder).inputs, as_json(plans))
     except FileExistsError:
         return load_plans(folder) or plans
     return plans
@@ -256,13 +257,13 @@ def load_plans(folder: Path) -> list[InputPlan] | None:
         InvalidInput: it has a step that this release doesn't know.
     """
     try:
-        records = json.loads((folder / FILE_NAME).read_bytes())
+        records = json.loads(Layout(folder).inputs.read_bytes())
     except FileNotFoundError:
         return None
     try:
         return [_plan_of(record) for record in records]
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{FILE_NAME} of the job is not one of this release: {error}") from error
+        raise InvalidInput(f"{INPUTS} of the job is not one of this release: {error}") from error
 
 
 def _plan_of(record: dict[str, Any]) -> InputPlan:
