@@ -139,11 +139,11 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     plan = InputPlan(name=name, path=given.path, root=_root(given.path), keys=keys)
     steps: list[AnyStep] = []
     if given.type == "mltable":
-        table = _load(Path(given.path), pointer)
+        table = _load(given.path, pointer)
         plan.sources, plan.root, plan.left_out, steps = (
             table.sources,
-            str(table.file.parent),
-            str(table.file),
+            os.path.dirname(table.file),
+            table.file,
             table.steps,
         )
     problems = Problems()
@@ -159,7 +159,7 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     return plan
 
 
-def _load(path: Path, pointer: str) -> Any:
+def _load(path: str, pointer: str) -> Any:
     try:
         return load_mltable(path)
     except InvalidInput as error:
