@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import redis
 from msgspec.structs import replace
 
 from parallelrun_api.http import problems
@@ -22,6 +21,7 @@ from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
+from parallelrun_core.store.connection import ServerUnable
 from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_master.handover import Handover
 from parallelrun_master.ledger import Ledger
@@ -49,8 +49,8 @@ from tests.unit.master import test_completion as completion
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
 from tests.unit.master import test_publisher as publishing
-from tests.unit.master import test_reports as reports
 from tests.unit.master import test_shuffling as shuffles
+from tests.unit.master import test_try_report as reports
 from tests.unit.tables import test_round_trips as round_trips
 
 if TYPE_CHECKING:
@@ -261,10 +261,10 @@ def test_paths_that_lead_upwards_are_found(tmp_path: Path, monkeypatch: pytest.M
 def test_a_redis_that_cannot_write_and_is_taken_for_a_bug_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(problems, "_REDIS_UNABLE", ())
+    monkeypatch.setattr(problems, "CONNECTION_ERRORS", ())
     app = answers.make_app(tmp_path)
     with expect_failure():
-        answers.test_those_of_others(redis.ResponseError("MISCONF can't write"), 503, "unavailable", app)
+        answers.test_those_of_others(ServerUnable("MISCONF can't write"), 503, "unavailable", app)
 
 
 def test_trust_in_a_redis_that_evicts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from parallelrun_concatenator import merge as merging
 from parallelrun_concatenator.concatenate import SETTINGS, Concatenation
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.local import new_file
 from parallelrun_core.store import leader_queue
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.fast_path import Ask, conversation
@@ -25,8 +25,11 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leadership import Leadership
+from tests.integration.queue import led_job
 from tests.integration.queue import test_concatenating as concatenating
+from tests.integration.queue import test_finishing as finishing
 from tests.integration.queue import test_leader as leader
+from tests.integration.queue import test_leader_and_redis as leader_and_redis
 from tests.integration.queue import test_leading as leading
 from tests.integration.queue import test_model as model
 from tests.integration.queue import test_turn as turn
@@ -111,7 +114,7 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
     monkeypatch.setattr(leader, "PATIENCE_S", 0.3)
     with expect_failure():
         leader.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
+            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
         )
 
 
@@ -119,10 +122,11 @@ def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Leadership, "check_server", nothing)
-    monkeypatch.setattr(leader, "PATIENCE_S", 3.0)
+    for module in (led_job, leader_and_redis):
+        monkeypatch.setattr(module, "PATIENCE_S", 3.0)
     with expect_failure():
-        leader.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options),
+        leader_and_redis.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
+            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options),
             JobState.PROCESSING, False, monkeypatch,
         )  # fmt: skip
 
@@ -132,8 +136,8 @@ def test_a_resume_of_which_only_redis_knows_is_found(
 ) -> None:
     monkeypatch.setattr(main, "_is_forgotten", lambda folder, registry: registry.state(folder.job_id) is None)
     with expect_failure():
-        leader.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options)
+        leader_and_redis.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
+            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options)
         )
 
 
@@ -149,8 +153,8 @@ def test_an_end_that_leaves_committed_results_unread_is_found(
 ) -> None:
     monkeypatch.setattr(Finishing, "_read_rest", nothing)
     with expect_failure():
-        leader.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
-            lambda files, **options: leader.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
+        finishing.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
+            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
         )
 
 
@@ -175,9 +179,9 @@ def test_a_late_concatenation_that_replaces_the_output_is_found(
 def test_an_output_that_takes_the_place_of_another_jobs_is_found(
     job: concatenating.Job, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merging, "publish", lambda made, target, _: made.rename(target))
+    monkeypatch.setattr(new_file, "publish", lambda made, target, _: made.rename(target))
     with expect_failure():
-        concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(job, redis)
+        concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_keeps_its_rows(job, redis)
 
 
 def test_an_output_without_the_rows_of_which_the_books_know_nothing_is_found(

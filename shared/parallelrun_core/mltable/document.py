@@ -53,7 +53,7 @@ def load_mltable(path: str) -> MLTable:
         with storage.open(file) as opened:
             text = opened.read()
     except OSError as error:
-        hint = f"an input of type mltable is a folder with a file {FILE_NAME}"
+        hint = f"an input of type mltable is a folder with a file {FILE_NAME}; transformations of the job need no type"
         raise InvalidInput.at("", f"{error.filename or path!r} can't be read: {error.strerror}", hint) from error
     return parse_mltable(load_document(text), file)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.integration.queue.job_on_redis import JobOnRedis
+from tests.integration.queue.led_job import Led
 from tests.redis_server import RedisServer
 
 if TYPE_CHECKING:
@@ -31,3 +34,10 @@ def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
 def job(redis: Redis) -> JobOnRedis:
     """A job that is processing, led by `job.leader`."""
     return JobOnRedis(redis)
+
+
+@pytest.fixture
+def led(redis: Redis, redis_url: str, tmp_path: Path) -> Iterator[Callable[..., Led]]:
+    """Make a job for a leader."""
+    yield lambda files, **options: Led(redis, redis_url, tmp_path, files, **options)
+    gc.collect()  # a leader's open files are found here, and not in the middle of somebody else's test

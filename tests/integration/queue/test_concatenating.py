@@ -99,7 +99,7 @@ def test_the_output_is_made_and_told(job: Job) -> None:
     assert not job.on_redis.leader.is_concatenating()
 
 
-def test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_its_rows_are_kept(job: Job, redis: Redis) -> None:
+def test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_keeps_its_rows(job: Job, redis: Redis) -> None:
     where = job.folder.root / "shared"
     first, second = (Job(redis, job.folder.root, str(where), rows) for rows in (b"ours\n", b"theirs\n"))
     first.concatenate()

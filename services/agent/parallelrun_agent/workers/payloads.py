@@ -29,16 +29,16 @@ def payload_of(raw: bytes, folder: Path) -> tuple[int, int, bytes]:
         CorruptLog: it can't be read.
         OSError, StopIteration: the manifest can't be read, or not there.
     """
-    found = message.decode(raw)
-    if found.kind == message.REFERENCE:
-        found = resolve(folder, found)
-    if message.is_described(found):
-        return frames.DESCRIBED, found.items, _described(found)
-    return frames.PATHS, found.items, message.paths_of(found)
+    decoded = message.decode(raw)
+    if decoded.kind == message.REFERENCE:
+        decoded = resolve(folder, decoded)
+    if message.is_described(decoded):
+        return frames.DESCRIBED, decoded.items, _described(decoded)
+    return frames.PATHS, decoded.items, message.paths_of(decoded)
 
 
-def _described(found: Message) -> bytes:
-    described = message.described_of(found)
+def _described(decoded: Message) -> bytes:
+    described = message.described_of(decoded)
     # JSON writes a byte of a path that is not UTF-8 as a lone surrogate, which is read back as that byte.
     pieces = [[os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]] for piece in described.pieces]
     paths = [os.fsdecode(path) for path in message.described_paths(described)]

@@ -11,8 +11,8 @@ from pathlib import Path
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
-from parallelrun_agent.workers.leftovers import MARK, mark
 from parallelrun_agent.workers.local_folder import throw_away
+from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.folder.layout import Logs
 from parallelrun_core.row_format import row_format
@@ -33,7 +33,7 @@ class WorkerPlan:
     environment: dict[str, str]
     working_folder: Path
     part: Path | None
-    """Part file to create for its rows; None when no rows are kept."""
+    """Part file to create for its rows; None when no rows are stored."""
     stdout: Path
     stderr: Path
     """What the script writes with Python's own streams."""
@@ -77,7 +77,7 @@ class PlanMaker:
         self._local = settings.local_folder / folder.job_id
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
         output = folder.output_file(spec)
-        self._output = output.parent
+        self._output = _output_folder(folder, spec)
         self._output_settings = {
             "format": row_format(output, header=spec.append_row_dataframe_header),
             "separator": spec.append_row_separator,
@@ -166,3 +166,14 @@ class PlanMaker:
     def close(self) -> None:
         """Remove the job's folder on this node."""
         throw_away(self._local, self._local.parent)
+
+
+def _output_folder(folder: JobFolder, spec: JobSpec) -> Path:
+    """What a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only one.
+
+    A job without rows that has several folders, or none, gets the one in which they are.
+    """
+    folders = [path for name, path in folder.output_paths(spec).items() if spec.outputs[name].type == "uri_folder"]
+    if spec.writes_rows or len(folders) != 1:
+        return folder.output_file(spec).parent
+    return Path(folders[0])

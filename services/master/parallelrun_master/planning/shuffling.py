@@ -101,13 +101,13 @@ class Shuffle:
         self._check_room(total)
         self._make_folder()
         try:
-            to_read = []
+            given = []
             for piece in pieces:
                 if piece is None:
                     yield
                 else:
-                    to_read.append([os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]])
-            yield from self._child(to_read, total)
+                    given.append([os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]])
+            yield from self._child(given, total)
             failpoints.reach("shuffle.before_rename")
             self._publish()
             failpoints.reach("shuffle.after_rename")
