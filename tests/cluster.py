@@ -19,13 +19,14 @@ import psutil
 
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun_core.code import snapshots
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, code_store
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.folder.layout import code_store
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.rq_queues import ask_for_leader
+from parallelrun_core.store.rq.wake import ask_for_leader
 from tests.redis_server import RedisServer, with_this_process
 from tests.twins import sabotage
 

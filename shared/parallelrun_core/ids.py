@@ -22,13 +22,18 @@ def new_job_id() -> str:
     return f"job_{_base32(time.time_ns() // 1_000_000, 10)}{_base32(secrets.randbits(50), 10)}"
 
 
+def is_job_id(text: str) -> bool:
+    """Whether this has the form of a job's id."""
+    return _JOB_ID.fullmatch(text) is not None
+
+
 def checked_job_id(text: str) -> str:
     """The id, if it has the form of one.
 
     Raises:
         NotFound: it doesn't, so there is no such job.
     """
-    if not _JOB_ID.fullmatch(text):
+    if not is_job_id(text):
         raise NotFound(f"There is no job {text[:80]!r}.")
     return text
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.storage.location import LOCAL, location_of
+from parallelrun_core.storage.location import LOCAL, joined, location_of, shortened
 from parallelrun_core.storage.stores import STORAGES, storage_of
 from parallelrun_core.storage.supported import KINDS, absolute_path, supported_path
 
@@ -40,7 +40,7 @@ def test_a_local_path_in_any_spelling_is_a_local_path(text: str, path: str) -> N
 
 
 @pytest.mark.parametrize("text, kind", ELSEWHERE)
-def test_another_kind_of_storage_is_refused_by_its_name_and_what_is_supported_is_said(text: str, kind: str) -> None:
+def test_another_kind_of_storage_is_refused_by_its_name_with_what_is_supported(text: str, kind: str) -> None:
     location = location_of(text)
     assert (location.kind, location.path) == (kind, text)
     with pytest.raises(ValueError, match=r"not supported yet and can't be read here.*file:.*download the data"):
@@ -82,3 +82,15 @@ def test_a_home_folder_that_is_not_there_is_told() -> None:
 def test_each_supported_kind_of_location_has_its_storage() -> None:
     """Apart, so that who reads a job spec imports no storage, and none of what that may need."""
     assert STORAGES.keys() == KINDS
+
+
+@pytest.mark.parametrize(
+    "folder, path, whole",
+    [
+        ("/t", "a/b", "/t/a/b"), ("/t/", "./a", "/t/a"), ("/t", "/a", "/a"), ("/t", "../a", "/a"), ("t", "a", "t/a"),
+        ("/t", "s3://b/a", "s3://b/a"), ("s3://b/t", "a", "s3://b/t/a"), ("s3://b/t", "../a", "s3://b/a"),
+        ("s3://b/t", "/a", "/a"),
+    ],
+)  # fmt: skip
+def test_a_relative_path_is_made_whole_in_a_folder_of_any_kind(folder: str, path: str, whole: str) -> None:
+    assert shortened(joined(folder, path)) == whole

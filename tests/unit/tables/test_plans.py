@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.folder.layout import INPUTS
 from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.formats.delimited import Read as Delimited
-from parallelrun_core.mltable.plan import FILE_NAME, as_json, load_plans, plan_input
+from parallelrun_core.mltable.plan import as_json, load_plans, plan_input
 from parallelrun_core.spec.fields import Input
 from parallelrun_master.planning.formats import format_of as cutting_of
 from parallelrun_worker.tables.formats import format_of as reading_of
@@ -30,7 +31,7 @@ ANSWERS = ("libraries", "keeping", "tail")
 
 
 def plans_of(folder: Path, records: list[dict[str, Any]]) -> list[Any]:
-    (folder / FILE_NAME).write_text(json.dumps(records))
+    (folder / INPUTS).write_text(json.dumps(records))
     return load_plans(folder) or []
 
 

@@ -1,4 +1,9 @@
-"""From a message to what a worker gets: the agent decodes, so that workers need none of our libraries."""
+"""From a message to what a worker gets: the agent decodes, so that workers need none of our libraries.
+
+A worker reads local paths and nothing else, and today all paths of messages are local. What is on another kind of
+storage is to be staged on this node before `payload_of` returns paths to it (`core/storage`): here, once a message is
+decoded and before its payload is encoded, all files of a mini-batch are known, and no worker waits for it yet.
+"""
 
 from __future__ import annotations
 

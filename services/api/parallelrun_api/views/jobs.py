@@ -12,8 +12,8 @@ import msgspec
 from parallelrun_api import models
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, job_folder
+from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.unreadable import SkippedJobs
-from parallelrun_core.ids import checked_job_id
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from parallelrun_core.failure import JobFailure
     from parallelrun_core.store.registry import JobStatus, Registry
 
-_MAX_LOOKED_AT: Final = 2000
-"""Jobs that one page looks at in search of a state: an answer must not take long because of jobs that it leaves out."""
+_MOST_CHECKED: Final = 2000
+"""Jobs that are checked for one page with a state: an answer must not take long because of jobs that it leaves out."""
 
 
 class Jobs:
@@ -75,27 +75,23 @@ class Jobs:
             return None, error
 
     def ids(self) -> list[str]:
-        """Every job, the newest first: by the folders, whose names sort by time, since Redis may have been wiped."""
-        try:
-            names = [folder.name for folder in (self.root / "jobs").iterdir()]
-        except FileNotFoundError:
-            return []
-        return sorted(filter(_is_job_id, names), reverse=True)
+        """Every job, the newest first: by their folders, since Redis may have been wiped."""
+        return job_ids(self.root)[::-1]
 
     def page(self, *, before: str, limit: int, state: JobState | None) -> tuple[list[models.Job], str | None]:
-        """Jobs older than `before`, the newest first, and the last one looked at if there may be more."""
-        found: list[models.Job] = []
-        looked_at = 0
+        """Jobs older than `before`, the newest first, and the last one that was checked if there may be more."""
+        jobs: list[models.Job] = []
+        checked = 0
         last = ""
         for job_id in self.ids():
             if before and job_id >= before:
                 continue
-            if len(found) == limit or looked_at == _MAX_LOOKED_AT:
-                return found, last
-            looked_at += 1
+            if len(jobs) == limit or checked == _MOST_CHECKED:
+                return jobs, last
+            checked += 1
             last = job_id
-            found += (job for job in self._if_there(job_id) if state is None or job.state == state)
-        return found, None
+            jobs += (job for job in self._if_there(job_id) if state is None or job.state == state)
+        return jobs, None
 
     def _if_there(self, job_id: str) -> Iterator[models.Job]:
         try:
@@ -190,11 +186,3 @@ def _links(job_id: str) -> models.Links:
         outputs=f"{own}/outputs",
         cancel=f"{own}:cancel",
     )
-
-
-def _is_job_id(name: str) -> bool:
-    try:
-        checked_job_id(name)
-    except NotFound:
-        return False
-    return True

@@ -8,7 +8,6 @@ parsed field by field, as the reader will do it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import BinaryIO, Final, NamedTuple
@@ -16,6 +15,7 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_master.planning.record_bits import Offsets, Words, bits_of, following, odd_from, preceding
 
 BLOCK_BYTES: Final = 1 << 20
@@ -40,7 +40,7 @@ class TextForm(NamedTuple):
 
 def form_of(file: BinaryIO, encoding: str, delimiter: str = ",", *, multi_line: bool = False) -> TextForm:
     """What a file's first bytes and its table's settings say."""
-    head = os.pread(file.fileno(), 3, 0)
+    head = read_at(file, 0, 3)
     if encoding != "utf-16":
         bom = 3 if encoding == "utf-8" and head == b"\xef\xbb\xbf" else 0
         name = encoding if encoding != "cp1252" else "latin-1"
@@ -54,10 +54,10 @@ def form_of(file: BinaryIO, encoding: str, delimiter: str = ",", *, multi_line: 
 
 def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
     """Yield where records begin, in order; empty lines are not records, and the end of the file begins none."""
-    size = os.fstat(file.fileno()).st_size
+    size = size_of(file)
     at, block = form.bom, BLOCK_BYTES
     while at < size:
-        data = os.pread(file.fileno(), block, at)
+        data = read_at(file, at, block)
         data = data[: len(data) // form.width * form.width]
         if not data:
             return

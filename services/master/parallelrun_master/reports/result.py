@@ -6,6 +6,7 @@ from pathlib import Path
 
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.job_folder import JobResult
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
@@ -120,4 +121,4 @@ def write_user_errors(logs: Path, errors: ErrorGroups) -> None:
     lines = [f"{many}. Those of each process are in full in user/error/<node>/<process>.txt.", ""]
     for group in common:
         lines += [*_lines_of(group), *(f"    {line}" for line in group.traceback.rstrip().splitlines()), ""]
-    replace_text(logs / "user" / "error.txt", "\n".join(lines))
+    replace_text(Logs(logs).user_errors, "\n".join(lines))

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.phases import Phase
@@ -49,7 +50,7 @@ class TryReport:
     """
 
     def __init__(self, logs: Path, mask: Mask, summaries: Summaries, *, max_bytes: int = _MAX_BYTES) -> None:
-        self.path = logs / "sys" / "job_report" / "processed_mini-batches.csv"
+        self.path = Logs(logs).job_report / "processed_mini-batches.csv"
         self._mask = mask
         self._summaries = summaries
         self._lines: list[str] = []
