@@ -49,8 +49,8 @@ from tests.unit.master import test_completion as completion
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
 from tests.unit.master import test_publisher as publishing
-from tests.unit.master import test_reports as reports
 from tests.unit.master import test_shuffling as shuffles
+from tests.unit.master import test_try_report as reports
 from tests.unit.tables import test_round_trips as round_trips
 
 if TYPE_CHECKING:

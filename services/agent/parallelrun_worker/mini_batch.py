@@ -79,6 +79,7 @@ class Loader:
                     f"The input is a table, which is read with {name}, and the environment of the entry script has "
                     f"none ({error}). Add {name} to the job's environment."
                 ) from error
+        import parallelrun_worker.tables.table  # noqa: F401 - now, so that no mini-batch is charged for it
 
     def _read_plans(self) -> list[dict[str, Any]]:
         if self._plans is None:

@@ -53,7 +53,7 @@ def load_mltable(path: Path) -> MLTable:
         with storage.open(str(file)) as opened:
             text = opened.read()
     except OSError as error:
-        hint = f"an input of type mltable is a folder with a file {FILE_NAME}"
+        hint = f"an input of type mltable is a folder with a file {FILE_NAME}; transformations of the job need no type"
         raise InvalidInput.at("", f"{str(error.filename or path)!r} can't be read: {error.strerror}", hint) from error
     return parse_mltable(load_document(text), file)
 
@@ -82,8 +82,8 @@ def _sources(given: object, folder: Path, at: At) -> list[Source]:
     if not isinstance(given, list) or not given:
         at.wrong("must be a list of {file: …}, {folder: …} or {pattern: …}")
         return []
-    found = [_source(entry, folder, at.below(number)) for number, entry in enumerate(given)]
-    return [source for source in found if source is not None]
+    sources = [_source(entry, folder, at.below(number)) for number, entry in enumerate(given)]
+    return [source for source in sources if source is not None]
 
 
 def _source(given: Any, folder: Path, at: At) -> Source | None:  # noqa: PLR0911

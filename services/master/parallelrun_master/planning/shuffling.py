@@ -97,13 +97,13 @@ class Shuffle:
         self._check_room(total)
         self._make_folder()
         try:
-            found = []
+            given = []
             for piece in pieces:
                 if piece is None:
                     yield
                 else:
-                    found.append([os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]])
-            yield from self._child(found, total)
+                    given.append([os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]])
+            yield from self._child(given, total)
             failpoints.reach("shuffle.before_rename")
             self._publish()
             failpoints.reach("shuffle.after_rename")
@@ -200,8 +200,8 @@ class Shuffle:
 def discard(folder: Path) -> None:
     """Remove all groups of a job that no longer needs them."""
     for pattern in ("shuffled.*", "shuffling.*", "removed.shuffling.*"):
-        for found in folder.glob(pattern):
-            shutil.rmtree(found, ignore_errors=True)
+        for groups in folder.glob(pattern):
+            shutil.rmtree(groups, ignore_errors=True)
 
 
 def _mb(count: float) -> str:
