@@ -74,7 +74,8 @@ class Loader:
         Raises:
             ImportError: one can't; the message says what to do.
         """
-        for name in dict.fromkeys(name for plan in self._read_plans() for name in plan.get("libraries", ())):
+        libraries = dict.fromkeys(name for plan in self._read_plans() for name in plan.get("libraries", ()))
+        for name in libraries:
             try:
                 __import__(name)
             except ImportError as error:
@@ -82,7 +83,8 @@ class Loader:
                     f"The input is a table, which is read with {name}, and the environment of the entry script has "
                     f"none ({error}). Add {name} to the job's environment."
                 ) from error
-        import parallelrun_worker.tables.table  # noqa: F401 - now, so that no mini-batch is charged for it
+        if libraries:
+            import parallelrun_worker.tables.table  # noqa: F401 - now, so that no mini-batch is charged for it
 
     def _read_plans(self) -> list[dict[str, Any]]:
         if self._plans is None:
