@@ -100,7 +100,7 @@ def test_the_same_error_of_many_files_is_one_in_the_result(cluster: Cluster) -> 
 
 
 def test_a_table_job_reports_the_bytes_of_its_ranges(cluster: Cluster) -> None:
-    size, ranges = 2_000_000, 4
+    size, ranges = 2_000_000, 8
     folder = cluster.home / "ranges"
     folder.mkdir()
     (folder / "data.csv").write_text("text\n" + f"{'x' * 98}\n\n" * (size // 100))
@@ -108,15 +108,17 @@ def test_a_table_job_reports_the_bytes_of_its_ranges(cluster: Cluster) -> None:
     job = cluster.submit(
         "import time\ndef run(mini_batch):\n    time.sleep(0.02)\n    return list(mini_batch.text)",
         inputs={"data": {"path": str(folder), "type": "mltable", "mode": "direct"}}, mini_batch_size=size // ranges,
+        max_concurrency_per_instance=1,
     )  # fmt: skip
     assert cluster.result(job).state is JobState.COMPLETED
     logs = cluster.folder(job).logs
     ran = {row["Mini-batch Id"]: row for row in tries_of(logs) if row["Status"] == "RUN_DONE"}
     assert len(ran) == ranges + 1, "the header makes it a little longer"
     read = [float(ran[str(number)]["Read (MB)"]) * (1 << 20) for number in range(ranges)]
-    # A little is read past the end of each; whoever is the first looks for the types in a part of the table.
+    # A block is read before and after each, and with the first one on each of the two workers some modules as well;
+    # whoever is the first of all reads a part of the table for its types.
     assert all(each >= size // ranges for each in read), read
-    assert min(read) < size // ranges + 100_000, read
+    assert sorted(read)[ranges // 2] < size // ranges + 150_000, read
     assert all(float(row["Peak Memory (MB)"]) > 10 for row in ran.values())
 
 

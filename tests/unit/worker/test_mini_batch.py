@@ -24,7 +24,7 @@ def test_a_library_that_is_missing_is_named_before_init(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ImportError, match=rf"read with {library}.* Add {library} to the job's environment"):
-        loader(tmp_path, kind=kind).prepare()
+        loader(tmp_path, kind=kind, steps=[]).prepare()
 
 
 def test_lists_of_files_need_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
