@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarks import Size, data
 from benchmarks.measure import own_cpu_seconds
 from benchmarks.stage import Stage
-from parallelrun_agent import agent, committer
+from parallelrun_agent import committer, work_finder
 from parallelrun_agent.policy import deliveries, job_machine
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
@@ -175,7 +175,7 @@ class Node:
         for _, state, ready in self._registry.peek():
             if state is JobState.PROCESSING:
                 self._ready = ready
-        self._look_at = now + (_AGENT.poll_seconds if self._free else agent._LOOK_ANYWAY_S)
+        self._look_at = now + (_AGENT.poll_seconds if self._free else work_finder.ANYWAY_S)
         self._count("looks", now)
 
     def _count(self, what: str, now: float, many: int = 1) -> None:

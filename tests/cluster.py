@@ -19,7 +19,8 @@ import psutil
 
 from parallelrun.embedded.cluster import reserve_port
 from parallelrun_core.code import snapshots
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, code_store
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.folder.layout import code_store
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parallelrun.embedded.local_run import RunResult, run_here
+from parallelrun.embedded.local_run import RunOptions, RunResult, run_here
 from parallelrun.progress.display import Silent, display_on
 from parallelrun.spec_file import Document, read_spec
 
@@ -52,12 +52,14 @@ def run(
     reading = read_spec(spec)
     end = run_here(
         reading,
-        folder=output,
-        nodes=nodes,
-        processes=processes,
-        keep=keep,
-        overwrite=overwrite,
-        resume_from=Path(resume_from) if resume_from else None,
+        RunOptions(
+            folder=output,
+            nodes=nodes,
+            processes=processes,
+            overwrite=overwrite,
+            keep=keep,
+            resume_from=resume_from,
+        ),
         resume_option=lambda folder: f"resume_from={str(folder)!r}",
         display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
     )

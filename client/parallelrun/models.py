@@ -14,7 +14,7 @@ __all__ = ["Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "Rem
 
 
 class Failure(JobFailure, kw_only=True, frozen=True):
-    """Why a job failed, as the job's own result records it, or as much of that as the server says."""
+    """Why a job failed: the first cause, and where to look. A server of another release may leave out fields."""
 
     code: str = ""
     summary: str = ""
@@ -74,6 +74,9 @@ class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
     elapsed_s: float | None = None
     run_s: float | None = None
     process_s: float | None = None
+    peak_memory_bytes: int | None = None
+    """The most memory that the worker had meanwhile; docs/logs.md says how this and `read_bytes` are measured."""
+    read_bytes: int | None = None
     failure: dict[str, Any] | None = None
     """`category`, `message`, `traceback`."""
 

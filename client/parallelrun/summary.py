@@ -25,7 +25,7 @@ def headline(job: Job) -> str:
     what_failed = _what_failed(progress)
     if job.state == "completed" and what_failed:
         took = _took(job)
-        return f"completed, but {what_failed}{took and ','}{took}: {done}"
+        return f"completed, BUT {what_failed}{took and ','}{took}: {done}"
     return f"{job.state}{_took(job)}: {done}, {progress.items_failed:,} items failed"
 
 

@@ -1,4 +1,7 @@
-"""Why a job failed, as its result records it and users see it."""
+"""Why a job failed, as its result records it, and as REST and client show it.
+
+A job's failure is one; a *try* fails with a `Failure` of `parallelrun_core.outcome`, of which a job may have millions.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import msgspec
 
 
 class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
-    """Tries that failed in the same way."""
+    """Tries that failed in the same way: with the same type of exception, at the same line of the user's code."""
 
     category: str
     message: str
+    """Of the first of them."""
     count: int
     sample_mini_batches: list[int] = []
     log: str = ""

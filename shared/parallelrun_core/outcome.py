@@ -30,7 +30,7 @@ ErrorCategory = Literal[
 
 
 class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Why a try failed, in words for the user."""
+    """Why a try failed, in words for the user. Why the job failed, if it did, is a `JobFailure`."""
 
     category: ErrorCategory
     message: str

@@ -26,10 +26,10 @@ def test_a_job_of_an_earlier_release_is_finished_and_one_of_a_newer_left_alone(r
         newer.path.mkdir()
         record = json.loads((folder.path / "job.json").read_text())
         (newer.path / "job.json").write_text(json.dumps({**record, "schema": 2, "job_id": newer.job_id}))
-        damaged = cluster.folder("job_00000golden0damaged")
+        damaged = cluster.folder("job_00000golden00damaged")
         damaged.path.mkdir()
         (damaged.path / "job.json").write_text("{")
-        unknown = cluster.folder("job_00000golden0unknown")
+        unknown = cluster.folder("job_00000golden00unknown")
         unknown.path.mkdir()
         theirs = {**record["spec"], "output_action": "of_the_next_release"}
         (unknown.path / "job.json").write_text(json.dumps({**record, "job_id": unknown.job_id, "spec": theirs}))

@@ -82,8 +82,42 @@ def test_a_job_whose_input_vanishes_while_it_runs_says_loudly_what_it_has_lost()
     lost = "97 of 100 items failed, with 97 of 100 mini-batches"
     assert (result.state, result.progress.failed) == (JobState.COMPLETED, 97)
     assert lines[0] == f"Job {job} has completed, BUT {lost}."
-    assert result.warnings[0].startswith(f"Completed, but {lost}; first: RUN_EXCEPTION: FileNotFoundError: ")
+    assert result.warnings[0].startswith(f"{lost}; first: RUN_EXCEPTION: FileNotFoundError: ")
     assert last.endswith(f"The job has completed, BUT {lost}.")
+
+
+def test_the_same_error_of_many_files_is_one_in_the_result(cluster: Cluster) -> None:
+    job = cluster.submit(
+        "def run(mini_batch):\n    return [open(path + '.missing') for path in mini_batch]",
+        inputs=cluster.files(150), mini_batch_size=1, run_max_try=2, error_threshold=149,
+    )  # fmt: skip
+    result = cluster.result(job)
+    assert result.failure is not None
+    (error,) = result.failure.errors
+    assert error.count > 150, "each has two tries"
+    assert error.message.startswith("FileNotFoundError")
+    assert 'all come from File "entry.py", line 2' in (cluster.folder(job).logs / "job_result.txt").read_text()
+
+
+def test_a_table_job_reports_the_bytes_of_its_ranges(cluster: Cluster) -> None:
+    size, ranges = 2_000_000, 4
+    folder = cluster.home / "ranges"
+    folder.mkdir()
+    (folder / "data.csv").write_text("text\n" + f"{'x' * 98}\n\n" * (size // 100))
+    (folder / "MLTable").write_text("type: mltable\npaths:\n- file: ./data.csv\ntransformations:\n- read_delimited\n")
+    job = cluster.submit(
+        "import time\ndef run(mini_batch):\n    time.sleep(0.02)\n    return list(mini_batch.text)",
+        inputs={"data": {"path": str(folder), "type": "mltable", "mode": "direct"}}, mini_batch_size=size // ranges,
+    )  # fmt: skip
+    assert cluster.result(job).state is JobState.COMPLETED
+    logs = cluster.folder(job).logs
+    ran = {row["Mini-batch Id"]: row for row in tries_of(logs) if row["Status"] == "RUN_DONE"}
+    assert len(ran) == ranges + 1, "the header makes it a little longer"
+    read = [float(ran[str(number)]["Read (MB)"]) * (1 << 20) for number in range(ranges)]
+    # A little is read past the end of each; whoever is the first looks for the types in a part of the table.
+    assert all(each >= size // ranges for each in read), read
+    assert min(read) < size // ranges + 100_000, read
+    assert all(float(row["Peak Memory (MB)"]) > 10 for row in ran.values())
 
 
 def test_the_tree_of_a_job_with_failures(cluster: Cluster) -> None:

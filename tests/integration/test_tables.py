@@ -65,6 +65,20 @@ def test_a_table_with_newlines_in_quotes_is_split_and_comes_back_whole(cluster: 
     assert (result.progress.items_scheduled, result.progress.items_done) == (ROWS, ROWS)
 
 
+def test_a_file_of_type_mltable_is_read_as_the_job_says(cluster: Cluster) -> None:
+    path = as_csv(cluster.home / "source" / "a.csv")
+    inputs: dict[str, object] = {"data": {"path": str(path), "type": "mltable", "transformations": MULTI_LINE}}
+    assert cluster.output(completed(cluster, cluster.submit(ECHO, inputs=inputs))) == expected()
+
+
+def test_a_run_that_expects_a_table_but_gets_paths_is_told_the_step(cluster: Cluster) -> None:
+    path = as_csv(cluster.home / "paths" / "a.csv")
+    script = "def run(mini_batch):\n    return [row for _, row in mini_batch.iterrows()]\n"
+    result = cluster.result(cluster.submit(script, inputs={"data": {"path": str(path)}}))
+    assert result.failure is not None
+    assert "transformations: [read_delimited]" in result.failure.hint
+
+
 def test_a_worker_that_dies_in_the_middle_loses_no_row(cluster: Cluster) -> None:
     path = as_csv(cluster.home / "dying" / "a.csv")
     script = ECHO + textwrap.dedent("""

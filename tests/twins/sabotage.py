@@ -133,8 +133,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
-        Step("parallelrun_agent.workers.orphans:Orphans.end", nothing),
-        Step("parallelrun_agent.workers.leftovers:_is_left_behind", always(False)),
+        Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),
+        Step("parallelrun_agent.workers.survivors:_is_left_behind", always(False)),
     ),
 }
 

@@ -50,8 +50,8 @@ from tests.unit.master import test_completion as completion
 from tests.unit.master import test_input_cuts as inputs
 from tests.unit.master import test_ledger as ledger
 from tests.unit.master import test_publisher as publishing
-from tests.unit.master import test_reports as reports
 from tests.unit.master import test_shuffling as shuffles
+from tests.unit.master import test_try_report as reports
 from tests.unit.tables import test_round_trips as round_trips
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_books_that_are_synced_only_when_redis_has_something_to_forget_are_found
 
     monkeypatch.setattr(Ledger, "sync_and_trim", only_to_trim)
     with expect_failure():
-        ledger.test_what_was_entered_is_durable_whatever_redis_has_forgotten_by_then(tmp_path, False)
+        ledger.test_what_was_recorded_is_durable_whatever_redis_has_forgotten_by_then(tmp_path, False)
 
 
 def test_a_handover_that_goes_on_where_it_was_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

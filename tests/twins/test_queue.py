@@ -24,11 +24,11 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leadership import Leadership
-from tests.integration.queue import led
+from tests.integration.queue import led_job
 from tests.integration.queue import test_concatenating as concatenating
+from tests.integration.queue import test_finishing as finishing
+from tests.integration.queue import test_leader as leader
 from tests.integration.queue import test_leader_and_redis as leader_and_redis
-from tests.integration.queue import test_leader_and_user as leader_and_user
-from tests.integration.queue import test_leader_life as leader_life
 from tests.integration.queue import test_leadership as leadership
 from tests.integration.queue import test_model as model
 from tests.integration.queue import test_publishing as publishing
@@ -113,10 +113,10 @@ def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Leadership, "renewed", always(nullcontext()))
-    monkeypatch.setattr(led, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(leader, "PATIENCE_S", 0.3)
     with expect_failure():
-        leader_life.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
-            lambda files, **options: led.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
+        leader.test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
+            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options), "recovery", monkeypatch
         )
 
 
@@ -124,10 +124,11 @@ def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Leadership, "check_server", nothing)
-    monkeypatch.setattr(led, "PATIENCE_S", 3.0)
+    for module in (led_job, leader_and_redis):
+        monkeypatch.setattr(module, "PATIENCE_S", 3.0)
     with expect_failure():
         leader_and_redis.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
-            lambda files, **options: led.Led(redis, redis_url, tmp_path, files, **options),
+            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options),
             JobState.PROCESSING, False, monkeypatch,
         )  # fmt: skip
 
@@ -137,8 +138,8 @@ def test_a_resume_of_which_only_redis_knows_is_found(
 ) -> None:
     monkeypatch.setattr(main, "_is_forgotten", lambda folder, registry: registry.state(folder.job_id) is None)
     with expect_failure():
-        leader_and_user.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
-            lambda files, **options: led.Led(redis, redis_url, tmp_path, files, **options)
+        leader_and_redis.test_a_resume_that_redis_has_forgotten_is_done_all_the_same(
+            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options)
         )
 
 
@@ -154,8 +155,8 @@ def test_an_end_that_leaves_committed_results_unread_is_found(
 ) -> None:
     monkeypatch.setattr(Finishing, "_read_rest", nothing)
     with expect_failure():
-        leader_life.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
-            lambda files, **options: led.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
+        finishing.test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
+            lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options), JobState.CANCELED
         )
 
 

@@ -43,7 +43,7 @@ def run_command(
 ) -> None:
     """Run one job on this machine, on a temporary cluster, and write output and logs to DIR."""
     from parallelrun.cli.output import say, say_notes
-    from parallelrun.embedded.local_run import run_here
+    from parallelrun.embedded.local_run import RunOptions, run_here
     from parallelrun.progress.display import display_on
     from parallelrun.spec_file import read_job_file
 
@@ -52,12 +52,14 @@ def run_command(
     try:
         end = run_here(
             reading,
-            folder=output,
-            nodes=nodes,
-            processes=processes,
-            keep=keep,
-            overwrite=overwrite,
-            resume_from=resume_from,
+            RunOptions(
+                folder=output,
+                nodes=nodes,
+                processes=processes,
+                overwrite=overwrite,
+                keep=keep,
+                resume_from=resume_from,
+            ),
             resume_option=lambda folder: f"--resume-from {folder}",
             display=display_on(sys.stderr, title=reading.spec.name),
             on_end=lambda end: _say_how_it_ended(end, code=reading.spec.code),

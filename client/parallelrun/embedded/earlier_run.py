@@ -12,11 +12,12 @@ from parallelrun.embedded.services import Layout
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.files import link_or_copy
-from parallelrun_core.folder.job_folder import JobFolder, JobResult, job_ids
+from parallelrun_core.folder.job_folder import JobFolder, JobResult, recorded_jobs
+from parallelrun_core.folder.layout import JOURNALS, LOGS, OUTPUTS
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 
-_NOT_NEEDED = ("logs", "outputs", "journals")
+_NOT_NEEDED = (LOGS, OUTPUTS, JOURNALS)
 
 
 def job_of(folder: Path) -> JobFolder:
@@ -70,8 +71,7 @@ def _check_handed_over(job: JobFolder) -> None:
 def _job_in(folder: Path) -> JobFolder | None:
     """The job whose working data is below a run's folder; next to it may be the job that it took over from."""
     root = Layout(home=folder.absolute() / WORKING_DATA / "cluster").root
-    jobs = [job for job in (JobFolder(root, job_id) for job_id in job_ids(root)) if job.has_record]
-    return jobs[-1] if jobs else None
+    return max(recorded_jobs(root), key=lambda job: job.job_id, default=None)
 
 
 def has_finished_work(job: JobFolder) -> bool:

@@ -86,15 +86,27 @@ class RunEnd:
         raise error
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a job is run on this machine."""
+
+    folder: str | Path | None = None
+    """For its outputs and logs; by default the job's own, else `NAME-TIME` in the current folder."""
+    nodes: int = 1
+    processes: int | None = None
+    """Workers on each node; by default, the CPUs are divided between the nodes."""
+    overwrite: bool = False
+    """Replace what an earlier run has left."""
+    keep: bool = False
+    """Keep the working data even if the job completes."""
+    resume_from: str | Path | None = None
+    """The folder of an earlier run, whose finished work is taken over."""
+
+
 def run_here(
     reading: Reading,
+    options: RunOptions,
     *,
-    folder: str | Path | None,
-    nodes: int,
-    processes: int | None,
-    keep: bool,
-    overwrite: bool,
-    resume_from: Path | None,
     resume_option: Callable[[Path], str],
     display: Display,
     on_end: Callable[[RunEnd], None] = lambda _: None,
@@ -103,8 +115,7 @@ def run_here(
 
     Args:
         reading: the job, and where its fields were written.
-        folder: named in any form of a location; by default the job's own, else `NAME-TIME` in the current folder.
-        resume_option: how the caller's user names the folder of an earlier run to take over from.
+        resume_option: how the user of this function's caller names the folder of an earlier run.
         on_end: called when the job has ended and its logs are in their place, before its outputs are.
 
     Raises:
@@ -114,18 +125,7 @@ def run_here(
     """
     with reading.locating_problems():  # the API checks more than `check_paths`
         check_paths(reading.spec)
-        run = _LocalRun(
-            reading.spec,
-            folder=folder,
-            nodes=nodes,
-            processes=processes,
-            keep=keep,
-            overwrite=overwrite,
-            resume_from=resume_from,
-            resume_option=resume_option,
-            display=display,
-            notes=[*map(str, reading.notes)],
-        )
+        run = _LocalRun(reading, options, resume_option=resume_option, display=display)
         return run.run(on_end)
 
 
@@ -137,35 +137,24 @@ class _LocalRun:
     """
 
     def __init__(
-        self,
-        spec: JobSpec,
-        *,
-        folder: str | Path | None,
-        nodes: int,
-        processes: int | None,
-        keep: bool,
-        overwrite: bool,
-        resume_from: Path | None,
-        resume_option: Callable[[Path], str],
-        display: Display,
-        notes: list[str],
+        self, reading: Reading, options: RunOptions, *, resume_option: Callable[[Path], str], display: Display
     ) -> None:
-        self._earlier = None if resume_from is None else earlier_run.job_of(resume_from)
+        spec = _for_this_machine(reading.spec, options)
+        self._earlier = earlier_run.job_of(Path(options.resume_from)) if options.resume_from else None
         if self._earlier is not None:
             spec = spec.model_copy(update={"resume_from": self._earlier.job_id})
-        spec = _for_this_machine(spec, nodes, processes)
-        self._places = RunPlaces(spec, folder=folder, overwrite=overwrite, earlier=self._earlier)
+        self._places = RunPlaces(spec, folder=options.folder, overwrite=options.overwrite, earlier=self._earlier)
         self._folder = self._places.folder
-        self._keep = keep
+        self._keep = options.keep
         self._resume_hint = f"to run only the rest, into another folder, add {resume_option(self._folder.folder)}"
         self._display = display
-        self._notes = notes
+        self._notes = [*map(str, reading.notes)]
         self._interrupt: KeyboardInterrupt | None = None
         self._job_id = ""
         self._cluster = Cluster(
             self._folder.home,
-            nodes=nodes,
-            processes=processes or spec.max_concurrency_per_instance,
+            nodes=options.nodes,
+            processes=spec.max_concurrency_per_instance,
             jobs=1,
             may_forget=True,  # the folder of its only job is enough to go on
             on_note=self._display.note,
@@ -240,11 +229,11 @@ class _LocalRun:
         return replace(end, result=replace(result, output=output, outputs=outputs))
 
 
-def _for_this_machine(spec: JobSpec, nodes: int, processes: int | None) -> JobSpec:
+def _for_this_machine(spec: JobSpec, options: RunOptions) -> JobSpec:
     """The job with the nodes and workers of this run."""
     changes: dict[str, object] = {}
     if spec.instance_count is not None:
-        changes["instance_count"] = nodes
-    if processes is not None:
-        changes["max_concurrency_per_instance"] = processes
+        changes["instance_count"] = options.nodes
+    if options.processes is not None:
+        changes["max_concurrency_per_instance"] = options.processes
     return spec.model_copy(update=changes)

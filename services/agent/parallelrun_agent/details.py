@@ -13,13 +13,13 @@ _MOST_FILES = 3
 def detail_of(mini_batch: int, raw: bytes) -> str:
     """JSON with the first files of a mini-batch and the values of its partition keys; empty when it can't be read."""
     try:
-        found = message.decode(raw)
-        if found.kind == message.REFERENCE:  # a long list, which is in the manifest
+        decoded = message.decode(raw)
+        if decoded.kind == message.REFERENCE:  # a long list, which is in the manifest
             return ""
-        paths = message.files_of(found)
-        keys = message.described_of(found).keys if message.is_described(found) else []
+        paths = message.files_of(decoded)
+        keys = message.described_of(decoded).keys if message.is_described(decoded) else []
     except ParallelRunError:
         return ""
     files = [path.decode("utf-8", "backslashreplace") for path in dict.fromkeys(paths)][:_MOST_FILES]
-    described = {"id": mini_batch, "items": found.items, "files": files, **({"keys": keys} if keys else {})}
+    described = {"id": mini_batch, "items": decoded.items, "files": files, **({"keys": keys} if keys else {})}
     return msgspec.json.encode(described).decode()

@@ -27,7 +27,7 @@ class Gathering(Generic[T]):
     def add(self, item: T) -> None:
         """Add to the next group. For one thread only."""
         self._items.append(item)
-        # After any other item, the taker is awake, or it takes that one and looks for more before it waits again.
+        # After any other item, the taker is awake, or it takes that one and checks for more before it waits again.
         if len(self._items) == 1:
             with self._news:
                 self._news.notify()

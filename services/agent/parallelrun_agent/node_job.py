@@ -24,6 +24,7 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
@@ -57,7 +58,7 @@ class NodeJob:
             spec.environment,
             cache=settings.cache_folder,
             kept=settings.environments_kept,
-            log_file=folder.logs / "sys" / "node" / settings.node / "environment.txt",
+            log_file=Logs(folder.logs).of_node(settings.node) / "environment.txt",
             loop=node.loop,
             orphans=node.orphans,
             changed=self._on_python,
@@ -84,7 +85,7 @@ class NodeJob:
             self._python.close()
             raise
         self._monitor = ResourceMonitor(
-            folder.logs / "sys" / "perf" / settings.node,
+            Logs(folder.logs).perf(settings.node),
             spec.resource_monitor_interval,
             self._worker_pids,
         )

@@ -41,7 +41,7 @@ class AgentSettings(ServiceSettings):
     max_log_bytes: int = Field(default=64 << 20, ge=1 << 15)
     """The most bytes of a worker's stdout and of its stderr; more is dropped and counted."""
     poll_seconds: float = Field(default=0.05, gt=0, le=10)
-    """Seconds between two looks for work, on a node with free slots."""
+    """Seconds between two polls for work, on a node with free slots."""
 
     @field_validator("node")
     @classmethod

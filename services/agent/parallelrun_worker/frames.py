@@ -137,6 +137,8 @@ class WorkerConfig(NamedTuple):
     argv: list[str]
     inputs: str
     """Path of the file that describes the inputs."""
+    schemas: list[str]
+    """Path of the file with the columns of each of them, if it is a text table."""
     output: dict[str, Any]
     """How rows are written: `format`, `separator`, `safe`."""
     logs: str
@@ -144,6 +146,8 @@ class WorkerConfig(NamedTuple):
     working_dir: str
     log: str
     """The worker's own log; a profile is written beside it."""
+    errors: str
+    """Gets a copy of the warnings and errors in it."""
     logging_level: str
     nice: int | None
     profiling_module: str

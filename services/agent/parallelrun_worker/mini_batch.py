@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from parallelrun_worker.copies import Copies
@@ -56,11 +57,13 @@ class Loader:
 
     Args:
         inputs: path of the file that describes the inputs; it need not exist.
+        schemas: path of the file with the columns of each input, if it is a text table.
         workers: how many workers the job may have on this node.
     """
 
-    def __init__(self, inputs: str, workers: int = 1) -> None:
+    def __init__(self, inputs: str, schemas: Sequence[str] = (), workers: int = 1) -> None:
         self._inputs = inputs
+        self._schemas = schemas
         self._copies = Copies(os.path.join(os.getcwd(), ".downloaded"), workers)
         self._plans: list[dict[str, Any]] | None = None
         self._tables: dict[int, Any] = {}
@@ -79,6 +82,7 @@ class Loader:
                     f"The input is a table, which is read with {name}, and the environment of the entry script has "
                     f"none ({error}). Add {name} to the job's environment."
                 ) from error
+        import parallelrun_worker.tables.table  # noqa: F401 - now, so that no mini-batch is charged for it
 
     def _read_plans(self) -> list[dict[str, Any]]:
         if self._plans is None:
@@ -128,6 +132,5 @@ class Loader:
         if number not in self._tables:
             from parallelrun_worker.tables.table import Table
 
-            folder = os.path.dirname(self._inputs)
-            self._tables[number] = Table(plan, os.path.join(folder, f"schema.{number}.json"))
+            self._tables[number] = Table(plan, self._schemas[number])
         return self._tables[number]

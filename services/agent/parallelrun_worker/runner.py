@@ -67,14 +67,13 @@ class Runner:
         """Work until the agent asks for the end; returns the exit code."""
         sys.argv = config.argv
         self._code = config.code
-        copies = os.path.join(config.logs, "sys", "error", "node", config.node, os.path.basename(config.log))
-        self._log = LineFile(config.log, level=config.logging_level, errors=copies)
+        self._log = LineFile(config.log, level=config.logging_level, errors=config.errors)
         self._log_loaded = self._log.often("INFO", "Mini-batch %d: loaded %d items.")
         self._log_done = self._log.often("INFO", "Mini-batch %d: run() took %.3f s, %d rows of %d items, done.")
         if config.profiling_module:
             self._profiler = Profiler(config.profiling_module, os.path.splitext(config.log)[0] + ".profile")
         began = time.perf_counter()
-        self._loader = Loader(config.inputs, config.workers)
+        self._loader = Loader(config.inputs, config.schemas, config.workers)
         try:
             self._loader.prepare()
             script = self._begin(config)

@@ -1,4 +1,8 @@
-"""The answers of the API: the schemas of `docs/openapi.json`."""
+"""The answers of the API: the schemas of `docs/openapi.json`.
+
+Progress and failures are those of `parallelrun_core`, field by field, which `tests/unit/api/test_openapi.py` checks: a
+schema with descriptions can only be made from pydantic's models, which other services shall not need.
+"""
 
 from __future__ import annotations
 
@@ -79,10 +83,11 @@ class Progress(_Answer):
 
 
 class ErrorCount(_Answer):
-    """Tries that failed in the same way."""
+    """Tries that failed in the same way: with the same type of exception, at the same line of the user's code."""
 
     category: str
     message: str
+    """Of the first of them."""
     count: int
     sample_mini_batches: list[int] = []
     log: str = ""
@@ -185,6 +190,11 @@ class MiniBatch(_Answer):
     """In `run()` itself."""
     process_s: float | None = None
     """In `run()` and around it, in the worker."""
+    peak_memory_bytes: int | None = None
+    """The most memory that the worker process had meanwhile."""
+    read_bytes: int | None = None
+    """What the worker process read by system calls meanwhile. Mini-batches that follow each other within milliseconds
+    are measured together: see `Peak Memory (MB)` and `Read (MB)` in docs/logs.md."""
     failure: MiniBatchFailure | None = None
 
 

@@ -184,7 +184,7 @@ def _about_failures(ledger: Ledger) -> list[str]:
     if not lost:
         return []
     why = "" if first is None else f"; first: {first.category}: " + first.message.partition("\n")[0]
-    return [f"Completed, but {lost}{why}"]
+    return [f"{lost}{why}"]
 
 
 def _about_text(decided: Decided) -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, job_ids
+from parallelrun_core.folder.job_folder import JobFolder, recorded_jobs
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
@@ -51,15 +51,14 @@ class Master:
 
     def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
-        for job_id in job_ids(self._settings.root):
-            folder = JobFolder(self._settings.root, job_id)
-            with self._skipping_unreadable(job_id):
-                if folder.has_record and _is_forgotten(folder, self._registry):
+        for folder in recorded_jobs(self._settings.root):
+            with self._skipping_unreadable(folder.job_id):
+                if _is_forgotten(folder, self._registry):
                     record = folder.record()
                     output = folder.named_output(record.job_spec())
                     with suppress(Conflict):  # the API was faster
-                        self._registry.reopen(job_id, submitted=record.submitted, output=output)
-                        self._log.warning("job_adopted", job_id=job_id)
+                        self._registry.reopen(folder.job_id, submitted=record.submitted, output=output)
+                        self._log.warning("job_adopted", job_id=folder.job_id)
 
     def _ask_for_leaders(self) -> None:
         """Make sure that each job that can be read has a leader."""

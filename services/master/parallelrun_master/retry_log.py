@@ -16,6 +16,7 @@ import msgspec
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.folder.term_log import accept, open_term, read_term_log
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
+from parallelrun_master.policy.error_kinds import place_of
 
 NAME: Final = "retries"
 
@@ -56,8 +57,9 @@ class RetryLog:
 
 
 def shortened(outcome: Outcome) -> Outcome:
-    """An outcome whose error is known already, without its details: a million of them must not fill the disk."""
+    """An outcome whose kind of error is known already, without details: a million of them must not fill the disk."""
     failure = outcome.failure
     if failure is None:
         return outcome
-    return msgspec.structs.replace(outcome, failure=Failure(failure.category, failure.message), detail="")
+    brief = Failure(failure.category, failure.message, place_of(failure.traceback))
+    return msgspec.structs.replace(outcome, failure=brief, detail="")

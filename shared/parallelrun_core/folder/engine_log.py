@@ -11,6 +11,8 @@ import threading
 import time
 from pathlib import Path
 
+from parallelrun_core.folder.layout import Logs
+
 _MAX_BYTES = 64 << 20
 
 
@@ -24,7 +26,7 @@ class EngineLog:
     """
 
     def __init__(self, logs: Path, name: str, *, level: str = "INFO") -> None:
-        self._sys = logs / "sys"
+        self._sys = Logs(logs).sys
         self._name = f"{name}.txt"
         self._left_out = "INFO" if level == "WARNING" else ""
 

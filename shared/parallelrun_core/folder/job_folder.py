@@ -30,8 +30,9 @@ from pydantic import ValidationError
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.files import sync_folder, write_once
+from parallelrun_core.folder.layout import Layout, code_store, job_ids, jobs_of
 from parallelrun_core.folder.schema import SCHEMA, decode
-from parallelrun_core.ids import checked_job_id, is_job_id
+from parallelrun_core.ids import checked_job_id
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
@@ -120,23 +121,28 @@ class JobFolder:
 
     @property
     def path(self) -> Path:
-        return self.root / "jobs" / self.job_id
+        return jobs_of(self.root) / self.job_id
+
+    @property
+    def layout(self) -> Layout:
+        """The names of all that is in it."""
+        return Layout(self.path)
 
     @property
     def parts(self) -> Path:
-        return self.path / "parts"
+        return self.layout.parts
 
     @property
     def journals(self) -> Path:
-        return self.path / "journals"
+        return self.layout.journals
 
     @property
     def logs(self) -> Path:
-        return self.path / "logs"
+        return self.layout.logs
 
     @property
     def outputs(self) -> Path:
-        return self.path / "outputs"
+        return self.layout.outputs
 
     def output_file(self, spec: JobSpec) -> Path:
         """The file in which the rows of an append_row job are published."""
@@ -149,7 +155,7 @@ class JobFolder:
     def named_output(self, spec: JobSpec) -> Path | None:
         """The same with its folder's links resolved, if the spec names that place: another job may name it, too."""
         target = self.output_file(spec)
-        if not spec.writes_rows or within(target, [self.root / "jobs"]):
+        if not spec.writes_rows or within(target, [jobs_of(self.root)]):
             return None
         return target.parent.resolve() / target.name
 
@@ -201,7 +207,7 @@ class JobFolder:
         """
         beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
         try:
-            (beside / "parts").mkdir(parents=True)
+            Layout(beside).parts.mkdir(parents=True)
             record = msgspec.structs.replace(record, resumed=take_over(beside))
             _fill(beside, record)
             failpoints.reach("takeover.before_rename")
@@ -225,23 +231,22 @@ class JobFolder:
             CorruptLog: its `job.json` is damaged.
         """
         try:
-            return decode((path := self.path / "job.json").read_bytes(), JobRecord, path)
+            return decode((path := self.layout.record).read_bytes(), JobRecord, path)
         except FileNotFoundError as error:
             raise NotFound(f"There is no job {self.job_id!r}.") from error
 
     @property
     def has_record(self) -> bool:
         """Whether the job was accepted: a folder without its `job.json` is being made, or was left half-made."""
-        return (self.path / "job.json").exists()
+        return self.layout.record.exists()
 
     def generation(self) -> int:
         """How often the job was reopened."""
-        numbers = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
-        return max((int(text) for text in numbers if text.isdecimal()), default=0)
+        return self.layout.generation()
 
     def reopenings(self) -> list[Reopening]:
         """The reopenings in order, the one of the current generation last."""
-        paths = [self.path / f"reopened.{generation}.json" for generation in range(1, self.generation() + 1)]
+        paths = [self.layout.reopening(generation) for generation in range(1, self.generation() + 1)]
         return [decode(path.read_bytes(), Reopening, path) for path in paths]
 
     def reopen(self, reopening: Reopening) -> None:
@@ -251,13 +256,12 @@ class JobFolder:
             Conflict: another request has just begun it.
         """
         try:
-            write_once(self.path / f"reopened.{reopening.generation}.json", _pretty(reopening))
+            write_once(self.layout.reopening(reopening.generation), _pretty(reopening))
         except FileExistsError as error:
             raise Conflict(f"Job {self.job_id} has been reopened already.") from error
 
     def _result_file(self, generation: int | None = None) -> Path:
-        generation = self.generation() if generation is None else generation
-        return self.path / (f"result.{generation}.json" if generation else "result.json")
+        return self.layout.result(self.generation() if generation is None else generation)
 
     def result(self) -> JobResult | None:
         """How the job ended, or None while it hasn't, or has been reopened."""
@@ -268,7 +272,7 @@ class JobFolder:
 
     def published(self) -> set[str]:
         """The sha256 of each output that this job has ended with, in any of its generations."""
-        results = (decode(path.read_bytes(), JobResult, path) for path in self.path.glob("result*.json"))
+        results = (decode(path.read_bytes(), JobResult, path) for path in self.layout.results)
         return {result.output_sha256 for result in results}
 
     @property
@@ -289,17 +293,17 @@ class JobFolder:
         return result
 
 
-def job_ids(root: Path) -> list[str]:
-    """The jobs that have a folder, the oldest first: names sort by time. The newest may have no record yet."""
-    try:
-        return sorted(name for path in (root / "jobs").iterdir() if is_job_id(name := path.name))
-    except FileNotFoundError:
-        return []
-
-
 def abandoned(root: Path) -> Iterator[Path]:
     """Folders of jobs that began to take over another one's work; some may still be doing so."""
-    return (root / "jobs").glob(f"{_BESIDE}*")
+    return jobs_of(root).glob(f"{_BESIDE}*")
+
+
+def recorded_jobs(root: Path) -> Iterator[JobFolder]:
+    """The folders of all jobs that were accepted, oldest first; those that are being created are passed over."""
+    for job_id in job_ids(root):
+        folder = JobFolder(root, job_id)
+        if folder.has_record:
+            yield folder
 
 
 def job_folder(root: Path, job_id: str) -> JobFolder:
@@ -311,16 +315,12 @@ def job_folder(root: Path, job_id: str) -> JobFolder:
     return JobFolder(root, checked_job_id(job_id))
 
 
-def code_store(root: Path) -> Path:
-    """The folder of the snapshots of the users' code."""
-    return root / "code"
-
-
 def _fill(folder: Path, record: JobRecord) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("parts", "journals", "outputs", "logs"):
-        (folder / name).mkdir(exist_ok=True)
-    write_once(folder / "job.json", _pretty(record))
+    layout = Layout(folder)
+    for below in layout.folders:
+        below.mkdir(exist_ok=True)
+    write_once(layout.record, _pretty(record))
 
 
 def _pretty(record: msgspec.Struct) -> bytes:

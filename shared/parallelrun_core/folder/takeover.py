@@ -19,9 +19,9 @@ from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
 from parallelrun_core.folder.files import link_or_copy, sync_file, sync_folder
 from parallelrun_core.folder.job_folder import JobFolder, Resumed
+from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
 from parallelrun_core.message import decode
-from parallelrun_core.mltable.plan import FILE_NAME as PLANS
 from parallelrun_core.outcome import Outcome
 
 _TERM: Final = 1
@@ -41,13 +41,13 @@ def take_over(earlier: JobFolder, folder: Path) -> Resumed:
     """
     mini_batches = _take_manifest(earlier.path, folder)
     taken = _take_decisions(earlier, folder, mini_batches)
-    for path in (earlier.path / PLANS, *earlier.path.glob("schema.*.json")):
+    for path in (earlier.layout.inputs, *earlier.layout.schemas):
         if path.exists():
             shutil.copyfile(path, folder / path.name)
             sync_file(folder / path.name)
-    for groups in earlier.path.glob("shuffled.*"):
+    for groups in earlier.layout.all_grouped:
         _take_groups(groups, folder / groups.name)
-    sync_folder(folder / "parts")
+    sync_folder(Layout(folder).parts)
     sync_folder(folder)
     return taken
 
@@ -69,7 +69,7 @@ def _take_manifest(source: Path, folder: Path) -> int:
 
 
 def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resumed:
-    parts = _Parts(earlier, folder / "parts")
+    parts = _Parts(earlier, Layout(folder).parts)
     done = (outcome for outcome in read_decisions(earlier.path) if outcome.status == "done")
     with closing(DecisionWriter(folder, _TERM)) as writer:
         while some := list(islice(done, _AT_ONCE)):  # a success is final, so each mini-batch comes once

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
@@ -12,6 +11,7 @@ from parallelrun_core.mltable.steps import AnyStep, parse_steps
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
+from parallelrun_core.storage.location import joined, shortened
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
 
@@ -36,29 +36,29 @@ class Source:
 class MLTable:
     """What an MLTable file says."""
 
-    file: Path
+    file: str
     sources: list[Source]
     steps: list[AnyStep]
 
 
-def load_mltable(path: Path) -> MLTable:
+def load_mltable(path: str) -> MLTable:
     """Read the MLTable file at, or in the folder, `path`.
 
     Raises:
         InvalidInput: it doesn't exist, or is not valid; with one problem for each wrong place.
     """
-    storage = storage_of(str(path))
+    storage = storage_of(path)
     try:
-        file = path / FILE_NAME if storage.is_folder(str(path)) else path
-        with storage.open(str(file)) as opened:
+        file = joined(path, FILE_NAME) if storage.is_folder(path) else path
+        with storage.open(file) as opened:
             text = opened.read()
     except OSError as error:
-        hint = f"an input of type mltable is a folder with a file {FILE_NAME}"
-        raise InvalidInput.at("", f"{str(error.filename or path)!r} can't be read: {error.strerror}", hint) from error
+        hint = f"an input of type mltable is a folder with a file {FILE_NAME}; transformations of the job need no type"
+        raise InvalidInput.at("", f"{error.filename or path!r} can't be read: {error.strerror}", hint) from error
     return parse_mltable(load_document(text), file)
 
 
-def parse_mltable(document: object, file: Path) -> MLTable:
+def parse_mltable(document: object, file: str) -> MLTable:
     """Check the content of an MLTable file; paths are relative to its folder.
 
     Raises:
@@ -66,27 +66,27 @@ def parse_mltable(document: object, file: Path) -> MLTable:
     """
     at = At("", Problems())
     if not isinstance(document, dict):
-        raise InvalidInput.at("", f"{str(file)!r} is not an MLTable: it must be a mapping with paths")
+        raise InvalidInput.at("", f"{file!r} is not an MLTable: it must be a mapping with paths")
     at.known_keys(document, _KEYS)
     if document.get("type", "mltable") != "mltable":
         at.below("type").wrong(f"must be mltable, not {document['type']!r}")
     if "query_source" in document:
         at.below("query_source").wrong("databases can't be read here", "export the rows to files, and name paths")
-    sources = _sources(document.get("paths"), file.parent, at.below("paths"))
+    sources = _sources(document.get("paths"), os.path.dirname(file), at.below("paths"))
     steps = parse_steps(document.get("transformations"), at.below("transformations"))
     at.problems.check()
     return MLTable(file, sources, steps)
 
 
-def _sources(given: object, folder: Path, at: At) -> list[Source]:
+def _sources(given: object, folder: str, at: At) -> list[Source]:
     if not isinstance(given, list) or not given:
         at.wrong("must be a list of {file: …}, {folder: …} or {pattern: …}")
         return []
-    found = [_source(entry, folder, at.below(number)) for number, entry in enumerate(given)]
-    return [source for source in found if source is not None]
+    sources = [_source(entry, folder, at.below(number)) for number, entry in enumerate(given)]
+    return [source for source in sources if source is not None]
 
 
-def _source(given: Any, folder: Path, at: At) -> Source | None:  # noqa: PLR0911
+def _source(given: Any, folder: str, at: At) -> Source | None:  # noqa: PLR0911
     if not isinstance(given, dict) or len(given) != 1:
         at.wrong("must have exactly one of file, folder, pattern")
         return None
@@ -104,15 +104,15 @@ def _source(given: Any, folder: Path, at: At) -> Source | None:  # noqa: PLR0911
         return None
     if kind == "pattern":
         return _pattern(folder, text)
-    path = os.path.normpath(folder / text)
+    path = shortened(joined(folder, text))
     if kind == "file" and has_wildcard(text) and not storage_of(path).is_there(path):
         at.below(kind).wrong(f"{text!r} is taken literally, and there is no such file", "use pattern:")
         return None
     return Source(kind, path)
 
 
-def _pattern(folder: Path, text: str) -> Source:
+def _pattern(folder: str, text: str) -> Source:
     """A pattern from its fixed folder on; the MLTable's own folder is fixed, whatever its name."""
     start, names = split_pattern(text)
-    start = os.path.normpath(folder / start)
+    start = shortened(joined(folder, start))
     return Source("pattern", start, tuple(names)) if names else Source("file", start)

@@ -30,12 +30,12 @@ def parse_filter(text: str) -> list[Any]:
         raise ValueError(f"a filter must have at most {_MAX_LENGTH:,} characters")
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        found: list[Any] = _expression(tree.body)
+        expression: list[Any] = _expression(tree.body)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(_FORM) from error
-    if not _is_test(found):
+    if not _is_test(expression):
         raise ValueError(_FORM)
-    return found
+    return expression
 
 
 def _expression(node: ast.expr) -> Any:  # noqa: PLR0911 - one for each form
@@ -63,23 +63,23 @@ def _expression(node: ast.expr) -> Any:  # noqa: PLR0911 - one for each form
 
 def _condition(node: ast.expr) -> Any:
     """What `and`, `or` and `not` take. A column may hold true and false."""
-    found = _expression(node)
-    if not _is_test(found) and not _is_column(found):
+    condition = _expression(node)
+    if not _is_test(condition) and not _is_column(condition):
         raise ValueError(
             f"{ast.unparse(node)} is not a comparison: and, or, not join whole comparisons; & and | need parentheses "
             'around each, as in: (col("a") > 1) & (col("b") == "x")'
         )
-    return found
+    return condition
 
 
 def _quantity(node: ast.expr) -> Any:
     """What is compared or calculated with."""
-    found = _expression(node)
-    if found is None:
+    quantity = _expression(node)
+    if quantity is None:
         raise ValueError('nothing equals None: use is_null(col("a")), or not is_null(col("a"))')
-    if isinstance(found, list) and found[0] in ("and", "or", "not"):
+    if isinstance(quantity, list) and quantity[0] in ("and", "or", "not"):
         raise ValueError(f"{ast.unparse(node)} is compared with something: put parentheses around each comparison")
-    return found
+    return quantity
 
 
 def _is_test(expression: Any) -> bool:

@@ -48,10 +48,10 @@ def parse_partition_format(text: str) -> PartitionFormat:
     parts: list[_Part] = []
     at = 0
     stripped = text.removeprefix("*/").lstrip("/")
-    for found in _PLACEHOLDER.finditer(stripped):
-        parts.append(_Part(_literal(stripped[at : found.start()])))
-        parts.append(_placeholder(found.group(1).strip(), found.group(2)))
-        at = found.end()
+    for placeholder in _PLACEHOLDER.finditer(stripped):
+        parts.append(_Part(_literal(stripped[at : placeholder.start()])))
+        parts.append(_placeholder(placeholder.group(1).strip(), placeholder.group(2)))
+        at = placeholder.end()
     parts.append(_Part(_literal(stripped[at:])))
     named = [part for part in parts if part.name]
     names = [part.name for part in named]
@@ -85,11 +85,11 @@ def _placeholder(name: str, date: str | None) -> _Part:
     if date is None:
         return _Part("([^/]+)", name)
     directives, pattern, at = "", "", 0
-    for found in _DATE_PART.finditer(date):
-        between = date[at : found.start()]
-        directives += between.replace("%", "%%") + _DIRECTIVES[found.group()]
-        pattern += re.escape(between) + rf"\d{{{len(found.group())}}}"
-        at = found.end()
+    for part in _DATE_PART.finditer(date):
+        between = date[at : part.start()]
+        directives += between.replace("%", "%%") + _DIRECTIVES[part.group()]
+        pattern += re.escape(between) + rf"\d{{{len(part.group())}}}"
+        at = part.end()
     if not pattern or re.search("[A-Za-z]", date[at:]):
         raise ValueError(f"{date!r} is not a date format; use yyyy, MM, dd, HH, mm and ss")
     return _Part(f"({pattern}{re.escape(date[at:])})", name, directives + date[at:])
@@ -105,5 +105,5 @@ def match_partition(pattern: re.Pattern[str], starts_above: bool, path: bytes, r
     whole = os.fsdecode(path)
     folder = os.fsdecode(root).rstrip("/") + "/"
     below = whole[len(folder) :] if whole.startswith(folder) else whole
-    found = pattern.search(below) or (pattern.search(whole) if starts_above else None)
-    return list(found.groups()) if found else None
+    match = pattern.search(below) or (pattern.search(whole) if starts_above else None)
+    return list(match.groups()) if match else None

@@ -18,16 +18,18 @@ import msgspec
 
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.folder.files import write_once
-from parallelrun_core.mltable.document import Source, load_mltable
-from parallelrun_core.mltable.formats import read_steps
+from parallelrun_core.folder.layout import INPUTS, Layout
+from parallelrun_core.mltable.document import FILE_NAME as TABLE_FILE
+from parallelrun_core.mltable.document import MLTable, Source, load_mltable
+from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
 from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.mltable.steps import AnyStep, ExtractColumns, RowStep, Skip, Take, TakeRandomSample, parse_steps
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
+from parallelrun_core.storage.stores import storage_of
 
-FILE_NAME: Final = "inputs.json"
 FILES: Final = "files"
 """The kind of an input that is a list of files, and no table."""
 _FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
@@ -136,18 +138,13 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     """
     pointer = f"/inputs/{name}"
     plan = InputPlan(name=name, path=given.path, root=_root(given.path), keys=keys)
-    steps: list[AnyStep] = []
-    if given.type == "mltable":
-        table = _load(Path(given.path), pointer)
-        plan.sources, plan.root, plan.left_out, steps = (
-            table.sources,
-            str(table.file.parent),
-            str(table.file),
-            table.steps,
-        )
     problems = Problems()
-    steps += parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
+    steps = parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
     problems.check()
+    if given.type == "mltable" and not _is_source(given.path, steps, pointer):
+        table = _load(given.path, pointer)
+        plan.sources, plan.root, plan.left_out = table.sources, os.path.dirname(table.file), table.file
+        steps = [*table.steps, *steps]
     _sort_steps(plan, steps, pointer)
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table
     if unit != "plain" and not plan.is_table:
@@ -158,7 +155,29 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     return plan
 
 
-def _load(path: Path, pointer: str) -> Any:
+def _is_source(path: str, steps: list[AnyStep], pointer: str) -> bool:
+    """Whether the path of an input of type mltable has the data themselves: files, which the job says how to read.
+
+    Raises:
+        InvalidInput: such files, and no step of the job reads them.
+    """
+    storage = storage_of(path)
+    name, step = os.path.basename(path), step_for(path)
+    try:
+        if name == TABLE_FILE or storage.is_folder(path):
+            return False
+    except OSError:
+        return False  # the MLTable can't be read, either
+    is_read = any(isinstance(each, ReadStep) for each in steps)
+    is_data = bool(step or storage.split(path)[1]) or (is_read and not name.endswith((".yml", ".yaml")))
+    if is_data and not is_read:
+        message = f"{path!r} is not an MLTable, which is a folder with a file {TABLE_FILE}"
+        hint = f"say how these data are read, as in: transformations: [{step or 'read_delimited'}]"
+        raise InvalidInput.at(f"{pointer}/path", message, hint)
+    return is_data
+
+
+def _load(path: str, pointer: str) -> MLTable:
     try:
         return load_mltable(path)
     except InvalidInput as error:
@@ -232,7 +251,7 @@ def _check_keys(plan: InputPlan) -> None:
 
 
 def _root(path: str) -> str:
-    return path if os.path.isdir(path) else os.path.dirname(path)
+    return path if storage_of(path).is_folder(path) else os.path.dirname(path)
 
 
 def as_json(plans: InputPlan | list[InputPlan]) -> bytes:
@@ -243,7 +262,7 @@ def as_json(plans: InputPlan | list[InputPlan]) -> bytes:
 def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
     """Freeze the plans; returns those of an earlier leader if there are any."""
     try:
-        write_once(folder / FILE_NAME, as_json(plans))
+        write_once(Layout(folder).inputs, as_json(plans))
     except FileExistsError:
         return load_plans(folder) or plans
     return plans
@@ -256,13 +275,13 @@ def load_plans(folder: Path) -> list[InputPlan] | None:
         InvalidInput: it has a step that this release doesn't know.
     """
     try:
-        records = json.loads((folder / FILE_NAME).read_bytes())
+        records = json.loads(Layout(folder).inputs.read_bytes())
     except FileNotFoundError:
         return None
     try:
         return [_plan_of(record) for record in records]
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{FILE_NAME} of the job is not one of this release: {error}") from error
+        raise InvalidInput(f"{INPUTS} of the job is not one of this release: {error}") from error
 
 
 def _plan_of(record: dict[str, Any]) -> InputPlan:

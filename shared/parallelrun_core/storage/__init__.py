@@ -4,8 +4,8 @@
     supported.py    what of that is supported, and the path that stands for it
     globs.py        the one matcher of glob patterns
     interface.py    what a storage does: `Storage`, and what it hands out
-    stores.py       which storage a location belongs to: a new kind is an entry there, and a folder beside `local`
-    local/          files that this machine reaches by a path
+    stores.py       which storage a location belongs to: a new kind is an entry here and in `supported.KINDS`
+    local/          files that this machine reaches by a path; a new kind is a folder beside it
 
 Checkers, planners and readers ask `storage_of(path)`, and never what kind it is. A call for each file would cost
 as much as listing it does, so a listing yields the names of a whole page at once.

@@ -18,6 +18,7 @@ States = frozenset[int]
 
 START: Final[States] = frozenset({0})
 _WILDCARD: Final = re.compile(r"[*?\[]")
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 def has_wildcard(path: str) -> bool:
@@ -27,9 +28,11 @@ def has_wildcard(path: str) -> bool:
 
 def split_pattern(path: str) -> tuple[str, list[str]]:
     """The folder before the first name with a wildcard, and the names from there on; without one, the path and none."""
-    names = PurePosixPath(path).parts
+    scheme = _SCHEME.match(path)
+    names = PurePosixPath(path[scheme.end() :] if scheme else path).parts
     first = next((index for index, name in enumerate(names) if has_wildcard(name)), len(names))
-    return str(PurePosixPath(*names[:first])), list(names[first:])
+    start = str(PurePosixPath(*names[:first]))
+    return scheme[0] + start if scheme else start, list(names[first:])
 
 
 def split_existing(path: str) -> tuple[str, list[str]]:

@@ -12,7 +12,9 @@ A local name that looks like any of these is written with `./` in front.
 
 from __future__ import annotations
 
+import posixpath
 import re
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 LOCAL: Final = "local"
@@ -64,3 +66,21 @@ def location_of(text: str) -> Location:
     if _GIT.fullmatch(name):
         return Location("git", text, "a git repository")
     return Location(name, text, f"a {name}: URL") if scheme[2] else Location(LOCAL, text)
+
+
+def is_url(path: str) -> bool:
+    """Whether a path of the product is a URL, and not a local path."""
+    return location_of(path).kind != LOCAL
+
+
+def joined(folder: str, path: str) -> str:
+    """A path that may be relative to a folder, made whole."""
+    if is_url(path) or path.startswith("/") or not is_url(folder):
+        return path if is_url(path) else str(PurePosixPath(folder, path))
+    scheme, _, rest = folder.partition("://")
+    return f"{scheme}://{posixpath.normpath(posixpath.join(rest, path))}"
+
+
+def shortened(path: str) -> str:
+    """A path without `..`."""
+    return path if is_url(path) else posixpath.normpath(path)

@@ -37,7 +37,7 @@ def all_pages(api: httpx.Client, job_id: str, query: str) -> tuple[list[dict[str
 
 def test_what_is_told_of_one(api: httpx.Client, job_id: str, master: Master) -> None:
     failed = outcome(7, status="failed", tries=3, rows=0, failure=RUN_FAILED)
-    master.decide(job_id, 1, [[outcome(3, rows=8)], [failed]])
+    master.decide(job_id, 1, [[outcome(3, rows=8, peak_bytes=50_000_000, read_bytes=0)], [failed]])
 
     done, other = api.get(f"/v1/jobs/{job_id}/mini-batches").json()["items"]
 
@@ -54,9 +54,12 @@ def test_what_is_told_of_one(api: httpx.Client, job_id: str, master: Master) -> 
         "elapsed_s": 0.5,
         "run_s": 0.4,
         "process_s": 0.45,
+        "peak_memory_bytes": 50_000_000,
+        "read_bytes": 0,
         "failure": None,
     }
     assert (other["status"], other["tries"], other["failed_items"]) == ("failed", 3, 10)
+    assert (other["peak_memory_bytes"], other["read_bytes"]) == (None, None)
     assert other["failure"] == {
         "category": "RUN_EXCEPTION",
         "message": "ValueError: bad row",

@@ -74,7 +74,7 @@ def test_what_failed_in_a_job_that_completed_is_said_first(api: FakeApi, capsys:
     assert main(["job", "stream", "job_1"]) == 0
 
     assert capsys.readouterr().err.splitlines()[0] == (
-        "completed, but 70 of 100 items failed, in 4.0 s: 10/10 mini-batches (7 failed), 0 rows"
+        "completed, BUT 70 of 100 items failed, in 4.0 s: 10/10 mini-batches (7 failed), 0 rows"
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.queue.job_on_redis import JobOnRedis
-from tests.integration.queue.led import Led
+from tests.integration.queue.led_job import Led
 from tests.redis_server import RedisServer
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
+def job(redis: Redis) -> JobOnRedis:
+    """A job that is processing, led by `job.leader`."""
+    return JobOnRedis(redis)
+
+
+@pytest.fixture
 def led(redis: Redis, redis_url: str, tmp_path: Path) -> Iterator[Callable[..., Led]]:
     """Make a job for a leader."""
     yield lambda files, **options: Led(redis, redis_url, tmp_path, files, **options)
     gc.collect()  # a leader's open files are found here, and not in the middle of somebody else's test
-
-
-@pytest.fixture
-def job(redis: Redis) -> JobOnRedis:
-    """A job that is processing, led by `job.leader`."""
-    return JobOnRedis(redis)

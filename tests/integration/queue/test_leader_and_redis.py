@@ -1,37 +1,69 @@
-"""A whole leader, on a Redis that has forgotten its last moments."""
+"""A leader whose Redis goes away, comes back, and has forgotten what came last."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis.exceptions import ConnectionError
 
+from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
+from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
+from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState, NodeState
+from parallelrun_core.store.keys import ACTIVE_JOBS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.registry import Registry
 from parallelrun_master import leadership, ledger
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.main import Master
 from parallelrun_master.policy import window
 from parallelrun_master.publisher import Publisher
+from parallelrun_master.settings import MasterSettings
 from tests.integration.queue.job_on_redis import decided, returned
-from tests.integration.queue.led import PATIENCE_S, Led, wait_until
 from tests.unit.core.factories import outcome
+
+if TYPE_CHECKING:
+    pass
+
+from tests.integration.queue.led_job import PATIENCE_S, Led, wait_until
 
 pytestmark = [
     pytest.mark.integration,
     # A leader has a process of its own, which ends with it and so closes its files.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+
+
+def test_a_cancel_is_seen_though_the_connection_is_cut_when_it_has_just_been_read(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No agent works for the job, so nobody else wakes the leader."""
+    job = led(3)
+    tick, calls = Leadership.tick, 0
+
+    def cut(led_by: Leadership, now: float) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            job.on_redis.registry.move(job.on_redis.job_id, JobState.CANCELED)
+        elif calls == 6:  # a round later
+            raise ConnectionError("cut")
+        return tick(led_by, now)
+
+    monkeypatch.setattr(Leadership, "tick", cut)
+    job.run_leader()
+    assert job.result().state is JobState.CANCELED
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
@@ -54,7 +86,7 @@ def test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
             monkeypatch.setattr(leadership, "server_run_id", lambda _: "another")
             if is_noticed:
                 raise ConnectionError("restarted")
-            on_redis.redis.client_kill_filter(skipme=True)
+            on_redis.redis.client_kill_filter(_id=str(job.leaders_client.client_id()))
         return tick(led_by, now)
 
     monkeypatch.setattr(Leadership, "tick", set_back)
@@ -208,3 +240,49 @@ def test_what_is_done_again_after_redis_was_set_back_makes_room_for_more(
     job.run_leader()
     agent.join(PATIENCE_S)
     assert (job.result().state, job.result().progress.done) == (JobState.COMPLETED, 6)
+
+
+def forget_the_reopening(job: Led) -> None:
+    """Redis loses its last second, with what it was told of a `resume`."""
+    on_redis, client = job.on_redis, job.on_redis.redis
+    job.folder.conclude(
+        JobResult(job_id=on_redis.job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
+    )
+    on_redis.registry.retire(on_redis.job_id, term=on_redis.leader.term)
+    before = client.dump(on_redis.keys.job)
+    Reopenings(job.root, on_redis.registry, lambda *_: None).resume(on_redis.job_id, accept_changed_inputs=False)
+    assert before is not None
+    client.restore(on_redis.keys.job, 0, before, replace=True)
+    client.zrem(ACTIVE_JOBS, on_redis.job_id)
+
+
+def test_a_resume_that_redis_has_forgotten_is_done_all_the_same(led: Callable[..., Led]) -> None:
+    job = led(1, state=JobState.FAILED)
+    forget_the_reopening(job)
+    Master(MasterSettings(root=job.root, redis_url=job.url)).check()
+    assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
+    assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
+    assert job.folder.generation() == 1
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_job_that_is_about_to_end_or_has_ended_is_not_taken_for_a_reopened_one(
+    led: Callable[..., Led], is_recorded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when its leader records the end and takes it off the list while the master looks."""
+    job = led(1, state=JobState.CANCELED)
+    on_redis, look = job.on_redis, Registry.is_active
+
+    def end() -> None:
+        result = JobResult(job_id=on_redis.job_id, state=JobState.CANCELED, started=1.0, ended=2.0, progress=Progress())
+        job.folder.conclude(result)
+        on_redis.registry.retire(on_redis.job_id, term=on_redis.leader.term)
+
+    def ends_meanwhile(registry: Registry, job_id: str) -> bool:
+        end()
+        return look(registry, job_id)
+
+    if is_recorded:
+        monkeypatch.setattr(Registry, "is_active", ends_meanwhile)
+    Master(MasterSettings(root=job.root, redis_url=job.url)).check()
+    assert on_redis.registry.state(on_redis.job_id) is JobState.CANCELED

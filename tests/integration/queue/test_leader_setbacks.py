@@ -1,4 +1,4 @@
-"""A whole leader, on volumes that go away or are full, and with bugs: how often the next one tries again."""
+"""Leaders that can't go on: a disk that is full, a volume that is away, an input that can't be read, a bug."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,8 +20,12 @@ from parallelrun_master import leader as leader_module
 from parallelrun_master.policy import concatenation, setbacks
 from parallelrun_master.policy.stages import Stage
 from parallelrun_master.publisher import Publisher
-from tests.integration.queue.led import PATIENCE_S, Led, wait_until
 from tests.unit.core.factories import outcome
+
+if TYPE_CHECKING:
+    pass
+
+from tests.integration.queue.led_job import PATIENCE_S, Led, wait_until
 
 pytestmark = [
     pytest.mark.integration,

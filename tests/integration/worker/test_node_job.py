@@ -19,7 +19,8 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.code import snapshots
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Reopening, code_store
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Reopening
+from parallelrun_core.folder.layout import code_store
 from parallelrun_core.leasing import MAX_REPORTS, Mode, Reports, Turn
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
@@ -301,3 +302,23 @@ def test_a_worker_that_can_be_handed_nothing_any_more_is_replaced_at_nobodys_cos
     outcome = cluster.decided(2)[1]
     assert (outcome.status, outcome.tries, outcome.process) == ("done", 1, "process001")
     assert not cluster.job.disk_is_full
+
+
+def test_a_script_without_rows_finds_its_only_output_folder_where_azure_ml_shows_it(node: Callable[..., Node]) -> None:
+    cluster = node(
+        """
+        import os
+        from azureml_user.parallel_run import EntryScript
+        def run(items):
+            for folder in (os.environ["AZUREML_BI_OUTPUT_PATH"], EntryScript().output_dir):
+                with open(os.path.join(folder, os.path.basename(items[0])), "a") as file:
+                    file.write("x")
+            return items
+        """,
+        output_action="summary_only",
+        outputs={"thumbnails": {}, "report": {"type": "uri_file"}},
+    )
+    cluster.publish("a", "b")
+    assert {outcome.status for outcome in cluster.decided(2).values()} == {"done"}
+    thumbnails = cluster.job.folder.outputs / "thumbnails"
+    assert {path.name: path.read_text() for path in thumbnails.iterdir()} == {"a": "xx", "b": "xx"}

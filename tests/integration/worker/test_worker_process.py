@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from mmap import mmap
 from pathlib import Path
 
 import pytest
@@ -480,19 +481,20 @@ def test_what_the_ring_does_not_take_follows_with_the_next_answer(start: Start) 
 
 def test_what_the_system_does_not_take_is_told_and_is_not_lost(start: Start) -> None:
     worker = start(ECHO).ready().worker
-    control, worker._control = worker._control, os.open(os.devnull, os.O_RDONLY)
+    control, worker.control = worker.control, os.open(os.devnull, os.O_RDONLY)
     worker.deliver(0, b"x")
     with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
         worker.send()
-    os.close(worker._control)
-    worker._control = control
+    os.close(worker.control)
+    worker.control = control
     assert worker.take_back() == [0]
 
 
 def test_a_worker_that_has_written_over_the_ring_gets_nothing_more(start: Start) -> None:
     """Paths that nobody has read yet must not be taken for free room."""
     worker = start(SLOW).ready().worker
-    worker._ring._memory[: frames.POSITION.size] = frames.POSITION.pack(1 << 40)
+    with mmap(worker.ring.fd, frames.RING_SIZE) as memory:
+        memory[: frames.POSITION.size] = frames.POSITION.pack(1 << 40)
     for number in range(9):
         worker.deliver(number, b"y" * frames.MAX_PAYLOAD)
     with pytest.raises(OSError, match="written over"):

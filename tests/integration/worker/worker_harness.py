@@ -58,9 +58,12 @@ class WorkerHarness:
         plain = frames.WorkerConfig(
             job_id="job_1", node="node000", process="process000", workers=1,
             code=str(code), entry_script="score.py", argv=["score.py", *argv], inputs=str(folder / "inputs.json"),
+            schemas=[str(folder / "schema.0.json")],
             output={"format": "text", "separator": " ", "safe": False},
             logs=str(self.logs), output_dir=str(folder), working_dir=str(folder),
-            log=str(self.logs / "process000.txt"), logging_level=logging_level,
+            log=str(self.logs / "process000.txt"),
+            errors=str(self.logs / "sys" / "error" / "node" / "node000" / "process000.txt"),
+            logging_level=logging_level,
             nice=None, profiling_module="", exit_s=10.0,
         )  # fmt: skip
         self.worker = WorkerProcess(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from mmap import mmap
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -17,10 +18,12 @@ class RingHistory(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ring = DeliveryRing()
+        self.memory = mmap(self.ring.fd, frames.RING_SIZE)  # as the worker has it
         self.held: deque[tuple[int, bytes]] = deque()
         self.count = 0
 
     def teardown(self) -> None:
+        self.memory.close()
         self.ring.close()
 
     @rule(size=st.integers(0, frames.MAX_PAYLOAD))
@@ -37,7 +40,7 @@ class RingHistory(RuleBasedStateMachine):
     @rule()
     def the_worker_is_done_with_one(self) -> None:
         position, payload = self.held.popleft()
-        frames.POSITION.pack_into(self.ring._memory, 0, position + len(payload))
+        frames.POSITION.pack_into(self.memory, 0, position + len(payload))
 
     @precondition(lambda self: len(self.held) > 1)
     @rule(data=st.data())

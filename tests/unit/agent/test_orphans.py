@@ -9,7 +9,7 @@ from parallelrun_agent.workers.orphans import Orphans
 
 def test_ended_children_are_counted_until_somebody_waits_for_them() -> None:
     orphans = Orphans()
-    orphans._adopting = True  # without being made a subreaper
+    orphans.begin(lambda: True)  # without becoming a subreaper
     before = orphans.unwaited(0.0)[os.getpid()]
     child = os.posix_spawn("/bin/true", ["true"], {})
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,34 @@ def test_a_plan_has_the_users_settings_and_none_of_our_secrets(plans: PlanMaker,
     assert plan.config.argv[plan.config.argv.index("--output") + 1] == plan.environment["AZUREML_BI_OUTPUT_PATH"]
     assert Path(plan.config.code) == tmp_path / "code" / ("c" * 64)
     assert plan.part == tmp_path / "jobs" / "job_x" / "parts" / "node-1.process000"
+
+
+@pytest.mark.parametrize(
+    "fields, where",
+    [
+        ({}, "outputs"),
+        ({"outputs": {"a": {}}}, "outputs"),
+        ({"outputs": {"a": {}, "b": {}}, "append_row_to": "b"}, "outputs/b"),
+        ({"outputs": {"a": {}, "b": {"type": "uri_file"}}, "append_row_to": "b"}, "outputs"),
+        ({"output_action": "summary_only"}, "outputs"),
+        ({"outputs": {"a": {}}, "output_action": "summary_only"}, "outputs/a"),
+        ({"outputs": {"a": {"path": "/elsewhere"}}, "output_action": "summary_only"}, "/elsewhere"),
+        ({"outputs": {"a": {}, "b": {"type": "uri_file"}}, "output_action": "summary_only"}, "outputs/a"),
+        ({"outputs": {"a": {}, "b": {}}, "output_action": "summary_only"}, "outputs"),
+        ({"outputs": {"b": {"type": "uri_file"}}, "output_action": "summary_only"}, "outputs"),
+    ],
+)
+def test_the_folder_of_the_output_has_the_rows_or_is_the_only_one(
+    fields: dict[str, Any], where: str, tmp_path: Path
+) -> None:
+    spec = JobSpec.parse({"entry_script": "score.py", "inputs": "/in", **fields})
+    job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
+    settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node")
+    folder = JobFolder(tmp_path, "job_x")
+    plan = PlanMaker(folder, job, spec, settings, GpuPool([])).next_plan("node-1")
+    assert plan.config.output_dir == plan.config.argv[plan.config.argv.index("--output") + 1]
+    assert plan.environment["AZUREML_BI_OUTPUT_PATH"] == plan.config.output_dir
+    assert plan.environment["AZUREML_BI_OUTPUT_PATH"] == str(folder.path / where)
 
 
 def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:

@@ -46,6 +46,21 @@ def test_an_mltable_file_is_read_when_the_job_is_submitted(tmp_path: Path) -> No
     ]
 
 
+def test_a_file_of_type_mltable_is_a_table_if_the_job_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "in" / "rows.csv"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("a,b\n1,2\n")
+    for path in (file, file.parent / "*.csv"):
+        given = {"type": "mltable", "path": str(path)}
+        assert checked(tmp_path, data={**given, "transformations": ["read_delimited", {"take": 1}]}) == []
+        (problem,) = checked(tmp_path, data=given)
+        assert problem.startswith(f"/inputs/data/path: {str(path)!r} is not an MLTable")
+        assert "as in: transformations: [read_delimited]" in problem
+    (problem,) = checked(tmp_path, data={"type": "mltable", "transformations": ["read_delimited"]})
+    assert "MLTable' can't be read" in problem
+    assert "transformations of the job need no type" in problem
+
+
 def test_keys_must_be_offered_by_the_paths(tmp_path: Path) -> None:
     steps = [{"extract_columns_from_partition_format": "{user}/{file}.csv"}]
     assert checked(tmp_path, data={"transformations": steps}, partition_keys=["user"]) == []

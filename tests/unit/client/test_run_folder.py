@@ -17,10 +17,12 @@ from parallelrun_core.folder.job_folder import JobFolder, JobResult
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 
+JOB_ID = "job_01kav3x8n2h7q5m9c4t6"
+
 
 def job_with(folder: RunFolder, rows: str = "row\n") -> tuple[Path, Path]:
     """What the cluster leaves below its home: the output file and the folder with logs."""
-    job = folder.home / "data" / "jobs" / "job_1"
+    job = folder.home / "data" / "jobs" / JOB_ID
     (job / "logs" / "user").mkdir(parents=True)
     (job / "logs" / "user" / "log.txt").write_text("log")
     (job / "out.txt").write_text(rows)
@@ -47,7 +49,7 @@ def test_output_and_logs_are_all_that_is_left(tmp_path: Path) -> None:
 def test_working_data_that_is_kept_is_complete(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "out", keep=True)
 
-    job = folder.home / "data" / "jobs" / "job_1"
+    job = folder.home / "data" / "jobs" / JOB_ID
     assert (job / "logs" / "user" / "log.txt").read_text() == "log"
     assert os.path.samefile(job / "out.txt", tmp_path / "out" / "out.txt")
 
@@ -124,11 +126,11 @@ def test_logs_that_came_up_meanwhile_are_not_touched(tmp_path: Path) -> None:
 def completed_in(path: Path) -> tuple[RunFolder, Path]:
     """A run whose job has completed; and a file that the script has written, which is no named output."""
     folder = RunFolder(path, outputs=[], overwrite=False)
-    job = JobFolder(Layout(home=folder.home).root, "job_1")
+    job = JobFolder(Layout(home=folder.home).root, JOB_ID)
     job.outputs.mkdir(parents=True)
     (job.path / "job.json").write_text("{}")
     (job.outputs / "summary.csv").write_text("hours of work")
-    result = JobResult(job_id="job_1", state=JobState.COMPLETED, started=None, ended=1.0, progress=Progress())
+    result = JobResult(job_id=JOB_ID, state=JobState.COMPLETED, started=None, ended=1.0, progress=Progress())
     job.conclude(result)
     return folder, job.outputs / "summary.csv"
 

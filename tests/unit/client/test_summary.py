@@ -60,15 +60,15 @@ def progress_of(**counts: int) -> Progress:
         (progress_of(done=100, items_done=1000), "completed in 3.2 s: 100/100 mini-batches, 3 rows, 0 items failed"),
         (
             progress_of(done=3, failed=97, items_done=30, items_failed=970),
-            "completed, but 970 of 1,000 items failed, in 3.2 s: 100/100 mini-batches (97 failed), 3 rows",
+            "completed, BUT 970 of 1,000 items failed, in 3.2 s: 100/100 mini-batches (97 failed), 3 rows",
         ),
         (
             progress_of(done=100, items_done=999, items_failed=1),
-            "completed, but 1 of 1,000 items failed, in 3.2 s: 100/100 mini-batches, 3 rows",
+            "completed, BUT 1 of 1,000 items failed, in 3.2 s: 100/100 mini-batches, 3 rows",
         ),
         (
             progress_of(done=3, failed=97, resumed=2),
-            "completed, but 97 of 100 mini-batches failed, in 3.2 s: "
+            "completed, BUT 97 of 100 mini-batches failed, in 3.2 s: "
             "100/100 mini-batches (2 taken over, 97 failed), 3 rows",
         ),
     ],

@@ -20,8 +20,10 @@ from parallelrun_concatenator import parts as parts_module
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.errors import Conflict, CorruptLog
+from parallelrun_core.folder.decisions import NAME as DECISIONS
 from parallelrun_core.folder.decisions import DecisionWriter
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.folder.term_log import open_term
+from parallelrun_core.outcome import Outcome, encode, encode_list
 from tests.unit.core.factories import failed, names_in, open_descriptors, outcome
 
 
@@ -101,12 +103,10 @@ def test_failed_mini_batches_and_second_decisions_have_no_rows(job: Job) -> None
     job.outcomes.append(failed(1, part="a", offset=0, length=4, crc=zlib.crc32(b"two\n")))
     job.commit(2, b"two again\n")
     job.commit(0, b"zero\n")
-    writer = DecisionWriter(job.folder, 1)
     # A second decision can stand in a log only if a leader put it there without asking; it counts for nothing.
-    from parallelrun_core.outcome import encode, encode_list
-
-    writer._log.append(encode_list([encode(each) for each in job.outcomes]))
-    writer.close()
+    log = open_term(job.folder, DECISIONS, 1)
+    log.append(encode_list([encode(each) for each in job.outcomes]))
+    log.close()
     assert job.merge() == b"zero\ntwo\n"
 
 
@@ -128,7 +128,7 @@ def file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("file_system")
-def test_the_output_of_another_job_that_comes_at_the_last_moment_is_not_replaced(job: Job) -> None:
+def test_the_output_of_another_job_is_not_replaced_even_at_the_last_moment(job: Job) -> None:
     job.commit(0, b"ours\n")
     job.write()
 

@@ -21,10 +21,12 @@ def outcome(mini_batch: int = 0, **fields: Any) -> Outcome:
     return Outcome(mini_batch=mini_batch, **{**settings, **fields})
 
 
-def failed(mini_batch: int = 0, *, message: str = "ValueError: bad", **fields: Any) -> Outcome:
+def failed(
+    mini_batch: int = 0, *, message: str = "ValueError: bad", traceback: str = "Traceback", **fields: Any
+) -> Outcome:
     """A decision that failed."""
     settings: dict[str, Any] = {"status": "failed", "part": "", "length": 0, "crc": 0, "rows": 0}
-    failure = Failure("RUN_EXCEPTION", message, "Traceback")
+    failure = Failure("RUN_EXCEPTION", message, traceback)
     return outcome(mini_batch, **{**settings, "failure": failure, **fields})
 
 

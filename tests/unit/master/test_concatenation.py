@@ -81,7 +81,7 @@ def test_after_each_failure_it_waits_longer_up_to_a_quarter_of_a_minute() -> Non
     assert (policy.tick(14.9), policy.tick(15.0)) == (Step.WAIT, Step.ASK)
 
 
-def test_what_waits_in_the_queue_is_asked_for_by_the_same_name_and_what_died_is_not() -> None:
+def test_what_waits_is_asked_for_under_the_same_name_and_what_died_is_not() -> None:
     history = History()
     history.happens("nothing")
     history.is_queued = True

@@ -43,7 +43,7 @@ class Job:
                         break
         finally:
             writer.sync()
-            writer._log.close()
+            writer.stop()
 
     def mini_batches(self) -> list[list[str]]:
         """The files of each, below the input."""

@@ -1,4 +1,4 @@
-"""What the reports say, line by line, and that a leader that takes over neither loses nor repeats a row."""
+"""What the reports for people say, line by line, and what does not fit fails nothing."""
 
 from __future__ import annotations
 
@@ -8,215 +8,21 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.outcome import Failure
 from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroups
-from parallelrun_master.reports import tries
-from parallelrun_master.reports.columns import COLUMNS
 from parallelrun_master.reports.overview import Overview
 from parallelrun_master.reports.result import write_job_result, write_user_errors
 from parallelrun_master.reports.scheduling_log import SchedulingLog
-from parallelrun_master.reports.summaries import Summaries
-from parallelrun_master.reports.tries import TryReport
-from tests.unit.core.factories import failed, outcome
-
-CSV = "sys/job_report/processed_mini-batches.csv"
-
-
-def report(logs: Path, **secrets: str) -> TryReport:
-    return TryReport(logs, Mask({"environment_variables": secrets}), Summaries(logs))
-
-
-def rows_of(logs: Path, name: str = CSV) -> list[dict[str, str]]:
-    with (logs / name).open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def a_try(mini_batch: int, tries: int = 1, **changes: object) -> Outcome:
-    made = msgspec.structs.replace(outcome(mini_batch), tries=tries, node="n", process="process001", started=1e9 + 0.25)
-    return msgspec.structs.replace(made, **changes)
-
-
-def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> None:
-    made = report(tmp_path)
-    times = {"elapsed_s": 1.5, "process_s": 0.5, "run_s": 1.25, "load_s": 0.125}
-    made.add([a_try(7, 2, items=10, rows=8, **times, peak_bytes=3 << 19, read_bytes=1 << 18)], {})
-    made.close()
-    assert (tmp_path / CSV).read_text().splitlines()[0] == ",".join(COLUMNS)
-    loaded, ran = rows_of(tmp_path)
-    assert ran == {
-        "Mini-batch Id": "7", "Picked Count": "2", "Process": "n/process001",
-        "Process Start Time": "2001-09-09T01:46:40.250000", "Total": "10", "Succeeded": "8", "Failed": "2",
-        "Elapsed Seconds": "1.500000", "Process Seconds": "0.500000", "Run Method Seconds": "1.250000",
-        "Status": "RUN_DONE", "Error Category": "", "Error Message": "", "Mini-batch Detail": '{"id":7,"items":10}',
-        "Peak Memory (MB)": "1.5", "Read (MB)": "0.250000",
-    }  # fmt: skip
-    assert (loaded["Status"], loaded["Elapsed Seconds"], loaded["Succeeded"]) == ("LOAD_DONE", "0.125000", "")
-    assert loaded["Mini-batch Id"] == "7"
-    assert [name for name, cell in loaded.items() if cell] == [
-        "Mini-batch Id", "Picked Count", "Process", "Process Start Time", "Total", "Elapsed Seconds", "Status",
-        "Mini-batch Detail",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "peak_bytes, read_bytes, cells", [(0, -1, ("", "")), (1 << 20, 0, ("1.0", "0.000000")), (5 << 20, -1, ("5.0", ""))]
-)
-def test_what_is_unknown_of_a_try_is_an_empty_cell(
-    tmp_path: Path, peak_bytes: int, read_bytes: int, cells: tuple[str, str]
-) -> None:
-    made = report(tmp_path)
-    made.add([a_try(1, peak_bytes=peak_bytes, read_bytes=read_bytes)], {})
-    made.close()
-    assert (rows_of(tmp_path)[-1]["Peak Memory (MB)"], rows_of(tmp_path)[-1]["Read (MB)"]) == cells
-
-
-def test_peaks_of_any_number_of_processes_are_reported(tmp_path: Path) -> None:
-    made = report(tmp_path)
-    made.add([a_try(number, peak_bytes=number << 20) for number in range(1, 3000)], {})
-    made.close()
-    peaks = [float(row["Peak Memory (MB)"]) for row in rows_of(tmp_path) if row["Status"] == "RUN_DONE"]
-    assert peaks == list(range(1, 3000))
-
-
-def test_a_report_that_an_earlier_release_began_goes_on(tmp_path: Path) -> None:
-    """It has fewer columns, and in this one they are in another order."""
-    (tmp_path / CSV).parent.mkdir(parents=True)
-    old = {
-        "Status": "RUN_DONE", "Mini-batch Id": "1", "Picked Count": "1", "Process": "n/p", "Total": "5",
-        "Succeeded": "4", "Elapsed Seconds": "2.0", "Process Seconds": "", "Run Method Seconds": "1.5",
-    }  # fmt: skip
-    (tmp_path / CSV).write_text(",".join(old) + "\n" + ",".join(old.values()) + "\n")
-    sums = Summaries(tmp_path)
-    made = TryReport(tmp_path, Mask({}), sums)
-    made.add([a_try(2, items=5, rows=5, node="n", process="p")], {})
-    made.close()
-    while sums.step():
-        pass
-    sums.write()
-    (row,) = rows_of(tmp_path, "sys/job_report/process_summary.csv")
-    assert [row[name] for name in ("Tries", "Total", "Succeeded", "Run Method Seconds")] == ["2", "10", "9", "1.600000"]
-
-
-@pytest.mark.parametrize(
-    "category, statuses",
-    [
-        ("RUN_EXCEPTION", ["LOAD_DONE", "RUN_EXCEPTION"]),
-        ("OOM_KILLED", ["LOAD_DONE", "RUN_EXCEPTION"]),
-        ("RUN_TIMEOUT", ["LOAD_DONE", "RUN_TIMEOUT"]),
-        ("LOAD_TIMEOUT", ["LOAD_TIMEOUT"]),
-        ("INPUT_UNREADABLE", ["LOAD_EXCEPTION"]),
-    ],
-)
-def test_the_status_says_how_it_ended(tmp_path: Path, category: ErrorCategory, statuses: list[str]) -> None:
-    made = report(tmp_path, TOKEN="hidden-value")
-    failure = Failure(category, 'a "quoted", hidden-value\nand a second line')
-    made.add([a_try(1, status="retry", failure=failure, detail='{"files": ["/a, b"]}')], {})
-    made.close()
-    rows = rows_of(tmp_path)
-    assert [row["Status"] for row in rows] == statuses
-    assert rows[-1]["Error Category"] == category
-    assert rows[-1]["Error Message"] == 'a "quoted", *** and a second line'
-    assert rows[-1]["Mini-batch Detail"] == '{"files": ["/a, b"]}'
-    assert rows[-1]["Succeeded"] == "0"
-
-
-def test_more_rows_than_items_fail_none(tmp_path: Path) -> None:
-    made = report(tmp_path)
-    made.add([a_try(1, items=2, rows=5)], {})
-    made.close()
-    assert [(row["Succeeded"], row["Failed"]) for row in rows_of(tmp_path)][-1] == ("2", "0")
-
-
-def test_phases_of_a_worker_are_rows_without_a_mini_batch(tmp_path: Path) -> None:
-    made = report(tmp_path)
-    made.add_phase(Phase("n", "process000", "INIT", 1e9, 2.5))
-    made.add_phase(Phase("n", "process001", "INIT", 1e9, 3.0, Failure("INIT_EXCEPTION", "no model")))
-    made.add_phase(Phase("n", "process000", "SHUTDOWN", 1e9 + 9, 0.5))
-    made.close()
-    assert [(row["Status"], row["Elapsed Seconds"], row["Mini-batch Id"]) for row in rows_of(tmp_path)] == [
-        ("ENTRY_SCRIPT_INIT_START", "", ""),
-        ("ENTRY_SCRIPT_INIT_DONE", "2.500000", ""),
-        ("ENTRY_SCRIPT_INIT_START", "", ""),
-        ("ENTRY_SCRIPT_INIT_EXCEPTION", "3.000000", ""),
-        ("ENTRY_SCRIPT_SHUTDOWN_DONE", "0.500000", ""),
-    ]
-
-
-@settings(max_examples=25)
-@given(flushed=st.integers(0, 6), seen=st.integers(0, 6), torn=st.booleans())
-def test_whoever_takes_over_adds_what_is_missing_and_repeats_nothing(
-    tmp_path_factory: pytest.TempPathFactory, flushed: int, seen: int, torn: bool
-) -> None:
-    logs = tmp_path_factory.mktemp("logs")
-    all_tries = [failed(0, tries=1), a_try(0, 2), a_try(1), failed(2, tries=1), a_try(2, 2), a_try(3)]
-    first = report(logs)
-    for each in all_tries[:flushed]:
-        first.add([each], {})
-    first.flush()
-    if torn:
-        with (logs / CSV).open("a") as file:
-            file.write("17,1,n/process001,20")
-    second = report(logs)
-    first.add([a_try(99)], {})  # it wakes beside its successor
-    first.flush()
-    assert second.is_catching_up
-    for each in all_tries[min(seen, flushed) :]:  # what Redis has not forgotten, some of which is in the file
-        second.add([each], {})
-    second.caught_up()
-    second.add([a_try(4)], {})
-    second.close()
-    found = [
-        (int(row["Mini-batch Id"]), int(row["Picked Count"]))
-        for row in rows_of(logs)
-        if row["Status"].startswith("RUN")
-    ]
-    assert found == [(0, 1), (0, 2), (1, 1), (2, 1), (2, 2), (3, 1), (4, 1)]
-
-
-def test_a_report_that_is_full_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tries, "_MAX_BYTES", 2000)
-    made = report(tmp_path)
-    for number in range(100):
-        made.add([a_try(number)], {})
-        made.flush()
-    made.close()
-    assert (tmp_path / CSV).stat().st_size < 3000
-    assert [row["Status"] for row in rows_of(tmp_path)].count("REPORT_FULL") == 1
-    assert rows_of(tmp_path)[-1]["Status"] == "REPORT_FULL"
-
-
-def test_summaries_go_on_from_what_an_earlier_leader_has_reported(tmp_path: Path) -> None:
-    for turn in range(2):
-        sums = Summaries(tmp_path)
-        made = TryReport(tmp_path, Mask({}), sums)
-        for number in range(3):
-            made.add([a_try(turn * 10 + number, node=f"n{number % 2}", items=4, rows=3, run_s=0.5, load_s=0.25)], {})
-        made.add(
-            [a_try(turn * 10 + 5, node="n0", status="failed", failure=Failure("RUN_TIMEOUT", "slow"), items=4)], {}
-        )
-        made.close()
-        while sums.step():
-            pass
-        sums.write()
-    nodes = {row["Node"]: row for row in rows_of(tmp_path, "sys/job_report/node_summary.csv")}
-    assert [nodes["n0"][name] for name in ("Tries", "Total", "Succeeded", "Failed", "RUN_DONE", "RUN_TIMEOUT")] == [
-        "6", "24", "12", "12", "4", "2",
-    ]  # fmt: skip
-    assert (nodes["n1"]["Run Method Seconds"], nodes["n1"]["Load Seconds"]) == ("1.000000", "0.500000")
-    processes = rows_of(tmp_path, "sys/job_report/process_summary.csv")
-    assert [row["Process"] for row in processes] == ["n0/process001", "n1/process001"]
-
+from tests.unit.core.factories import failed
 
 # The leader's log
 
@@ -239,9 +45,6 @@ def test_lines_are_those_of_the_reference_and_what_goes_wrong_is_copied(tmp_path
 def test_a_log_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     (tmp_path / "sys").write_text("a file where a folder should be")
     EngineLog(tmp_path, "x").error("lost")
-    made = report(tmp_path)
-    made.add([a_try(1)], {})
-    made.close()
 
 
 def test_the_checkpoints_are_told_for_each_input(tmp_path: Path) -> None:
@@ -322,6 +125,18 @@ def test_an_init_that_fails_is_among_the_errors_and_the_cause_of_none(tmp_path: 
         "1 x RUN_EXCEPTION: shutdown(): KeyError: 'x'\n", "1 x RUN_EXCEPTION: ValueError (mini-batch 5)\n",
     ):  # fmt: skip
         assert line in told
+
+
+def test_a_message_that_stands_for_several_is_shown_with_their_line(tmp_path: Path) -> None:
+    errors = ErrorGroups()
+    for number in range(150):
+        frame = '  File "score.py", line 7, in run'
+        errors.add(failed(number, message=f"OSError: no /d/{number}", traceback=f"Traceback:\n{frame}\nOSError: no"))
+    write_user_errors(tmp_path, errors)
+    shown = (tmp_path / "user" / "error.txt").read_text()
+    assert "     150 x RUN_EXCEPTION: OSError: no /d/0 (mini-batches 0, 1, 2)\n" in shown
+    assert 'this is the first message of several; all come from File "score.py", line 7\n' in shown
+    assert "/d/1" not in shown
 
 
 def test_why_a_job_failed_is_in_the_files_that_users_open_first(tmp_path: Path) -> None:

@@ -133,9 +133,16 @@ def test_no_room_is_told_before_anything_is_read(tmp_path: Path, monkeypatch: py
     assert not list(here.folder.iterdir())
 
 
-def test_a_disk_that_is_full_in_the_middle_is_waited_for_as_elsewhere(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_in_the_middle_is_waited_for_as_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site(tmp_path)
+    child = tmp_path / "child"
+    child.write_text("""#!/bin/sh\necho '{"failed": "disk", "message": "it is full"}'\n""")
+    child.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(child))
     with pytest.raises(OSError, match="full") as raised:
-        site(tmp_path).shuffle(1)._handle({"failed": "disk", "message": "it is full"}, 1, 1)
+        here.run(1)
     assert errno.errorcode[raised.value.errno or 0] == "ENOSPC"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from parallelrun_core.progress import Progress
@@ -97,6 +99,33 @@ def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: i
     for failure in (crossed, nothing_returned(spec(), counts, errors)):
         assert says in failure.hint
         assert bool(failure.hint) == bool(says)
+
+
+LIST = "AttributeError: 'list' object has no attribute 'iterrows'"
+
+
+@pytest.mark.parametrize("message, file, given, says", [
+    (LIST, "/data/a.csv", {}, "`transformations: [read_delimited]`"),
+    (LIST, "/data/a.parquet", {}, "`transformations: [read_parquet]`"),
+    (LIST, "/data/a.avro", {}, "`transformations: [read_avro]`"),
+    ("TypeError: list indices must be integers or slices, not str", "/data/a.JSONL", {}, "[read_json_lines]"),
+    ("TypeError: string indices must be integers, not 'str'", "/data/a.csv", {}, "[read_delimited]"),
+    (LIST, "/data/a.png", {}, ""),
+    ("AttributeError: 'list' object has no attribute 'strip'", "/data/a.csv", {}, ""),
+    (LIST, "/data/a.csv", {"transformations": ["read_delimited"]}, ""),
+    (LIST, "/data/a.csv", {"type": "mltable"}, ""),
+])  # fmt: skip
+def test_a_run_that_expects_a_table_is_told_how_to_get_one(
+    message: str, file: str, given: dict[str, Any], says: str
+) -> None:
+    errors, counts = ErrorGroups(), progress(scheduled=3, failed=3, items_failed=3)
+    detail = json.dumps({"items": 1, "files": [file]})
+    errors.add(msgspec.structs.replace(failed(0, message=message), detail=detail))
+    job = spec(mini_batch_error_threshold=0, inputs={"data": {"path": "/data", **given}})
+    crossed = over_threshold(job, counts, errors)
+    assert crossed is not None
+    assert says in crossed.hint
+    assert bool(crossed.hint) == bool(says)
 
 
 def test_items_that_are_missing_without_an_error_are_explained() -> None:

@@ -24,6 +24,7 @@ from tests.unit.storage.trees import make, pattern_names, trees
         ("a/**/x", "a", ["**", "x"]),
         ("/a//b/./[c]", "/a/b", ["[c]"]),
         ("/a/b", "/a/b", []),
+        ("s3://b/a*/c", "s3://b", ["a*", "c"]),
     ],
 )
 def test_a_pattern_begins_at_the_first_wildcard(path: str, root: str, pattern: list[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.storage.location import LOCAL, location_of
+from parallelrun_core.storage.location import LOCAL, joined, location_of, shortened
 from parallelrun_core.storage.stores import STORAGES, storage_of
 from parallelrun_core.storage.supported import KINDS, absolute_path, supported_path
 
@@ -82,3 +82,15 @@ def test_a_home_folder_that_is_not_there_is_told() -> None:
 def test_each_supported_kind_of_location_has_its_storage() -> None:
     """Apart, so that who reads a job spec imports no storage, and none of what that may need."""
     assert STORAGES.keys() == KINDS
+
+
+@pytest.mark.parametrize(
+    "folder, path, whole",
+    [
+        ("/t", "a/b", "/t/a/b"), ("/t/", "./a", "/t/a"), ("/t", "/a", "/a"), ("/t", "../a", "/a"), ("t", "a", "t/a"),
+        ("/t", "s3://b/a", "s3://b/a"), ("s3://b/t", "a", "s3://b/t/a"), ("s3://b/t", "../a", "s3://b/a"),
+        ("s3://b/t", "/a", "/a"),
+    ],
+)  # fmt: skip
+def test_a_relative_path_is_made_whole_in_a_folder_of_any_kind(folder: str, path: str, whole: str) -> None:
+    assert shortened(joined(folder, path)) == whole

@@ -122,7 +122,7 @@ def test_a_fast_parser_finds_what_the_grammar_does(
     grammar = Grammar(",", multi_line=multi_line)
     expected = read_exactly(text, schema, grammar, empty_as_string=empty_as_string)
     try:
-        with patch.object(by_arrow, "_BLOCK", block):
+        with patch.object(by_arrow, "BLOCK_BYTES", block):
             found = FAST[parser](text.encode(), schema, grammar, empty_as_string=empty_as_string)
     except NotPlain:
         return

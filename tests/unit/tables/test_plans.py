@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.folder.layout import INPUTS
 from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.formats.delimited import Read as Delimited
-from parallelrun_core.mltable.plan import FILE_NAME, as_json, load_plans, plan_input
+from parallelrun_core.mltable.plan import as_json, load_plans, plan_input
 from parallelrun_core.spec.fields import Input
 from parallelrun_master.planning.formats import format_of as cutting_of
 from parallelrun_worker.tables.formats import format_of as reading_of
@@ -29,7 +31,7 @@ ANSWERS = ("libraries", "keeping", "tail")
 
 
 def plans_of(folder: Path, records: list[dict[str, Any]]) -> list[Any]:
-    (folder / FILE_NAME).write_text(json.dumps(records))
+    (folder / INPUTS).write_text(json.dumps(records))
     return load_plans(folder) or []
 
 
@@ -65,6 +67,19 @@ def test_answers_that_are_frozen_are_those_of_older_workers(steps: list[Any]) ->
     assert completed(older) == {**record, **{name: completed(older)[name] for name in ANSWERS}}
     assert {name: completed(older)[name] for name in ANSWERS} == {name: record[name] for name in ANSWERS}
     assert completed(record) is record
+
+
+def test_a_delta_table_is_as_it_was_written_without_what_became_known() -> None:
+    by_number, by_time = (
+        plan_input("data", Input(path="/data", transformations=({"read_delta_lake": options},)), []).read
+        for options in ({"version_as_of": 3}, {"timestamp_as_of": "2024-01-02"})
+    )
+    assert by_number is not None
+    assert by_time is not None
+    known = {"columns": ["n"], "partitions": {"n": "long"}, "schema": "…"}
+    assert msgspec.structs.replace(by_number, **known).as_written() == by_number
+    assert msgspec.structs.replace(by_time, version=7, **known).as_written() == by_time
+    assert msgspec.structs.replace(by_number, version=4).as_written() != by_number
 
 
 @pytest.mark.parametrize("change, problem", [

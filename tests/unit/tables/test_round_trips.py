@@ -48,7 +48,7 @@ def test_csv_with_newlines_in_quotes_comes_back_whole(
         rows = [row for row in ([cell.replace("\r", "") for cell in each] for each in rows) if any(row)]
     content = as_csv([["x", "y", "z", "u"], *rows], newline=newline, quote_all=quote_all)
     step = {"read_delimited": {"support_multi_line": True, **TEXT_ONLY}}
-    with patch.object(record_scan, "_BLOCK", block):
+    with patch.object(record_scan, "BLOCK_BYTES", block):
         cut = Cut(folder_with({"table": content}), [step], size)
     null = "" if quote_all else None
     expected = [(*(cell or null for cell in row), *[None] * (4 - len(row))) for row in rows]
@@ -77,7 +77,7 @@ def test_whatever_text_is_cut_the_same_rows_come_out(
     }  # fmt: skip
     folder = folder_with({"table": content})
     whole = Cut(folder, [{"read_delimited": options}], 1 << 20)
-    with patch.object(record_scan, "_BLOCK", block):
+    with patch.object(record_scan, "BLOCK_BYTES", block):
         parts = Cut(folder, [{"read_delimited": options}], size)
     if multi_line and content.count('"') % 2:
         return  # a quote that is never closed means something else in a part than in the whole

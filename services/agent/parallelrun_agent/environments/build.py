@@ -119,8 +119,8 @@ def _cause(output: str) -> str:
     """uv's error in one line, without the drawing around it."""
     lines = [line.strip(_DRAWN).removeprefix("cause: ") for line in output.splitlines()]
     begin = next((number for number, line in enumerate(lines) if line.startswith("error: ")), 0)
-    kept = [line.removeprefix("error: ") for line in lines[begin:] if line and not line.startswith("hint: ")]
-    return " … ".join(kept if len(kept) < 4 else [*kept[:2], kept[-1]])[:1000]
+    causes = [line.removeprefix("error: ") for line in lines[begin:] if line and not line.startswith("hint: ")]
+    return " … ".join(causes if len(causes) < 4 else [*causes[:2], causes[-1]])[:1000]
 
 
 def _environment() -> dict[str, str]:

@@ -43,9 +43,9 @@ def prune(environments: Path, kept: int) -> list[str]:
 
     Those in use stay, however many they are, and so do those that can't be removed.
     """
-    found = [folder for folder in environments.iterdir() if folder.is_dir() and folder.suffix != _REMOVED]
+    folders = [folder for folder in environments.iterdir() if folder.is_dir() and folder.suffix != _REMOVED]
     removed = []
-    for folder in sorted(found, key=_used)[: max(0, len(found) - kept)]:
+    for folder in sorted(folders, key=_used)[: max(0, len(folders) - kept)]:
         if _removed(folder):
             removed.append(folder.name)
     for mark in environments.glob(f"*{_USE}"):  # of one that could not be built

@@ -23,7 +23,7 @@ class OomWatch:
 
 def _candidates(proc: Path, cgroups: Path) -> list[Path]:
     """The files with a line `oom_kill COUNT`, best first."""
-    found = []
+    files = []
     try:
         lines = (proc / "self/cgroup").read_text().splitlines()
     except OSError:
@@ -32,10 +32,10 @@ def _candidates(proc: Path, cgroups: Path) -> list[Path]:
         _, controllers, path = line.split(":", 2)
         inside = path.lstrip("/")
         if not controllers:  # cgroup v2
-            found += [cgroups / inside / "memory.events", cgroups / "memory.events"]
+            files += [cgroups / inside / "memory.events", cgroups / "memory.events"]
         elif "memory" in controllers.split(","):
-            found += [cgroups / "memory" / inside / "memory.oom_control", cgroups / "memory" / "memory.oom_control"]
-    return [*found, proc / "vmstat"]
+            files += [cgroups / "memory" / inside / "memory.oom_control", cgroups / "memory" / "memory.oom_control"]
+    return [*files, proc / "vmstat"]
 
 
 def _read(path: Path) -> int | None:

@@ -26,7 +26,7 @@ from parallelrun_agent.node.usage import (
     worker_rows,
 )
 
-_FIRST_LOOK_S = 1.0
+_FIRST_SAMPLE_S = 1.0
 _PROCESSES_EVERY_S = 60.0
 _HOURS_KEPT = 4
 _MAX_BYTES = 64 << 20
@@ -61,20 +61,20 @@ class ResourceMonitor:
 
     def _watch(self) -> None:
         self._cpu.percent()
-        self._processes.look()
-        look_at = time.monotonic() + min(_FIRST_LOOK_S, self._interval_s)
+        self._processes.refresh()
+        sample_at = time.monotonic() + min(_FIRST_SAMPLE_S, self._interval_s)
         dump_at = time.monotonic() + _PROCESSES_EVERY_S
-        while not self._stopped.wait(max(0.0, min(look_at, dump_at) - time.monotonic())):
+        while not self._stopped.wait(max(0.0, min(sample_at, dump_at) - time.monotonic())):
             now = time.monotonic()
-            if now >= look_at:
-                look_at = now + self._interval_s
-                self._look()
+            if now >= sample_at:
+                sample_at = now + self._interval_s
+                self._sample()
             if now >= dump_at:
                 dump_at = now + _PROCESSES_EVERY_S
                 self._dump()
-        self._look()
+        self._sample()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
         # The system may refuse any of these, once or for good.
         with suppress(OSError, psutil.Error, RuntimeError):

@@ -29,7 +29,7 @@ PROCESS_COLUMNS = (
 
 
 class Cpu:
-    """The share of the CPUs that was busy between two looks."""
+    """The share of the CPUs that was busy between two calls."""
 
     def __init__(self) -> None:
         self._busy = self._total = 0.0
@@ -111,7 +111,7 @@ class ProcessTable:
         self._before: dict[int, Used] = {}
         self._workers: dict[int, Used] = {}
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Begin the time that the next `text()` covers."""
         now = time.monotonic()
         self._before = {pid: Used(stat.cpu_s, now) for pid, stat in _all_processes()}

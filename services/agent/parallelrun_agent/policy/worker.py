@@ -69,7 +69,7 @@ class Worker:
     kill_at: float = NEVER
     """When it has had its time for writing its stacks."""
     condemned_at: float = NEVER
-    """When it was found hanging; what it has begun since then is not what it hung in."""
+    """When it was noticed that it hangs; what it has begun since then is not what it hung in."""
     kill_reason: KillReason = ""
     """Why it was condemned or killed: the first reason stays."""
 

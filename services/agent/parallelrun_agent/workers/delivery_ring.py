@@ -33,7 +33,7 @@ class DeliveryRing:
         self.end = 0
         """Where the next payload may begin."""
         self._needed_from = 0
-        """Up to where the worker needed no payload any more when we last looked."""
+        """Up to where the worker needed no payload any more when we last asked."""
 
     def put(self, payload: bytes) -> int:
         """Add a payload; returns its position, or -1 when there is no room for now.
@@ -47,11 +47,11 @@ class DeliveryRing:
             position += left
         end = position + len(payload)
         if end - self._needed_from > frames.RING_BYTES:
-            (found,) = frames.POSITION.unpack_from(self._memory)
-            if not self._needed_from <= found <= self.end:
+            (needed_from,) = frames.POSITION.unpack_from(self._memory)
+            if not self._needed_from <= needed_from <= self.end:
                 raise OSError(errno.EFAULT, "something has written over the memory through which deliveries come")
-            self._needed_from = found
-            if end - found > frames.RING_BYTES:
+            self._needed_from = needed_from
+            if end - needed_from > frames.RING_BYTES:
                 return -1
         place = frames.ring_place(position)
         self._memory[place : place + len(payload)] = payload
@@ -64,7 +64,7 @@ class DeliveryRing:
         return self._memory[place : place + length]
 
     def rewind(self, position: int) -> None:
-        """Remove all payloads from this position on: the worker has not got, or not kept, their tickets."""
+        """Remove all payloads from this position on: the worker has not got, or not read, their tickets."""
         self.end = position
 
     def close(self) -> None:

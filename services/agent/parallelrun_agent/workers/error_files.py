@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from parallelrun_core.folder.engine_log import EngineLog
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
 
@@ -44,7 +45,7 @@ class ErrorFiles:
         if not failure.traceback:  # the worker has not logged it itself: it died of it
             own_log = EngineLog(self._logs, f"node/{self._node}/{process}")
             own_log.error(f"{about[0].upper()}{about[1:]}: {message}")
-        path = self._logs / "user" / "error" / self._node / f"{process}.txt"
+        path = Logs(self._logs).user_error(self._node, process)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         traceback = self._mask.text(failure.traceback).rstrip()
         # A traceback ends with the message.

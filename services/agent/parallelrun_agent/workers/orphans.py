@@ -11,68 +11,68 @@ wait for; so each one that ends keeps its process id. A worker that has gathered
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 
 from parallelrun_agent.node.proc import process_ids, stat_of
+from parallelrun_core.service.process import become_subreaper
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
 
-_PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE_S = 1.0
-_LOOK_AGAIN_S = 0.002
+_POLL_S = 0.002
 _COUNT_EVERY_S = 5.0
 
 
 class Orphans:
-    """The agent's children that are not workers. Does nothing before `adopt()`."""
+    """The agent's children that are not workers. Does nothing before `begin()`."""
 
     def __init__(self) -> None:
-        self._adopting = False
+        self._is_parent = False
         self._workers: set[int] = set()
         self._unwaited: Counter[int] = Counter()
         self._count_at = 0.0
 
-    def adopt(self) -> None:
+    def begin(self, become_parent: Callable[[], bool] = become_subreaper) -> None:
         """From now on, be the parent of every descendant that loses its own; only for the agent's own process."""
-        self._adopting = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        self._is_parent = become_parent()
 
     def worker_started(self, pid: int) -> None:
         self._workers.add(pid)
 
     def worker_ended(self, pid: int) -> None:
-        """It was waited for; what it left behind is ended by the next `end()`."""
+        """It was waited for; what it left behind is ended by the next `reap()`."""
         self._workers.discard(pid)
 
-    def end(self) -> None:
+    def reap(self) -> None:
         """Kill what dead workers have left behind, and wait until it is gone."""
-        if not self._adopting:
+        if not self._is_parent:
             return
         ended: set[int] = set()
         deadline = time.monotonic() + _PATIENCE_S
-        while found := self._left_behind():
-            ended |= found
-            for pid in found:
+        while orphans := self._left_behind():
+            ended |= orphans
+            for pid in orphans:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            for pid in found:  # those below them become our children when these are gone
+            for pid in orphans:  # those below them become our children when these are gone
                 with suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
             if time.monotonic() > deadline:  # the kernel keeps them; the next death of a worker brings another attempt
-                log.warning("orphans_remain", pids=sorted(found))
+                log.warning("orphans_remain", pids=sorted(orphans))
                 return
-            time.sleep(_LOOK_AGAIN_S)
+            time.sleep(_POLL_S)
         if ended:
             log.info("orphans_ended", count=len(ended))
 
     def unwaited(self, now: float, *, at_once: bool = False) -> Counter[int]:
         """By process: how many of its ended children have not been waited for. The counts may be a few seconds old."""
-        if self._adopting and (at_once or now >= self._count_at):
+        if self._is_parent and (at_once or now >= self._count_at):
             stats = map(stat_of, process_ids())
             self._unwaited = Counter(stat.parent for stat in stats if stat and stat.has_ended)
             self._count_at = now + _COUNT_EVERY_S
@@ -80,19 +80,19 @@ class Orphans:
 
     def _left_behind(self) -> set[int]:
         below = _children()
-        found: set[int] = set()
-        look = [pid for pid in below[os.getpid()] if pid not in self._workers]
-        while look:
-            pid = look.pop()
-            found.add(pid)
-            look += below[pid]
-        return found
+        orphans: set[int] = set()
+        heads = [pid for pid in below[os.getpid()] if pid not in self._workers]
+        while heads:
+            pid = heads.pop()
+            orphans.add(pid)
+            heads += below[pid]
+        return orphans
 
 
 def _children() -> defaultdict[int, list[int]]:
     """Every process by its parent. /proc/…/children would be quicker, but many kernels don't have it."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
+    below: defaultdict[int, list[int]] = defaultdict(list)
     for pid in process_ids():
         if stat := stat_of(pid):
-            found[stat.parent].append(pid)
-    return found
+            below[stat.parent].append(pid)
+    return below

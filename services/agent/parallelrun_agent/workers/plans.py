@@ -11,9 +11,10 @@ from pathlib import Path
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
-from parallelrun_agent.workers.leftovers import MARK, mark
 from parallelrun_agent.workers.local_folder import throw_away
+from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
@@ -32,7 +33,7 @@ class WorkerPlan:
     environment: dict[str, str]
     working_folder: Path
     part: Path | None
-    """Part file to create for its rows; None when no rows are kept."""
+    """Part file to create for its rows; None when no rows are stored."""
     stdout: Path
     stderr: Path
     """What the script writes with Python's own streams."""
@@ -76,7 +77,7 @@ class PlanMaker:
         self._local = settings.local_folder / folder.job_id
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
         output = folder.output_file(spec)
-        self._output = output.parent
+        self._output = _output_folder(folder, spec)
         self._output_settings = {
             "format": row_format(output, header=spec.append_row_dataframe_header),
             "separator": spec.append_row_separator,
@@ -106,7 +107,7 @@ class PlanMaker:
 
     def _make_folders(self) -> None:
         """Create what a script expects: the output's folder, and `logs` in the folder above the workers' own."""
-        files = self._folder.logs / "user" / "files" / self._node
+        files = Logs(self._folder.logs).script_files(self._node)
         with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
             self._folder.make_outputs(self._spec)
             for folder in (self._output, files, self._local):
@@ -119,8 +120,8 @@ class PlanMaker:
             self._make_folders()
         process = f"process{self._next_process:03d}"
         self._next_process += 1
-        logs, node = self._folder.logs, self._node
-        user_logs, own_logs = logs / "user", logs / "sys" / "node" / node
+        logs, node = Logs(self._folder.logs), self._node
+        own_logs = logs.of_node(node)
         gpu = self._gpus.take(f"{self.job_id}/{process}")
         config = WorkerConfig(
             job_id=self.job_id,
@@ -130,12 +131,14 @@ class PlanMaker:
             code=str(self._code),
             entry_script=self._spec.entry_script,
             argv=self._argv,
-            inputs=str(self._folder.path / "inputs.json"),
+            inputs=str(self._folder.layout.inputs),
+            schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
             output=self._output_settings,
-            logs=str(logs),
+            logs=str(logs.path),
             output_dir=str(self._output),
             working_dir=str(self._local),
             log=str(own_logs / f"{process}.txt"),
+            errors=str(logs.errors_of_node(node) / f"{process}.txt"),
             logging_level=self._spec.logging_level,
             nice=self._spec.nice,
             profiling_module=self._spec.profiling_module,
@@ -145,12 +148,12 @@ class PlanMaker:
             config=config,
             environment={**self._environment, **gpu, **self._spec.environment_variables},
             working_folder=self._local / process,
-            part=self._folder.parts / f"{session}.{process}" if self._spec.writes_rows else None,
-            stdout=user_logs / "stdout" / node / f"{process}.stdout.txt",
-            stderr=user_logs / "stderr" / node / f"{process}.stderr.txt",
+            part=self._folder.layout.part(session, process) if self._spec.writes_rows else None,
+            stdout=logs.stdout(node, process),
+            stderr=logs.stderr(node, process),
             child_stdout=own_logs / f"{process}.stdout.txt",
             child_stderr=own_logs / f"{process}.stderr.txt",
-            script_logs=user_logs / "files" / node / process,
+            script_logs=logs.script_files(node) / process,
             python=self._python.executable if self._python else sys.executable,
             max_log_bytes=self._max_log_bytes,
         )
@@ -163,3 +166,14 @@ class PlanMaker:
     def close(self) -> None:
         """Remove the job's folder on this node."""
         throw_away(self._local, self._local.parent)
+
+
+def _output_folder(folder: JobFolder, spec: JobSpec) -> Path:
+    """What a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only one.
+
+    A job without rows that has several folders, or none, gets the one in which they are.
+    """
+    folders = [path for name, path in folder.output_paths(spec).items() if spec.outputs[name].type == "uri_folder"]
+    if spec.writes_rows or len(folders) != 1:
+        return folder.output_file(spec).parent
+    return Path(folders[0])

@@ -113,7 +113,7 @@ class WorkerProcesses:
         process = self._processes[worker.process]
         unread = process.take_back()
         code = self._reap(process)
-        self._orphans.end()
+        self._orphans.reap()
         log.info("worker_ended", job_id=self._plans.job_id, process=worker.process, exit_code=code)
         oom_killed = code == -signal.SIGKILL and not worker.kill_reason and self._oom.poll()
         with self._events as machine:
@@ -140,7 +140,7 @@ class WorkerProcesses:
         if self._processes:
             for process in list(self._processes.values()):
                 self._reap(process)
-            self._orphans.end()
+            self._orphans.reap()
 
     # What they send
 

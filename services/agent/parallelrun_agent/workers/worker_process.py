@@ -73,7 +73,7 @@ class WorkerProcess:
             if self.part_fd >= 0:
                 undo.callback(os.close, self.part_fd)
             started = _start(plan, self.part_fd, [stream.fd for stream in self._streams])
-            self._popen, self._ring, self._control, self._worker_end, self.results = started
+            self._popen, self.ring, self.control, self._worker_end, self.results = started
             undo.pop_all()
         self.pid = self._popen.pid
         self.pidfd = os.pidfd_open(self.pid)
@@ -99,19 +99,19 @@ class WorkerProcess:
             OSError: the worker can't be handed anything any more.
         """
         while self._outbox:
-            begin = self._ring.end
+            begin = self.ring.end
             tickets = []
             for kind, mini_batch, payload in islice(self._outbox, _TICKETS_AT_ONCE):
-                position = self._ring.put(payload)
+                position = self.ring.put(payload)
                 if position < 0:
                     break
                 tickets.append(frames.TICKET.pack(kind, mini_batch, position, len(payload)))
             if not tickets:
                 return
             try:
-                os.write(self._control, b"".join(tickets))
+                os.write(self.control, b"".join(tickets))
             except BlockingIOError:
-                self._ring.rewind(begin)
+                self.ring.rewind(begin)
                 return
             for _ in tickets:
                 self._outbox.popleft()
@@ -125,9 +125,9 @@ class WorkerProcess:
             if kind != frames.FLUSH:
                 taken.append((mini_batch, position))
                 if kind in frames.IN_FILE:
-                    files.append(self._ring.get(position, length))
+                    files.append(self.ring.get(position, length))
         if taken:
-            self._ring.rewind(taken[0][1])
+            self.ring.rewind(taken[0][1])
         files += [payload for kind, _, payload in self._outbox if kind in frames.IN_FILE]
         for file in files:
             with suppress(OSError):
@@ -176,8 +176,8 @@ class WorkerProcess:
     def end(self) -> None:
         """Ask for an orderly end: it finishes what it has, calls shutdown(), and exits."""
         self._asked_to_end = time.monotonic()
-        os.close(self._control)
-        self._control = -1
+        os.close(self.control)
+        self.control = -1
 
     @property
     def ending_s(self) -> float:
@@ -198,7 +198,7 @@ class WorkerProcess:
         self._quiet_refreshes += 1
         if self._quiet_refreshes == _QUIET_REFRESHES and not self._asked_to_end:
             with suppress(OSError):  # the pipe is full, so it is not idle
-                os.write(self._control, frames.TICKET.pack(frames.FLUSH, 0, 0, 0))
+                os.write(self.control, frames.TICKET.pack(frames.FLUSH, 0, 0, 0))
         return sum(stream.trim() for stream in self._streams) > 0
 
     def kill(self) -> None:
@@ -218,10 +218,10 @@ class WorkerProcess:
         """Free everything but the part file, which the committer may still have to sync."""
         os.close(self.results)
         os.close(self.pidfd)
-        self._ring.close()
+        self.ring.close()
         os.close(self._worker_end)
-        if self._control >= 0:
-            os.close(self._control)
+        if self.control >= 0:
+            os.close(self.control)
         for stream in self._streams[:2]:
             stream.close()
         for stream in self._streams[2:]:

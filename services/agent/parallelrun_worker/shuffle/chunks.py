@@ -68,8 +68,8 @@ class ChunkReader:
         """The values of one key, one for each row."""
         partition = self._plan["partition"]
         if partition is not None and name in partition["names"]:
-            found = self._table.path_keys.values_of(path)
-            return [sortable(None if found is None else found[name])] * len(frame)
+            parts = self._table.path_keys.values_of(path)
+            return [sortable(None if parts is None else parts[name])] * len(frame)
         if name not in frame.columns:
             if not self._has_rows:
                 columns = ", ".join(map(str, frame.columns))

@@ -31,18 +31,18 @@ class KeyTexts:
 
     def _of(self, value: Any, name: str) -> bytes:
         try:
-            found = self._known.get((type(value), value))
+            known = self._known.get((type(value), value))
         except TypeError:
             raise ValueError(
                 f"the column {name!r} holds lists or objects, by which rows can't be grouped; keys are plain values"
             ) from None
-        if found is None:
+        if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            found = self._known[type(value), value] = sortable(
+            known = self._known[type(value), value] = sortable(
                 text_of(value), _KINDS.get(type(value)) or type(value).__name__.encode()
             )
-        return found
+        return known
 
 
 def sortable(text: str | None, kind: bytes = b"s") -> bytes:
@@ -54,18 +54,18 @@ def sortable(text: str | None, kind: bytes = b"s") -> bytes:
 
 def texts_of(key: bytes, count: int) -> list[str | None]:
     """The texts of `count` values in a row."""
-    found: list[str | None] = []
+    texts: list[str | None] = []
     at = 0
     for _ in range(count):
         if key[at] == 0:
-            found.append(None)
+            texts.append(None)
             at += 1
             continue
         end = key.index(b"\0\1", at + 1)
         text = key[at + 1 : end].replace(b"\0\xff", b"\0")
-        found.append(text.decode("utf-8", "surrogatepass").encode("utf-8", "replace").decode())
+        texts.append(text.decode("utf-8", "surrogatepass").encode("utf-8", "replace").decode())
         at = key.index(b"\0\1", end + 2) + 2
-    return found
+    return texts
 
 
 def joined(columns: Iterable[list[bytes]]) -> list[bytes]:

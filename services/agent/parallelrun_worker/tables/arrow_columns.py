@@ -46,8 +46,8 @@ def _objects(texts: Any, _kind: Kind | None = None) -> Any:
     import numpy as np
     import pandas as pd
 
-    found = [_objects_of(chunk) for chunk in texts.chunks]
-    return pd.Series(np.concatenate(found) if len(found) != 1 else found[0], dtype=object)
+    parts = [_objects_of(chunk) for chunk in texts.chunks]
+    return pd.Series(np.concatenate(parts) if len(parts) != 1 else parts[0], dtype=object)
 
 
 def _objects_of(chunk: Any) -> Any:
@@ -84,9 +84,9 @@ def _ints(texts: Any, kind: Kind) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = None if _may_be_hexadecimal(texts) else _cast(texts, pa.int64())
-    if found is not None:
-        return found.to_numpy(zero_copy_only=False)
+    whole = None if _may_be_hexadecimal(texts) else _cast(texts, pa.int64())
+    if whole is not None:
+        return whole.to_numpy(zero_copy_only=False)
     trimmed = pc.ascii_trim(texts, _BLANKS)
     fits = pc.match_substring_regex(trimmed, _INT)
     unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
@@ -113,9 +113,9 @@ def _floats(texts: Any, kind: Kind) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = _cast(texts, pa.float64())
-    if found is not None:
-        return found.to_numpy(zero_copy_only=False)
+    numbers = _cast(texts, pa.float64())
+    if numbers is not None:
+        return numbers.to_numpy(zero_copy_only=False)
     trimmed = pc.ascii_trim(texts, _BLANKS)
     fits = pc.match_substring_regex(trimmed, _FLOAT)
     unfit = np.flatnonzero(pc.invert(fits).fill_null(fill_value=False))
@@ -148,8 +148,8 @@ def _dates(texts: Any, kind: Kind) -> Any:
 
     if not kind.get("formats"):
         return _slowly(texts, kind)
-    found = [_dates_of(chunk, kind) for chunk in texts.chunks]
-    return np.concatenate(found) if len(found) != 1 else found[0]
+    parts = [_dates_of(chunk, kind) for chunk in texts.chunks]
+    return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
 
 def _dates_of(texts: Any, kind: Kind) -> Any:

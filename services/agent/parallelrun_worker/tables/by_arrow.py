@@ -18,7 +18,7 @@ from parallelrun_worker.tables.inference import FALSE_WORDS, TRUE_WORDS
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
 
-_BLOCK = 2 << 20
+BLOCK_BYTES = 2 << 20
 _CACHED = 1 << 20
 _OLDEST = 14
 """Major version of pyarrow; those before lack some of what is used here."""
@@ -87,7 +87,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar) -> Any:
     types = [pa.string() if at in schema.odd else type_of(kind) for at, kind in enumerate(schema.kinds)]
     return csv.read_csv(
         pa.BufferReader(data),
-        read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK, column_names=names),
+        read_options=csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=names),
         parse_options=csv.ParseOptions(delimiter=grammar.delimiter, newlines_in_values=grammar.multi_line),
         convert_options=csv.ConvertOptions(
             column_types=dict(zip(names, types, strict=True)),

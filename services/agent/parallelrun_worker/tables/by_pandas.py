@@ -79,10 +79,10 @@ def _parsed(text: bytes, delimiter: str, width: int, texts: set[int], raw: set[i
 
 def _fits(column: Any, kind: Kind) -> bool:
     """Whether the type that pandas has inferred for a column is the wanted one, or nearly."""
-    found = column.dtype.kind
-    if kind["kind"] == "int" and found == "f":
+    code = column.dtype.kind
+    if kind["kind"] == "int" and code == "f":
         return bool((column.dropna().abs() < 1 << 53).all())
-    return found in "if"
+    return code in "if"
 
 
 def _finished(column: Any, kind: Kind) -> Any:

@@ -19,10 +19,10 @@ _MOST = 2000
 def main() -> int:
     """Check the steps, and print what is wrong."""
     plan = json.load(sys.stdin.buffer)
-    found = Table(plan, "").names()
+    names = Table(plan, "").names()
     try:
-        if found:  # otherwise there are no rows, either
-            check(plan, found)
+        if names:  # otherwise there are no rows, either
+            check(plan, names)
     except ValueError as error:
         sys.stdout.buffer.write(str(error)[:_MOST].encode(errors="backslashreplace"))
     return 0

@@ -39,11 +39,11 @@ def _numbers(column: Any) -> Any:
 
     words = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else value)
     try:
-        found = pd.to_numeric(words)
+        numbers = pd.to_numeric(words)
     except (ValueError, TypeError, OverflowError):
-        found = pd.to_numeric(words, errors="coerce")
-    if found.dtype.kind in "iufb":
-        return found
+        numbers = pd.to_numeric(words, errors="coerce")
+    if numbers.dtype.kind in "iufb":
+        return numbers
     # pandas finds no type for numbers below 0, or for nulls, beside one beyond int64
     return pd.Series([_number(word) for word in words], index=column.index, dtype="float64")
 
@@ -57,13 +57,13 @@ def _number(word: Any) -> float:
 def _whole_numbers(column: Any) -> Any:
     """Each whole number as it is written, even if another one of its column has a point or is too large."""
     numbers = _numbers(column)
-    found = as_ints(numbers)
-    if numbers.dtype.kind in "iu" or found.dtype.kind != "i":
-        return found
+    whole = as_ints(numbers)
+    if numbers.dtype.kind in "iu" or whole.dtype.kind != "i":
+        return whole
     large = numbers.abs() >= _EXACT_IN_FLOAT
     if large.any():
-        found[large] = column[large].map(_whole_number).to_numpy(dtype="int64")
-    return found
+        whole[large] = column[large].map(_whole_number).to_numpy(dtype="int64")
+    return whole
 
 
 def _whole_number(value: Any) -> int:
@@ -107,8 +107,8 @@ def as_bools(column: Any, kind: Kind) -> Any:
             return value
         return words.get(value.strip(), otherwise) if isinstance(value, str) else None
 
-    found = column.astype(object).map(truth)
-    return found.astype("bool") if not found.isna().any() else found.astype(object).where(~found.isna(), None)
+    truths = column.astype(object).map(truth)
+    return truths.astype("bool") if not truths.isna().any() else truths.astype(object).where(~truths.isna(), None)
 
 
 def as_dates(column: Any, kind: Kind) -> Any:
@@ -118,26 +118,26 @@ def as_dates(column: Any, kind: Kind) -> Any:
         import pandas as pd
 
         return pd.Series([None] * len(column), index=column.index, dtype=object)
-    found = _dates(column, formats)
-    missing = found.isna()
+    dates = _dates(column, formats)
+    missing = dates.isna()
     unfit = missing & column.notna() if missing.any() else missing
     if unfit.any():
         texts = column[unfit].map(lambda value: value.strip() if isinstance(value, str) else None)
-        found[unfit] = _dates(texts, formats)
-    return found
+        dates[unfit] = _dates(texts, formats)
+    return dates
 
 
 def _dates(words: Any, formats: list[str]) -> Any:
     import pandas as pd
 
-    found = None
+    known = None
     for directives in formats:
         dates = pd.to_datetime(words, format=directives, errors="coerce", utc="%z" in directives)
         dates = _in_nanoseconds(dates.dt.tz_convert(None) if dates.dt.tz is not None else dates)
-        found = dates if found is None else found.fillna(dates)
-        if not found.isna().any():
+        known = dates if known is None else known.fillna(dates)
+        if not known.isna().any():
             break
-    return found
+    return known
 
 
 def _in_nanoseconds(dates: Any) -> Any:

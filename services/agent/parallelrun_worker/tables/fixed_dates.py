@@ -42,14 +42,14 @@ def parse(texts: Any, form: str) -> Any:
     days = months.astype("datetime64[D]") + (numbers["d"] - 1).astype("timedelta64[D]")
     fits &= days.astype("datetime64[M]") == months
     days[~fits] = np.datetime64("NaT")
-    found = days.astype("datetime64[ns]")
+    times = days.astype("datetime64[ns]")
     if "H" in numbers:
         seconds = numbers["H"] * 3600 + numbers.get("M", 0) * 60 + numbers.get("S", 0)
-        found += (seconds * 1_000_000_000 + numbers.get("f", 0)).astype("timedelta64[ns]")
+        times += (seconds * 1_000_000_000 + numbers.get("f", 0)).astype("timedelta64[ns]")
     if valid is None:
-        return found
+        return times
     values = np.full(len(texts), np.datetime64("NaT", "ns"))
-    values[valid] = found
+    values[valid] = times
     return values
 
 
@@ -98,9 +98,9 @@ def _number(digits: Any, fits: Any) -> Any:
     """Digits as numbers; clears `fits` where a character is not a digit."""
     import numpy as np
 
-    found = np.zeros(len(digits), dtype=np.int64)
+    number = np.zeros(len(digits), dtype=np.int64)
     for column in digits.T:
         digit = column - np.uint8(ord("0"))
         fits &= digit < 10
-        found = found * 10 + digit
-    return found
+        number = number * 10 + digit
+    return number

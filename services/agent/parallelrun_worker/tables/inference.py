@@ -42,10 +42,10 @@ _MONTHS, _DAYS = 12, 31
 
 def infer_kind(values: list[str | None]) -> Kind:
     """The kind of a column whose first values are these."""
-    found = [value for value in values if value is not None]
-    if not found or "" in found:
+    texts = [value for value in values if value is not None]
+    if not texts or "" in texts:
         return STRING
-    words = [value.strip() for value in found]
+    words = [value.strip() for value in texts]
     if all(word in _WORDS for word in words):
         return {"kind": "bool"}
     if all(_INT.fullmatch(word) and int(word) in _INT64 for word in words):
@@ -76,12 +76,12 @@ def _day_month_kind(words: list[str]) -> Kind | None:
     forms: dict[tuple[str, str], None] = {}
     first, second = 0, 0
     for word in words:
-        found = _DAY_OR_MONTH.fullmatch(word)
-        clock = _clock_format(found.group(4)) if found else None
-        if found is None or clock is None:
+        match = _DAY_OR_MONTH.fullmatch(word)
+        clock = _clock_format(match.group(4)) if match else None
+        if match is None or clock is None:
             return None
-        first, second = max(first, int(found.group(1))), max(second, int(found.group(3)))
-        forms[found.group(2), clock] = None
+        first, second = max(first, int(match.group(1))), max(second, int(match.group(3)))
+        forms[match.group(2), clock] = None
     if first > _DAYS or second > _DAYS or (first > _MONTHS and second > _MONTHS):
         return None
     if first <= _MONTHS and second <= _MONTHS:

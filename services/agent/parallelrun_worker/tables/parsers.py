@@ -35,8 +35,8 @@ def read_exactly(text: str, schema: Schema, grammar: Grammar, *, empty_as_string
     width = len(schema.names)
     missing: Record = [None] * width
     columns = list(zip(*(row + missing[len(row) :] for row in rows), strict=True)) or [()] * width
-    found = {}
+    series = {}
     for name, kind, values in zip(schema.names, schema.kinds, columns, strict=True):
         column = convert(pd.Series(values, dtype=object), kind)
-        found[name] = column.where(column.notna(), "") if empty_as_string and kind["kind"] == "string" else column
-    return pd.DataFrame(found)
+        series[name] = column.where(column.notna(), "") if empty_as_string and kind["kind"] == "string" else column
+    return pd.DataFrame(series)

@@ -23,10 +23,10 @@ class PathKeys:
         partition = self._plan["partition"]
         root = self._plan["root"].rstrip("/") + "/"
         below = path[len(root) :] if path.startswith(root) else path
-        found = re.search(partition["pattern"], below, re.DOTALL)
-        if found is None and partition["starts_above"]:
-            found = re.search(partition["pattern"], path, re.DOTALL)
-        return dict(zip(partition["names"], found.groups(), strict=True)) if found else None
+        match = re.search(partition["pattern"], below, re.DOTALL)
+        if match is None and partition["starts_above"]:
+            match = re.search(partition["pattern"], path, re.DOTALL)
+        return dict(zip(partition["names"], match.groups(), strict=True)) if match else None
 
     def add_to(self, frame: Any, path: str, *, in_front: bool) -> Any:
         """The frame with the columns that the parts of this path become.
@@ -65,9 +65,9 @@ class PathKeys:
     def _kinds(self) -> dict[str, Kind]:
         """What the parts of the paths are, if the format comes before the step that reads (reference §4.4)."""
         if self._known_kinds is None:
-            found = [values for path in self._plan["sample"] if (values := self.values_of(path)) is not None]
+            sample = [values for path in self._plan["sample"] if (values := self.values_of(path)) is not None]
             names = self._plan["partition"]["names"]
-            self._known_kinds = {name: infer_kind([values[name] for values in found]) for name in names}
+            self._known_kinds = {name: infer_kind([values[name] for values in sample]) for name in names}
         return self._known_kinds
 
     def typed(self, values: list[str | None]) -> dict[str, Any]:
@@ -76,14 +76,14 @@ class PathKeys:
         A text that turns up among numbers stays a text. In the column it is null (reference §4.3), but here null would
         make the groups of two such texts look alike.
         """
-        found: dict[str, Any] = {}
+        typed: dict[str, Any] = {}
         for name, value in zip(self._plan["keys"], values, strict=False):
             partition = self._plan["partition"] if self._plan["extracts_first"] else {"names": [], "date": ""}
             if value is None or name not in partition["names"] or name == partition["date"]:
-                found[name] = value
+                typed[name] = value
             else:
-                found[name] = _number_or_text(value) if self._kinds()[name]["kind"] == "int" else value
-        return found
+                typed[name] = _number_or_text(value) if self._kinds()[name]["kind"] == "int" else value
+        return typed
 
 
 def _number_or_text(value: str) -> int | str:

@@ -52,12 +52,12 @@ class Grammar:
             at += len(self.delimiter)
 
     def _next(self, text: str, at: int) -> tuple[Field, int]:
-        found = self._field.match(text, at)
-        if found is None:  # impossible: the second form matches anything
+        match = self._field.match(text, at)
+        if match is None:  # impossible: the second form matches anything
             raise ValueError(f"no field at character {at}")
-        content, tail, plain = found.groups()
+        content, tail, plain = match.groups()
         field = plain or None if content is None else content.replace('""', '"') + tail
-        return field, found.end()
+        return field, match.end()
 
     def _across_lines(self, text: str) -> Iterator[Record]:
         fields: Record = []

@@ -34,11 +34,11 @@ class Schema:
 
 
 def _fresh(name: str, taken: list[str]) -> str:
-    found, number = name, 0
-    while found in taken:
+    fresh, number = name, 0
+    while fresh in taken:
         number += 1
-        found = f"{name}_{number}"
-    return found
+        fresh = f"{name}_{number}"
+    return fresh
 
 
 def header_names(header: Record) -> list[str]:
@@ -69,10 +69,10 @@ def frozen(path: str) -> Schema | None:
     """The schema that was found before, or None."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            record = json.load(file)
     except FileNotFoundError:
         return None
-    return Schema(found["names"], found["kinds"])
+    return Schema(record["names"], record["kinds"])
 
 
 def freeze(path: str, schema: Schema) -> Schema:

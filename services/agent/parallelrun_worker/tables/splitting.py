@@ -27,16 +27,16 @@ def split_records(data: bytes, grammar: Grammar) -> list[bytes]:
 
 def _whole(lines: list[bytes]) -> list[bytes]:
     """Lines that belong to one record, joined; every quote is where it belongs."""
-    found: list[bytes] = []
+    records: list[bytes] = []
     begun: list[bytes] = []
     is_open = False
     for line in lines:
         begun.append(line)
         is_open ^= bool(line.count(b'"') % 2)
         if not is_open:
-            found.append(b"\n".join(begun))
+            records.append(b"\n".join(begun))
             begun = []
-    return found
+    return records
 
 
 def _quoted(record: Record, delimiter: str) -> bytes:

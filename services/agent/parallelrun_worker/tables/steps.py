@@ -135,12 +135,12 @@ def _truth(frame: Any, expression: Any) -> Any:
     """Where a filter holds; not where that is undefined, as with nulls."""
     import numpy as np
 
-    found = _value(frame, expression)
-    if hasattr(found, "fillna"):
+    truth = _value(frame, expression)
+    if hasattr(truth, "fillna"):
         return (
-            as_objects(found).map(lambda each: each is True or (isinstance(each, np.bool_) and bool(each))).astype(bool)
+            as_objects(truth).map(lambda each: each is True or (isinstance(each, np.bool_) and bool(each))).astype(bool)
         )
-    return np.full(len(frame), found is True)
+    return np.full(len(frame), truth is True)
 
 
 def _value(frame: Any, expression: Any) -> Any:
@@ -170,17 +170,17 @@ def _check_column(frame: Any, name: str) -> None:
 
 
 def _all_of(*values: Any) -> Any:
-    found = values[0]
+    all_of = values[0]
     for value in values[1:]:
-        found = found & value
-    return found
+        all_of = all_of & value
+    return all_of
 
 
 def _any_of(*values: Any) -> Any:
-    found = values[0]
+    any_of = values[0]
     for value in values[1:]:
-        found = found | value
-    return found
+        any_of = any_of | value
+    return any_of
 
 
 def _compared(operation: str) -> Any:

@@ -59,19 +59,19 @@ def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_
 def _after_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
     """The end of the first newline at or after `at`; the file's end when there is none."""
     while block := os.pread(file.fileno(), _BLOCK, at):
-        found = find_newline(block, 0, encoding)
-        if found >= 0:
-            return at + found + encoding.width
+        newline = find_newline(block, 0, encoding)
+        if newline >= 0:
+            return at + newline + encoding.width
         at += len(block)
     return at
 
 
 def find_newline(data: bytes, at: int, encoding: Encoding) -> int:
     """The first real newline from `at` on: in UTF-16, not across two characters; -1 when there is none."""
-    found = data.find(encoding.newline, at)
-    while found >= 0 and found % encoding.width:
-        found = data.find(encoding.newline, found + 1)
-    return found
+    place = data.find(encoding.newline, at)
+    while place >= 0 and place % encoding.width:
+        place = data.find(encoding.newline, place + 1)
+    return place
 
 
 def header_bytes(file: BinaryIO, encoding: Encoding, *, multi_line: bool) -> tuple[bytes, int]:
@@ -80,14 +80,14 @@ def header_bytes(file: BinaryIO, encoding: Encoding, *, multi_line: bool) -> tup
     quotes, carriage_return = '"'.encode(encoding.name), "\r".encode(encoding.name)
     while block := os.pread(file.fileno(), _BLOCK, at + len(data)):
         data += block
-        found = 0
-        while (newline := find_newline(data, found, encoding)) >= 0:
+        begin = 0
+        while (newline := find_newline(data, begin, encoding)) >= 0:
             line = data[:newline]
-            found = newline + encoding.width
+            begin = newline + encoding.width
             if line in (b"", carriage_return):
-                at, data, found = at + found, data[found:], 0
+                at, data, begin = at + begin, data[begin:], 0
             elif not multi_line or line.count(quotes) % 2 == 0:
-                return line, at + found
+                return line, at + begin
     return data, at + len(data)
 
 

@@ -15,6 +15,7 @@ from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.layout import code_store, jobs_of
 from parallelrun_core.paths import within
 from parallelrun_core.service import telemetry
 
@@ -117,7 +118,7 @@ def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFol
     real = (path.parent if kind == "uri_file" else path).resolve()
     only = path.name if kind == "uri_file" else ""
     root = context.settings.root.resolve()
-    is_ours = within(real, [root / "jobs", root / "code"]) or (not only and root.is_relative_to(real))
+    is_ours = within(real, [jobs_of(root), code_store(root)]) or (not only and root.is_relative_to(real))
     if is_ours or not within(real, context.settings.roots):
         return None
     return ServedFolder(anchor=Path("/"), beneath=str(real).lstrip("/"), only=only, name=name)

@@ -19,7 +19,7 @@ from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.jobs import etag, matches
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.folder.job_folder import code_store
+from parallelrun_core.folder.layout import code_store
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
 

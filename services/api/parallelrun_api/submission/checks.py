@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parallelrun_core.errors import Problem
+from parallelrun_core.folder.layout import code_store, jobs_of
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
@@ -86,7 +87,7 @@ class PathChecks:
         """The problem with a folder or file that a job is to write, if any."""
         storage = storage_of(path)
         problem = self._place(pointer, path)
-        if problem is None and storage.is_within(path, [self.root / "jobs", self.root / "code"]):
+        if problem is None and storage.is_within(path, [jobs_of(self.root), code_store(self.root)]):
             problem = Problem(
                 pointer=pointer,
                 message=f"{path!r} is among ParallelRun's own files",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from anyio.to_thread import run_sync
 
-from parallelrun_core.folder.job_folder import abandoned, code_store
+from parallelrun_core.folder.job_folder import abandoned
+from parallelrun_core.folder.layout import code_store
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.pacing import Backoff

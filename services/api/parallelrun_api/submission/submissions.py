@@ -33,7 +33,8 @@ from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_zip
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.files import sync_file, sync_folder
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, code_store
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.layout import code_store
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.service import failpoints, telemetry

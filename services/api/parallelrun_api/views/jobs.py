@@ -11,7 +11,8 @@ import msgspec
 
 from parallelrun_api import models
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, job_folder, job_ids
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, job_folder
+from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.unreadable import SkippedJobs
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.progress import Progress

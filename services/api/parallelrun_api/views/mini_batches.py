@@ -123,6 +123,8 @@ def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
         elapsed_s=outcome.elapsed_s,
         run_s=outcome.run_s,
         process_s=outcome.process_s,
+        peak_memory_bytes=outcome.peak_bytes or None,
+        read_bytes=outcome.read_bytes if outcome.read_bytes >= 0 else None,
         failure=MiniBatchFailure(
             category=failure.category, message=mask.text(failure.message), traceback=mask.text(failure.traceback)
         )

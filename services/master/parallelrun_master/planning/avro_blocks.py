@@ -8,10 +8,10 @@ marker after it shows that the file is whole up to there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import SEEK_END
 from typing import BinaryIO, Final, NamedTuple
 
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.storage.ranges import read_at, size_of
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC: Final = 16
@@ -54,7 +54,7 @@ def read_header(file: BinaryIO, name: str) -> Header:
     """
     size = _FIRST_READ
     while True:
-        data = _read(file, 0, size)
+        data = read_at(file, 0, size)
         if not data.startswith(_MAGIC):
             what = "it does not begin as one" if data else "it is empty; leave it out"
             raise InvalidInput(f"{name}: not an Avro file: {what}")
@@ -107,11 +107,6 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     raise _Cut
 
 
-def _read(file: BinaryIO, at: int, size: int) -> bytes:
-    file.seek(at)
-    return file.read(size)
-
-
 def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
     """Yield the blocks of a file, in order.
 
@@ -119,8 +114,8 @@ def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
         InvalidInput: the file is cut off or damaged, with the place.
         OSError: it can't be read.
     """
-    size = file.seek(0, SEEK_END)
-    start, head = header.end, _read(file, header.end, _NUMBERS)
+    size = size_of(file)
+    start, head = header.end, read_at(file, header.end, _NUMBERS)
     while head:
         try:
             rows, after = _number(head, 0)
@@ -132,7 +127,7 @@ def blocks_of(file: BinaryIO, header: Header, name: str) -> Iterator[Block]:
         if is_sound and end + _SYNC > size:
             missing = f"its last block, at byte {start}, lacks {end + _SYNC - size} bytes"
             raise InvalidInput(f"{name}: cut off: {missing}; {_WHAT_TO_DO}")
-        following = _read(file, end, _SYNC + _NUMBERS) if is_sound else b""
+        following = read_at(file, end, _SYNC + _NUMBERS) if is_sound else b""
         if following[:_SYNC] != header.sync:
             raise InvalidInput(f"{name}: damaged: there is no sound block at byte {start}; {_WHAT_TO_DO}")
         yield Block(start, end + _SYNC, rows)

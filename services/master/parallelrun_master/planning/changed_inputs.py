@@ -9,6 +9,7 @@ from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import NAME, read_manifest
 from parallelrun_core.folder.term_log import file_of
 from parallelrun_core.message import decode, files_of
+from parallelrun_core.storage.location import joined
 from parallelrun_core.storage.stores import storage_of
 
 _MOST = 10
@@ -29,12 +30,17 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
         if entry.term not in written:
             written[entry.term] = os.stat(file_of(folder, NAME, entry.term)).st_mtime
         for path in files_of(decode(entry.raw)):
-            change = _change(os.path.join(os.fsencode(folder), path), written[entry.term])
+            change = _change(_whole(folder, path), written[entry.term])
             if change and len(changes) < _MOST:
                 changes.append(f"{os.fsdecode(path)} {change}")
             elif change:
                 more += 1
     return [*changes, f"and {more:,} more"] if more else changes
+
+
+def _whole(folder: Path, path: bytes) -> bytes:
+    """A path of a message; rows that were grouped are in the job's folder."""
+    return path if path.startswith(b"/") else os.fsencode(joined(str(folder), os.fsdecode(path)))
 
 
 def _change(path: bytes, scheduled: float) -> str:

@@ -66,14 +66,14 @@ def by_keys(pages: Iterable[Page], values_of: Callable[[bytes], tuple[str | None
 
     Yields None for each page, until all have been listed.
     """
-    found: dict[tuple[str | None, ...], list[Page]] = {}
+    by_values: dict[tuple[str | None, ...], list[Page]] = {}
     for folder, names in pages:
         for name in names:
-            groups = found.setdefault(values_of(os.path.join(folder, name)), [])
+            groups = by_values.setdefault(values_of(os.path.join(folder, name)), [])
             if groups and groups[-1][0] == folder:
                 groups[-1][1].append(name)
             else:
                 groups.append((folder, [name]))
         yield None
-    keyed = [KeyedFiles(values, groups) for values, groups in found.items()]
+    keyed = [KeyedFiles(values, groups) for values, groups in by_values.items()]
     yield from sorted(keyed, key=lambda each: [(value is not None, value or "") for value in each.values])

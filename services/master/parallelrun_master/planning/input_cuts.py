@@ -204,7 +204,7 @@ def values_of(plan: InputPlan) -> Callable[[bytes], tuple[str | None, ...]]:
     wanted = [partition.names.index(key) for key in plan.keys]
 
     def find(path: bytes) -> tuple[str | None, ...]:
-        found = match_partition(pattern, partition.starts_above, path, root)
-        return tuple(_printable(found[at]) for at in wanted) if found is not None else (None,) * len(wanted)
+        values = match_partition(pattern, partition.starts_above, path, root)
+        return tuple(_printable(values[at]) for at in wanted) if values is not None else (None,) * len(wanted)
 
     return find

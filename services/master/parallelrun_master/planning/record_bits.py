@@ -44,12 +44,12 @@ def preceding(words: Words) -> Words:
 
 def odd_from(words: Words) -> Words:
     """The positions up to which, inclusive, there is an odd number of these."""
-    found = words.copy()
+    parities = words.copy()
     for shift in (1, 2, 4, 8, 16, 32):
-        found ^= found << np.uint64(shift)
-    odd = np.bitwise_xor.accumulate(found >> np.uint64(63))
-    found[1:] ^= np.negative(odd[:-1])  # all bits, where there is an odd number in the words before
-    return found
+        parities ^= parities << np.uint64(shift)
+    odd = np.bitwise_xor.accumulate(parities >> np.uint64(63))
+    parities[1:] ^= np.negative(odd[:-1])  # all bits, where there is an odd number in the words before
+    return parities
 
 
 class Offsets:
@@ -72,9 +72,9 @@ class Offsets:
 
     def part(self, first: int, end: int) -> Offsets:
         """Those with a rank from `first` up to but not including `end`."""
-        found = copy(self)
-        found._ranks = self._ranks[first:end]
-        return found
+        part = copy(self)
+        part._ranks = self._ranks[first:end]
+        return part
 
     def __len__(self) -> int:
         return len(self._ranks)

@@ -8,7 +8,6 @@ parsed field by field, as the reader will do it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import BinaryIO, Final, NamedTuple
@@ -16,9 +15,11 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_master.planning.record_bits import Offsets, Words, bits_of, following, odd_from, preceding
 
-_BLOCK: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 20
+"""How much of a file is looked at once, unless a record is longer."""
 _LONGEST: Final = 64 << 20
 """A longer record is not searched for its end: all from there on is one piece."""
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
@@ -39,7 +40,7 @@ class TextForm(NamedTuple):
 
 def form_of(file: BinaryIO, encoding: str, delimiter: str = ",", *, multi_line: bool = False) -> TextForm:
     """What a file's first bytes and its table's settings say."""
-    head = os.pread(file.fileno(), 3, 0)
+    head = read_at(file, 0, 3)
     if encoding != "utf-16":
         bom = 3 if encoding == "utf-8" and head == b"\xef\xbb\xbf" else 0
         name = encoding if encoding != "cp1252" else "latin-1"
@@ -53,10 +54,10 @@ def form_of(file: BinaryIO, encoding: str, delimiter: str = ",", *, multi_line: 
 
 def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
     """Yield where records begin, in order; empty lines are not records, and the end of the file begins none."""
-    size = os.fstat(file.fileno()).st_size
-    at, block = form.bom, _BLOCK
+    size = size_of(file)
+    at, block = form.bom, BLOCK_BYTES
     while at < size:
-        data = os.pread(file.fileno(), block, at)
+        data = read_at(file, at, block)
         data = data[: len(data) // form.width * form.width]
         if not data:
             return
@@ -73,7 +74,7 @@ def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
             continue
         yield starts.part(0, len(starts) - 1)
         at = starts[len(starts) - 1]
-        block = _BLOCK
+        block = BLOCK_BYTES
 
 
 def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
@@ -108,10 +109,10 @@ def _are_in_place(text: Text, newlines: Words, quotes: Words, opening: Words, fo
 
 def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
     """The same, by the grammar. What more data might change is left for the next block."""
-    found = np.zeros(len(data) // form.width, dtype=bool)
-    found[0] = True
+    begins = np.zeros(len(data) // form.width, dtype=bool)
+    begins[0] = True
     if form.width == 2:
-        return bits_of(found)
+        return bits_of(begins)
     mark = re.escape(form.delimiter)
     end = rb"(?=" + mark + rb"|\n|\Z)"
     tail = rb"(?:(?!" + mark + rb")[^\n])*" + end
@@ -127,6 +128,6 @@ def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
         elif at < length:
             at += 1
             starts.append(at)
-    found[0] = False
-    found[[start for start in starts if start < length and not data.startswith((b"\n", b"\r\n"), start)]] = True
-    return bits_of(found)
+    begins[0] = False
+    begins[[start for start in starts if start < length and not data.startswith((b"\n", b"\r\n"), start)]] = True
+    return bits_of(begins)

@@ -22,9 +22,11 @@ import msgspec
 
 from parallelrun_core.errors import Fenced, InvalidInput
 from parallelrun_core.folder.files import sync_folder
+from parallelrun_core.folder.layout import Layout
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.service import failpoints
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import format_of
 
 PIECE_BYTES: Final = 8 << 20
@@ -50,12 +52,12 @@ class Group(NamedTuple):
 
 def rows_of(number: int) -> str:
     """The file of the grouped rows of an input, relative to the job's folder: another job may take it over."""
-    return f"shuffled.{number}/rows"
+    return str(Layout(Path()).grouped_rows(number))
 
 
 def read_groups(folder: Path, number: int) -> Iterator[Group]:
     """The groups of an input that has been shuffled, in order."""
-    with (folder / rows_of(number)).with_name("groups.jsonl").open("rb") as lines:
+    with Layout(folder).groups(number).open("rb") as lines:
         for line in lines:
             yield Group(*json.loads(line))
 
@@ -73,8 +75,10 @@ class Shuffle:
         self._folder = folder
         self._number = number
         self._plan = plan
-        self._target = (folder / rows_of(number)).parent
-        self._own = folder / f"shuffling.{number}.{term}"
+        self._layout = Layout(folder)
+        self._target = self._layout.grouped(number)
+        self._term = term
+        self._own = self._layout.grouping(number, term)
         self._on_progress = on_progress
 
     def run(self, pieces: Iterable[Piece | None], paths: Callable[[], Iterable[bytes]]) -> Iterator[None]:
@@ -93,17 +97,17 @@ class Shuffle:
         if self._target.exists():
             sync_folder(self._folder)  # who made it may have been killed before it did so
             return
-        total = sum(os.stat(path).st_size for path in paths())
+        total = sum(storage_of(path).version(path).size_bytes for path in paths())
         self._check_room(total)
         self._make_folder()
         try:
-            found = []
+            given = []
             for piece in pieces:
                 if piece is None:
                     yield
                 else:
-                    found.append([os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]])
-            yield from self._child(found, total)
+                    given.append([os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]])
+            yield from self._child(given, total)
             failpoints.reach("shuffle.before_rename")
             self._publish()
             failpoints.reach("shuffle.after_rename")
@@ -124,16 +128,14 @@ class Shuffle:
             )
 
     def _make_folder(self) -> None:
-        for left in self._folder.glob(f"shuffling.{self._number}.*"):
-            if int(left.suffix[1:]) <= int(self._own.suffix[1:]):
-                # In one step: a leader that was only paused, and misses it, knows from that what has happened.
-                removed = left.rename(self._own.with_name(f"removed.{left.name}"))
-                shutil.rmtree(removed, ignore_errors=True)
+        for left in list(self._layout.broken_off(self._number, until=self._term)):
+            # In one step: a leader that was only paused, and misses it, knows from that what has happened.
+            shutil.rmtree(left.rename(self._layout.removed(left)), ignore_errors=True)
         (self._own / "spilled").mkdir(parents=True)
 
     def _child(self, pieces: list[list[Any]], total: int) -> Iterator[None]:
         config = self._own / "config.json"
-        schema = self._folder / f"schema.{self._number}.json"
+        schema = self._layout.schema(self._number)
         plan = msgspec.to_builtins(self._plan)
         fields = {"plan": plan, "schema": str(schema), "pieces": pieces, "folder": str(self._own)}
         config.write_text(json.dumps(fields), encoding="utf-8")
@@ -199,9 +201,8 @@ class Shuffle:
 
 def discard(folder: Path) -> None:
     """Remove all groups of a job that no longer needs them."""
-    for pattern in ("shuffled.*", "shuffling.*", "removed.shuffling.*"):
-        for found in folder.glob(pattern):
-            shutil.rmtree(found, ignore_errors=True)
+    for left in Layout(folder).all_of_grouping:
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _mb(count: float) -> str:

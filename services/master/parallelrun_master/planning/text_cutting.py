@@ -5,7 +5,6 @@ beginnings of records.
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -13,6 +12,8 @@ from typing import BinaryIO
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.ranges import size_of
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.record_bits import Offsets
 from parallelrun_master.planning.record_scan import TextForm, record_starts
 from parallelrun_master.planning.table_format import RowWindow, TableFormat
@@ -41,14 +42,14 @@ class TextCutting(TableFormat):
         if self.searches:
             yield from self._records(path)
         else:
-            size = os.stat(path).st_size
+            size = storage_of(path).version(path).size_bytes
             for start in range(0, size, self.size_bytes):
                 yield Piece(path, start, min(start + self.size_bytes, size))
 
     def _records(self, path: bytes) -> Iterator[Piece | None]:
         """Pieces that begin and end where a record does."""
-        with open(path, "rb") as file:
-            end = os.fstat(file.fileno()).st_size
+        with storage_of(path).open(path) as file:
+            end = size_of(file)
             skips_header = self.has_header(end)
             cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes)
             for starts in record_starts(file, self.form(file)):

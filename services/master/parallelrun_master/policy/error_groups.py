@@ -1,4 +1,4 @@
-"""A job's failures, grouped by category and message, and the one that a user should look at first."""
+"""A job's failures, grouped by kind, and the one that a user should see first."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from parallelrun_core.failure import ErrorCount, JobFailure
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.phases import Phase
+from parallelrun_master.policy.error_kinds import Kind, kind_of
 
 _MAX_SAMPLES = 3
 _MAX_GROUPS = 1000
@@ -23,13 +24,15 @@ class _Detail(msgspec.Struct):
 
 @dataclass
 class ErrorGroup:
-    """Failures that look alike."""
+    """Failures of one kind."""
 
     category: str
     message: str
+    """Of the first of them, and so is the traceback."""
     traceback: str
     log: str
     """The file below logs/ that has the first of them in full."""
+    has_several_messages: bool = False
     count: int = 0
     mini_batches: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -37,7 +40,7 @@ class ErrorGroup:
 
 
 class ErrorGroups:
-    """A job's failures by category and first line of the message, and the group of the first one.
+    """A job's failures by kind, and the group of the first one.
 
     Args:
         mask: hides secrets in messages and tracebacks.
@@ -46,60 +49,59 @@ class ErrorGroups:
     def __init__(self, mask: Mask | None = None) -> None:
         self.count = 0
         self._mask = mask or Mask({})
-        self._by_text: dict[tuple[str, str], ErrorGroup] = {}
+        self._by_kind: dict[Kind, ErrorGroup] = {}
         self.first: ErrorGroup | None = None
 
     def add(self, outcome: Outcome) -> ErrorGroup | None:
         """Count one failed try; returns its group when that is new."""
         if outcome.failure is None:
             return None
-        found, is_new = self._counted(outcome.failure, outcome.node, outcome.process)
-        if found.count == 1:
-            found.files = files_of(outcome.detail)
-        if len(found.mini_batches) < _MAX_SAMPLES and outcome.mini_batch not in found.mini_batches:
-            found.mini_batches.append(outcome.mini_batch)
-        self.first = self.first or found
-        return found if is_new else None
+        group, is_new = self._counted(kind_of(outcome.failure), outcome.failure, outcome.node, outcome.process)
+        if group.count == 1:
+            group.files = files_of(outcome.detail)
+        if len(group.mini_batches) < _MAX_SAMPLES and outcome.mini_batch not in group.mini_batches:
+            group.mini_batches.append(outcome.mini_batch)
+        self.first = self.first or group
+        return group if is_new else None
 
     def add_phase(self, phase: Phase) -> None:
         """Count an init() or shutdown() that failed. It is not a try, and never the `first` error."""
         failure = phase.failure
         if failure is not None:
+            kind = (phase.name, *kind_of(failure))
             if phase.name == "SHUTDOWN":
                 failure = msgspec.structs.replace(failure, message=f"shutdown(): {failure.message}")
-            self._counted(failure, phase.node, phase.process)
+            self._counted(kind, failure, phase.node, phase.process)
 
-    def _counted(self, failure: Failure, node: str, process: str) -> tuple[ErrorGroup, bool]:
+    def _counted(self, kind: Kind, failure: Failure, node: str, process: str) -> tuple[ErrorGroup, bool]:
         """The group of a failure, with this one counted, and whether it is new."""
-        key = (failure.category, failure.message.partition("\n")[0][:200])
-        found = self._by_text.get(key)
-        is_new = found is None and len(self._by_text) < _MAX_GROUPS
-        if found is None:
-            text = self._mask.text
-            found = ErrorGroup(
-                failure.category, text(failure.message), text(failure.traceback), error_log(node, process)
-            )
+        message = self._mask.text(failure.message)
+        group = self._by_kind.get(kind)
+        is_new = group is None and len(self._by_kind) < _MAX_GROUPS
+        if group is None:
+            group = ErrorGroup(failure.category, message, self._mask.text(failure.traceback), error_log(node, process))
             if is_new:
-                self._by_text[key] = found
-        found.count += 1
+                self._by_kind[kind] = group
+        group.has_several_messages = group.has_several_messages or message != group.message
+        group.count += 1
         self.count += 1
-        return found, is_new
+        return group, is_new
 
     def most_common(self, count: int) -> list[ErrorGroup]:
-        return sorted(self._by_text.values(), key=lambda group: -group.count)[:count]
+        return sorted(self._by_kind.values(), key=lambda group: -group.count)[:count]
 
 
 def files_of(detail: str) -> list[str]:
     """The first files of a mini-batch, from the `detail` of a failed try."""
     try:
-        found = msgspec.json.decode(detail or "{}", type=_Detail)
+        known = msgspec.json.decode(detail or "{}", type=_Detail)
     except msgspec.DecodeError:
         return []
-    return [*found.files, "…"] if found.files and found.items > len(found.files) else found.files
+    return [*known.files, "…"] if known.files and known.items > len(known.files) else known.files
 
 
 def error_log(node: str, process: str) -> str:
-    """The file below logs/ in which an agent keeps a worker's errors; empty when no worker is to blame."""
+    """The file below logs/ in which an agent writes a worker's errors; empty when no worker is to blame."""
     return f"user/error/{node}/{process}.txt" if process else ""
 
 
@@ -117,12 +119,12 @@ def with_cause(failure: JobFailure, errors: ErrorGroups) -> JobFailure:
         log=first.log,
         errors=[
             ErrorCount(
-                category=found.category,
-                message=found.message,
-                count=found.count,
-                sample_mini_batches=found.mini_batches,
-                log=found.log,
+                category=group.category,
+                message=group.message,
+                count=group.count,
+                sample_mini_batches=group.mini_batches,
+                log=group.log,
             )
-            for found in errors.most_common(_COMMONEST)
+            for group in errors.most_common(_COMMONEST)
         ],
     )

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+from parallelrun_core.mltable.formats import step_for
 from parallelrun_core.progress import Progress
+from parallelrun_core.spec import Input, JobSpec
 from parallelrun_master.policy.error_groups import ErrorGroup
 
 MIGHT_HAVE_FAILED = (
@@ -17,19 +22,38 @@ ONE_FAILS_ALL = (
     "an exception in run() fails every item of its mini-batch: handle errors per item and return rows for the rest, "
     "or use smaller mini-batches (mini_batch_size: 1)"
 )
+NO_TABLE = (
+    "run() is given a list of paths, and seems to expect a DataFrame: say how the files are read, as in "
+    "`transformations: [{step}]` in the input, or in an MLTable file; see docs/tables.md"
+)
 NOT_INSTALLED = (
     "name the package in the job, as in `environment: {pip: [NAME]}` or `environment: {conda_file: FILE}`: without an "
     "environment, workers run in the Python of their node; your own modules must be below `code`"
 )
 
 
-def what_to_do(progress: Progress, first: ErrorGroup) -> str:
+_FRAME_WANTED: Final = re.compile(
+    r"AttributeError: 'list' object has no attribute '(apply|assign|astype|columns|drop|dropna|dtypes|fillna|groupby|"
+    r"head|iloc|iterrows|itertuples|loc|merge|query|rename|shape|to_csv|to_dict|to_json|to_numpy|to_parquet|values)'"
+    r"|TypeError: (list|string) indices must be integers"
+)
+
+
+def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
     """What a user can do when run() raises."""
     if first.category != "RUN_EXCEPTION":
         return ""
     if is_about_a_package(first.message):
         return NOT_INSTALLED
+    if _FRAME_WANTED.match(first.message) and not any(_may_be_a_table(given) for _, given in spec.data_inputs()):
+        step = next(filter(None, map(step_for, first.files)), "")
+        if step:
+            return NO_TABLE.format(step=step)
     return ONE_FAILS_ALL if progress.items_failed > progress.failed else ""
+
+
+def _may_be_a_table(given: Input) -> bool:
+    return given.type == "mltable" or bool(given.transformations)
 
 
 def what_is_lost(progress: Progress) -> str:

@@ -24,7 +24,7 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> Jo
         summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
     if not summary:
         return None
-    hint = SHORT_RETURNS if errors.first is None else what_to_do(progress, errors.first)
+    hint = SHORT_RETURNS if errors.first is None else what_to_do(spec, progress, errors.first)
     return with_cause(JobFailure(code="THRESHOLD_CROSSED", summary=summary, hint=hint), errors)
 
 
@@ -41,7 +41,7 @@ def nothing_returned(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> 
         return empty_input(spec)
     if progress.failed == with_items:
         summary = f"No mini-batch item succeeded: all mini-batches failed ({progress.failed:,})."
-        hint = what_to_do(progress, errors.first) if errors.first else ""
+        hint = what_to_do(spec, progress, errors.first) if errors.first else ""
         return with_cause(JobFailure(code="NO_ROWS", summary=summary, hint=hint), errors)
     summary = "No mini-batch item succeeded: run() returned no row at all."
     hint = "run() must return one row for each item that it processed; for no output, use output_action: summary_only"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.progress import Progress
 from parallelrun_master.reports.files import append_text
 
@@ -23,7 +24,7 @@ class Overview:
         self._logs = logs
         self._began: tuple[float, int] | None = None
         """When this term's progress was first reported, and how much was decided then."""
-        self._table = logs / "sys" / "metrics" / f"{datetime.now(UTC):%Y%m%d%H%M%S}" / "progress.csv"
+        self._table = Logs(logs).metrics(f"{datetime.now(UTC):%Y%m%d%H%M%S}") / "progress.csv"
 
     def say(self, text: str) -> None:
         """Add one line."""

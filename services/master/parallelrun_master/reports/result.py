@@ -6,10 +6,12 @@ from pathlib import Path
 
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.job_folder import JobResult
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
+from parallelrun_master.policy.error_kinds import place_of
 from parallelrun_master.policy.hints import MIGHT_HAVE_FAILED, SHORT_RETURNS, what_is_lost, what_to_do
 from parallelrun_master.reports.files import replace_text
 
@@ -56,7 +58,7 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
         replace_text(logs / "job_error.txt", "\n".join([lines[0], *why]) + "\n")
     else:
         (logs / "job_error.txt").unlink(missing_ok=True)  # of an earlier end, before the job went on
-        if progress.failed and errors.first is not None and (hint := what_to_do(progress, errors.first)):
+        if progress.failed and errors.first is not None and (hint := what_to_do(spec, progress, errors.first)):
             lines.append(f"Hint: {hint}.")
         if result.state is JobState.COMPLETED and progress.failed:
             lines.append(f"Hint: {MIGHT_HAVE_FAILED}.")
@@ -98,10 +100,16 @@ def _lines_of(group: ErrorGroup) -> list[str]:
     samples, message = group.mini_batches, group.message.partition("\n")[0]
     where = f" (mini-batch{'es' if len(samples) > 1 else ''} {', '.join(map(str, samples))})" if samples else ""
     lines = [f"{group.count:8,} x {group.category}: {message}{where}"]
+    if group.has_several_messages:
+        lines.append(f"{'':11}this is the first message of several; all come {_from(group)}")
     if group.files:  # any of them may be the cause
         lines.append(f"{'':11}mini-batch {samples[0]} has the files {', '.join(group.files)}")
     lines += [f"{'':11}in full: {group.log}"] if group.log else []
     return lines
+
+
+def _from(group: ErrorGroup) -> str:
+    return f"from {place}" if (place := place_of(group.traceback)) else "in the same way"
 
 
 def write_user_errors(logs: Path, errors: ErrorGroups) -> None:
@@ -113,4 +121,4 @@ def write_user_errors(logs: Path, errors: ErrorGroups) -> None:
     lines = [f"{many}. Those of each process are in full in user/error/<node>/<process>.txt.", ""]
     for group in common:
         lines += [*_lines_of(group), *(f"    {line}" for line in group.traceback.rstrip().splitlines()), ""]
-    replace_text(logs / "user" / "error.txt", "\n".join(lines))
+    replace_text(Logs(logs).user_errors, "\n".join(lines))

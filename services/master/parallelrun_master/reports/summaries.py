@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parallelrun_core.folder.layout import Logs
 from parallelrun_master.reports.columns import cells_of
 from parallelrun_master.reports.files import replace_text
 
@@ -56,7 +57,7 @@ class Summaries:
     """What each process and each node has done. Counts of tries: a mini-batch that failed twice was tried twice."""
 
     def __init__(self, logs: Path) -> None:
-        self._folder = logs / "sys" / "job_report"
+        self._folder = Logs(logs).job_report
         self._sums: dict[str, Sums] = {}
         self._has_changed = False
         self._later: Iterator[None] = iter(())

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
+from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.phases import Phase
@@ -45,10 +46,11 @@ class TryReport:
     Args:
         logs: the job's.
         mask: hides secrets in messages of errors.
+        max_bytes: the limit, at which a last row says that the file is full.
     """
 
-    def __init__(self, logs: Path, mask: Mask, summaries: Summaries) -> None:
-        self.path = logs / "sys" / "job_report" / "processed_mini-batches.csv"
+    def __init__(self, logs: Path, mask: Mask, summaries: Summaries, *, max_bytes: int = _MAX_BYTES) -> None:
+        self.path = Logs(logs).job_report / "processed_mini-batches.csv"
         self._mask = mask
         self._summaries = summaries
         self._lines: list[str] = []
@@ -59,10 +61,11 @@ class TryReport:
         """Cells: the tries between two measurements of a process have the same."""
         self._fd = -1
         self._size = 0
+        self._max_bytes = max_bytes
         try:
             self._take_over()
         except OSError as error:
-            log.warning("report_not_kept", path=str(self.path), error=str(error))
+            log.warning("report_not_stored", path=str(self.path), error=str(error))
 
     def _take_over(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -179,17 +182,17 @@ class TryReport:
             return
         data = "".join(self._lines).encode("utf-8", "backslashreplace")
         self._lines.clear()
-        if self._fd < 0 or self._size > _MAX_BYTES:
+        if self._fd < 0 or self._size > self._max_bytes:
             return
-        if self._size + len(data) > _MAX_BYTES:
+        if self._size + len(data) > self._max_bytes:
             why = "This file is full: later tries are in the summaries only."
             data = row_of({"Status": "REPORT_FULL", "Error Message": why}).encode()
-            self._size = _MAX_BYTES
+            self._size = self._max_bytes
         try:
             self._size += os.write(self._fd, data)
         except OSError as error:
             if not is_disk_trouble(error):
-                log.warning("report_not_kept", path=str(self.path), error=str(error))
+                log.warning("report_not_stored", path=str(self.path), error=str(error))
 
     def close(self) -> None:
         self.flush()

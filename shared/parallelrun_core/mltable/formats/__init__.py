@@ -7,7 +7,6 @@ three modules.
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -23,5 +22,5 @@ def read_steps() -> dict[str, type[ReadStep]]:
 
 def step_for(path: str) -> str:
     """The name of the step that usually reads files whose names end like this one's; empty for other files."""
-    suffix = os.path.splitext(path)[1].lower()
-    return next((name for name, step in read_steps().items() if suffix in step.suffixes), "")
+    lower = path.lower()
+    return next((name for name, step in read_steps().items() if lower.endswith(step.suffixes)), "")

@@ -18,6 +18,7 @@ import msgspec
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats.delta_lake import Read
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import parquet
 
 _MAPPING: Final = "delta.columnMapping.mode"
@@ -102,7 +103,8 @@ def _open(plan: InputPlan) -> Any:
         raise InvalidInput(message) from error
     folder = _folder(plan)
     try:
-        table = deltalake.DeltaTable(folder, version=read.version)
+        address, options = storage_of(folder).for_engines(folder)
+        table = deltalake.DeltaTable(address, version=read.version, storage_options=options or None)
         if read.version is None:
             table.load_as_version(datetime.fromisoformat(str(read.timestamp)))
     except Exception as error:  # of its own types, which change with its versions

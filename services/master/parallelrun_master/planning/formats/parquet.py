@@ -9,6 +9,7 @@ from typing import Any
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.message import Piece
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.table_format import TableFormat
 
 
@@ -61,7 +62,8 @@ def _row_groups(path: bytes) -> list[tuple[int, int]]:
         raise InvalidInput(message) from error
     name = os.fsdecode(path)
     try:
-        metadata: Any = pq.read_metadata(name)
+        with storage_of(path).open(path) as file:
+            metadata: Any = pq.read_metadata(file)
     except OSError:
         raise
     except Exception as error:  # pyarrow's own types, all of them ValueError in newer versions only

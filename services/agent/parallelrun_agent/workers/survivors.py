@@ -1,8 +1,9 @@
-"""Ends what the workers of a killed agent have left behind on its node.
+"""Ends what has survived a killed agent on its node: processes that its workers have started.
 
 The kernel kills the workers themselves with their agent, but not their children. So every worker's environment, which
 its descendants inherit, names the agent that it belongs to; and an agent that starts ends whatever belongs to a dead
-one that had the same local folder. A process that has cleared its environment is not found.
+one that had the same local folder. One that has cleared its
+environment is not recognized.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def mark(folder: Path) -> str:
     return f"{_namespace()}:{os.getpid()}:{_started(os.getpid())}:{folder.absolute()}"
 
 
-def end_leftovers(folder: Path) -> None:
+def end_survivors(folder: Path) -> None:
     """Kill the processes of this local folder whose agent is dead.
 
     Those of other pid namespaces are left alone: it isn't known here whether their agents live.
@@ -41,8 +42,8 @@ def _is_left_behind(pid: int, folder: str) -> bool:
     except OSError:  # it has just ended, or belongs to another user
         return False
     start = f"{MARK}=".encode()
-    found = next((os.fsdecode(each[len(start) :]) for each in variables if each.startswith(start)), "")
-    namespace, agent, started, its_folder = (*found.split(":", 3), "", "", "", "")[:4]
+    value = next((os.fsdecode(each[len(start) :]) for each in variables if each.startswith(start)), "")
+    namespace, agent, started, its_folder = (*value.split(":", 3), "", "", "", "")[:4]
     if namespace != _namespace() or its_folder != folder or not agent.isdecimal():
         return False
     return _started(int(agent)) != started

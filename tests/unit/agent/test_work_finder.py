@@ -1,4 +1,4 @@
-"""How a node looks for work."""
+"""Which jobs a node joins, and which gets its slots."""
 
 from __future__ import annotations
 
@@ -7,64 +7,72 @@ import gc
 import os
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from redis import Redis
 
-from parallelrun_agent import agent
-from parallelrun_agent.agent import Agent
 from parallelrun_agent.environments.job_python import JobPython
+from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.work_finder import WorkFinder
+from parallelrun_agent.workers.gpus import GpuPool
+from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.folder import unreadable
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.states import JobState
+from parallelrun_core.store.registry import Registry
 from tests.unit.core.factories import open_descriptors
+
+
+def finder_of(root: Path, *, jobs: dict[str, Any] | None = None, **settings: Any) -> WorkFinder:
+    all_settings = AgentSettings(root=root, work_dir=root / "work", cache_dir=root / "cache", gpus=0, **settings)
+    context = NodeContext(Mock(), Orphans(), GpuPool([]))
+    return WorkFinder(Redis(), all_settings, context, {} if jobs is None else jobs)  # it connects when it is used
 
 
 def test_that_a_job_cannot_be_joined_is_said_once_until_that_changes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(agent, "connect_directly", lambda *_, **__: Redis())  # it connects when it is used
-    node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", gpus=0))
-    told: list[tuple[str, str]] = []
-    log = SimpleNamespace(error=lambda what, **more: told.append((what, more["job_id"])))
+    finder = finder_of(tmp_path)
+    reported: list[tuple[str, str]] = []
+    log = SimpleNamespace(error=lambda what, **more: reported.append((what, more["job_id"])))
     monkeypatch.setattr(unreadable, "logger", lambda: log)
     jobs = [("job_a", JobState.PROCESSING, 3), ("job_b", JobState.PROCESSING, 1)]
-    monkeypatch.setattr(node._registry, "peek", lambda: jobs)
+    monkeypatch.setattr(Registry, "peek", lambda _: jobs)
     for _ in range(3):
-        node._look_for_work(1.0)
-    assert told == [("job_folder_missing", "job_a"), ("job_folder_missing", "job_b")]
+        finder.poll(1.0)
+    assert reported == [("job_folder_missing", "job_a"), ("job_folder_missing", "job_b")]
 
     (tmp_path / "jobs" / "job_b").mkdir(parents=True)
     (tmp_path / "jobs" / "job_b" / "job.json").write_text('{"schema": 99}')
     for _ in range(2):
-        node._look_for_work(1.0)
-    assert told[2:] == [("job_too_new", "job_b")]
+        finder.poll(1.0)
+    assert reported[2:] == [("job_too_new", "job_b")]
     for damaged in ("", "[]", '{"job_id": "job_b", "submitted": 1.0, "code": "c", "spec": {"inputs": 5}}'):
         (tmp_path / "jobs" / "job_b" / "job.json").write_text(damaged)
-        node._look_for_work(1.0)
+        finder.poll(1.0)
     (tmp_path / "jobs" / "job_b" / "job.json").unlink()
     (tmp_path / "jobs" / "job_b" / "job.json").mkdir()
-    node._look_for_work(1.0)
-    assert told[3:] == [("job_unreadable", "job_b")]
+    finder.poll(1.0)
+    assert reported[3:] == [("job_unreadable", "job_b")]
 
     gone, jobs[:] = jobs[0], jobs[1:]
-    node._look_for_work(1.0)
+    finder.poll(1.0)
     jobs.append(gone)
-    node._look_for_work(1.0)
-    assert told[4:] == [("job_folder_missing", "job_a")]
-    node._loop.close()
+    finder.poll(1.0)
+    assert reported[4:] == [("job_folder_missing", "job_a")]
 
 
 def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_later(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(agent, "connect_directly", lambda *_, **__: Redis())
-    node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", cache_dir=tmp_path / "cache", gpus=0))
-    monkeypatch.setattr(node._registry, "peek", lambda: [("job_a", JobState.PROCESSING, 1)])
-    told: list[str] = []
-    log = SimpleNamespace(error=lambda what, **more: told.append(more["reason"]))
+    finder = finder_of(tmp_path)
+    monkeypatch.setattr(Registry, "peek", lambda _: [("job_a", JobState.PROCESSING, 1)])
+    reported: list[str] = []
+    log = SimpleNamespace(error=lambda what, **more: reported.append(more["reason"]))
     monkeypatch.setattr(unreadable, "logger", lambda: log)
     folder = JobFolder(tmp_path, "job_a")
     spec = {"entry_script": "e.py", "inputs": "/in", "environment": {"pip": ["six"]}}
@@ -81,17 +89,16 @@ def test_a_job_that_cannot_be_joined_leaves_nothing_open_and_is_tried_again_late
 
     monkeypatch.setattr(JobFolder, "record", count)
     (folder.logs / "sys").mkdir(parents=True, exist_ok=True)
-    (folder.logs / "sys" / "node").write_text("no folder: what is told of the environment can't be kept")
+    (folder.logs / "sys" / "node").write_text("no folder: what is reported of the environment can't be kept")
     for now in (1.0, 1.5, 2.0, 3.0, 4.0):
-        node._look_for_work(now)
+        finder.poll(now)
     (folder.logs / "sys" / "node").unlink()
     monkeypatch.setattr("os.pipe", raise_too_many_files)
     monkeypatch.setattr(JobPython, "_build", lambda *_: None)
-    node._look_for_work(5.0)
+    finder.poll(5.0)
     assert open_descriptors() == before
     assert tries == 5, "not at once again"
-    assert len(told) == 1
-    node._loop.close()
+    assert len(reported) == 1
 
 
 def raise_too_many_files(*_: object) -> int:
@@ -102,8 +109,6 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Their shutdown() may take its time, and the node looks for work many times a second meanwhile."""
-    monkeypatch.setattr(agent, "connect_directly", lambda *_, **__: Redis())
-    node = Agent(AgentSettings(root=tmp_path, work_dir=tmp_path / "work", slots=4, gpus=0))
     idle = [Worker(f"process{number:03d}", "", 0.0) for number in range(4)]
     for worker in idle:
         worker.pass_init()
@@ -114,15 +119,29 @@ def test_no_more_idle_workers_end_for_another_job_than_it_wants(
             worker.end(30.0)
         return worker is not None
 
-    jobs = {
+    jobs: dict[str, Any] = {
         "job_a": SimpleNamespace(observed=lambda *_: None, workers=idle, end_idle_worker=end_one),
         "job_b": SimpleNamespace(observed=lambda *_: None, workers=[], wanted_workers=lambda _: 2),
     }
-    monkeypatch.setattr(node, "_jobs", jobs)
-    monkeypatch.setattr(
-        node._registry, "peek", lambda: [("job_a", JobState.PROCESSING, 0), ("job_b", JobState.PROCESSING, 2)]
-    )
+    active = [("job_a", JobState.PROCESSING, 0), ("job_b", JobState.PROCESSING, 2)]
+    monkeypatch.setattr(Registry, "peek", lambda _: active)
+    finder = finder_of(tmp_path, jobs=jobs, slots=4)
     for _ in range(6):
-        node._look_for_work(1.0)
+        finder.poll(1.0)
     assert sum(worker.is_to_end for worker in idle) == 2
-    node._loop.close()
+
+
+def test_who_has_no_free_slot_polls_less_often_and_who_has_no_work_for_long_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    busy = Worker("process000", "", 0.0)  # in init()
+    jobs: dict[str, Any] = {"job_a": SimpleNamespace(workers=[busy])}
+    finder = finder_of(tmp_path, jobs=jobs, slots=1, poll_seconds=0.05)
+    times = [number / 100 for number in range(100, 200)]
+    assert sum(map(finder.is_due, times)) == 4, "one in a quarter of a second"
+    jobs.clear()
+    assert sum(finder.is_due(now + 1) for now in times) == pytest.approx(20, abs=2), "a slot is free"
+    assert sum(finder.is_due(now + 10) for now in times) == pytest.approx(5, abs=1), "nothing has come for long"
+    finder.soon()
+    assert finder.wait_s(12.0) == 0.0
+    assert finder.is_due(12.0)

@@ -1,4 +1,4 @@
-"""A job with a folder, and a whole leader for it, on a real server."""
+"""A job with a folder and a real server, whose leader and agents a test plays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.integration.queue.job_on_redis import JobOnRedis, decided
 
 if TYPE_CHECKING:
     from redis import Redis
-
 
 PATIENCE_S = 30.0
 
@@ -48,7 +47,8 @@ class Led:
 
     def leader(self, seconds: float = 600) -> Leader:
         """One whose lease is so long."""
-        return Leader(connect(self.url), self.on_redis.job_id, MasterSettings(root=self.root, leader_seconds=seconds))
+        self.leaders_client = connect(self.url)
+        return Leader(self.leaders_client, self.on_redis.job_id, MasterSettings(root=self.root, leader_seconds=seconds))
 
     def run_leader(self) -> None:
         """Lead the job until the leader ends by itself."""

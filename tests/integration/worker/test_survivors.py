@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.workers import leftovers
+from parallelrun_agent.workers import survivors
 from tests.integration.worker.worker_harness import is_alive
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(1000)"]
@@ -28,7 +28,7 @@ def started() -> Iterator[list[subprocess.Popen[bytes]]]:
 def dead_agent(folder: Path) -> str:
     """The mark of an agent that has ended."""
     code = (
-        f"import pathlib, parallelrun_agent.workers.leftovers as each; print(each.mark(pathlib.Path({str(folder)!r})))"
+        f"import pathlib, parallelrun_agent.workers.survivors as each; print(each.mark(pathlib.Path({str(folder)!r})))"
     )
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
@@ -36,10 +36,10 @@ def dead_agent(folder: Path) -> str:
 def test_only_those_of_a_dead_agent_are_ended(started: list[subprocess.Popen[bytes]], tmp_path: Path) -> None:
     dead = dead_agent(tmp_path)
     namespace, _, rest = dead.partition(":")
-    others = [leftovers.mark(tmp_path), f"{int(namespace) + 1}:{rest}", dead_agent(tmp_path / "other"), "x:y"]
+    others = [survivors.mark(tmp_path), f"{int(namespace) + 1}:{rest}", dead_agent(tmp_path / "other"), "x:y"]
     for mark in (dead, *others):
-        started.append(subprocess.Popen(SLEEPER, env={**os.environ, leftovers.MARK: mark}))
+        started.append(subprocess.Popen(SLEEPER, env={**os.environ, survivors.MARK: mark}))
     started.append(subprocess.Popen(SLEEPER))
-    leftovers.end_leftovers(tmp_path)
+    survivors.end_survivors(tmp_path)
     assert started[0].wait(30) == -9
     assert [is_alive(process.pid) for process in started[1:]] == [True] * 5

@@ -1,4 +1,4 @@
-"""A whole leader on a real server, with agents that this test plays: from the beginning of its term to the end."""
+"""A whole leader on a real server, with agents that this test plays: its term, and takeovers at awkward moments."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.job_folder import JobResult
+from parallelrun_core.folder.job_folder import JobResult, Reopening
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
-from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation
 from parallelrun_core.store.leader_queue import LeaderQueue
-from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
-from parallelrun_core.store.rq.entries import CONCATENATE, queue
-from parallelrun_master import finishing, leadership, scheduling
 from parallelrun_master import leader as leader_module
-from parallelrun_master.policy import concatenation
+from parallelrun_master import leadership, scheduling
 from parallelrun_master.policy.stages import Stage
 from parallelrun_master.processing import Processing
-from tests.integration.queue.job_on_redis import decided
-from tests.integration.queue.led import PATIENCE_S, Led, wait_until
+from parallelrun_master.publisher import Publisher
+
+if TYPE_CHECKING:
+    pass
+
+from tests.integration.queue.led_job import PATIENCE_S, Led, wait_until
 
 pytestmark = [
     pytest.mark.integration,
@@ -127,41 +127,37 @@ def test_a_leader_that_is_stuck_is_replaced_and_does_no_harm_when_it_goes_on(
     assert sorted(each.mini_batch for each in read_decisions(job.folder.path)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
-def test_who_takes_over_after_the_result_was_recorded_awaits_agents_and_cleans_up(
-    led: Callable[..., Led], state: JobState
+def test_a_cancel_in_the_middle_of_publishing_is_concluded_by_the_same_leader(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = led(1, state=state)
-    ended = state if state.is_terminal else JobState.COMPLETED
-    job.folder.conclude(JobResult(job_id=job.on_redis.job_id, state=ended, started=1.0, ended=2.0, progress=Progress()))
-    agent = job.on_redis.agent()
-    agent.lease(0)
-    timer = threading.Timer(0.5, lambda: agent.queue.turn("leave", decided(()), 0))
-    timer.start()
+    job = led(30)
+    step = Publisher.step
+
+    def canceled_just_before(publisher: Publisher, scheduled: int) -> bool:
+        if job.on_redis.registry.state(job.on_redis.job_id) is JobState.PROCESSING:
+            job.on_redis.registry.move(job.on_redis.job_id, JobState.CANCELED)
+        return step(publisher, scheduled)
+
+    monkeypatch.setattr(Publisher, "step", canceled_just_before)
     job.leader().run()
-    timer.join()
+    assert job.result().state is JobState.CANCELED
     assert job.on_redis.registry.active_jobs() == []
-    assert job.on_redis.registry.state(job.on_redis.job_id) is ended
 
 
-@pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED])
-def test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
-    led: Callable[..., Led], state: JobState
-) -> None:
-    """More of it than one reading takes; who resumes the job doesn't run it again."""
-    job = led(1, state=JobState.PROCESSING)
-    on_redis = job.on_redis
-    assert on_redis.leader.acquire("before", ttl_ms=600_000, folder_term=0)
-    on_redis.publish(MAX_ENTRIES + 20)
-    agent = on_redis.agent()
-    for delivery in agent.lease(MAX_ENTRIES + 10):
-        assert agent.queue.turn("stay", decided([delivery]), 0).refused == 0
-    on_redis.registry.move(on_redis.job_id, state)
-    agent.queue.turn("leave", decided(()), 0)
-    on_redis.leader.resign("before")
-    job.leader().run()
-    assert len(list(read_decisions(job.folder.path))) == MAX_ENTRIES + 10
-    assert (job.result().state, job.result().progress.done) == (state, MAX_ENTRIES + 10)
+def test_a_changed_input_whose_name_is_no_utf_8_is_told(led: Callable[..., Led]) -> None:
+    job = led(0, state=JobState.FAILED)
+    manifest = ManifestWriter(job.folder.path, 1)
+    manifest.add(encode_files([(os.fsencode(job.root / "inputs"), [b"b\xff"])], 1), 1)
+    manifest.close(order="sorted")
+    job.folder.conclude(
+        JobResult(job_id=job.on_redis.job_id, state=JobState.FAILED, started=1.0, ended=2.0, progress=Progress())
+    )
+    job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=False))
+    job.on_redis.force(JobState.QUEUED)
+    job.run_leader()
+    failure = job.result().failure
+    assert failure is not None
+    assert (failure.code, "b\\udcff is gone" in failure.summary) == ("INPUTS_CHANGED", True)
 
 
 def test_a_leader_told_to_stop_while_workers_shut_down_leaves_the_output_to_the_next(
@@ -181,42 +177,6 @@ def test_a_leader_told_to_stop_while_workers_shut_down_leaves_the_output_to_the_
     assert job.folder.result() is None, "the job has ended without its output"
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.FINALIZING
     assert not job.on_redis.registry.has_leader(job.on_redis.job_id)
-
-
-def test_while_a_concatenation_lives_no_other_is_asked_for(
-    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("_AGAIN_S", "_GONE_S"):
-        monkeypatch.setattr(concatenation, name, 0.01)
-    monkeypatch.setattr(finishing, "_WAIT_MS", 10)
-    job = led(1, state=JobState.FINALIZING, output_action="append_row")
-    on_redis, looks = job.on_redis, threading.Semaphore(0)
-    on_redis.redis.xadd(on_redis.keys.outcomes, {"state": "finalizing"})
-    alive = LeaderQueue.is_concatenating
-
-    def looked(queue: LeaderQueue) -> bool:
-        looks.release()
-        return alive(queue)
-
-    monkeypatch.setattr(LeaderQueue, "is_concatenating", looked)
-    assert acquire_concatenation(on_redis.redis, on_redis.job_id, ttl_ms=60_000)
-    thread = threading.Thread(target=job.leader().run)
-    thread.start()
-    asked = queue(on_redis.redis, CONCATENATE)
-    for _ in range(5):
-        assert looks.acquire(timeout=30)
-    assert asked.count == 0
-    release_concatenation(on_redis.redis, on_redis.job_id)
-    until = time.monotonic() + 30
-    while not asked.count and time.monotonic() < until:
-        time.sleep(0.01)
-    for _ in range(5):
-        assert looks.acquire(timeout=30)
-    assert asked.count == 1, "asked for again while the first one waits for its turn"
-    report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("", 0, "", is_postponed=True))
-    report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("/out", 5, "abc"))
-    thread.join(30)
-    assert (job.result().state, job.result().output) == (JobState.COMPLETED, "/out")
 
 
 def test_a_leader_that_is_cut_off_while_it_recovers_leaves_the_job_to_the_next(

@@ -1,0 +1,81 @@
+"""What a node reports of itself: that it lives, what it does, and whether it can do more."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from parallelrun_agent.node_job import NodeJob
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.ids import new_session
+from parallelrun_core.service.pacing import Every
+from parallelrun_core.states import NodeState
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.connection import Redis
+
+_BEATS_PER_LEASE = 4
+
+
+class Heartbeats:
+    """The heartbeats of one agent. `beat` and `leave` raise redis-py's errors.
+
+    Args:
+        jobs: those that the node works for, by their ids.
+    """
+
+    def __init__(self, redis: Redis, settings: AgentSettings, jobs: Mapping[str, NodeJob]) -> None:
+        self.is_draining = False
+        self._nodes = Nodes(redis)
+        self._settings = settings
+        self._jobs = jobs
+        self._session = new_session(settings.node)
+        self._version = version("parallelrun")
+        self._started = time.time()
+        self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
+        self._reported_state = ""
+        # The agent's loop asks these at every turn.
+        self.is_due = self._interval.is_due
+        self.wait_s = self._interval.wait_s
+        self.soon = self._interval.soon
+
+    def check_state(self) -> None:
+        """Be due at once when the node's state has changed."""
+        if self._state() != self._reported_state:
+            self.soon()
+
+    def beat(self) -> None:
+        """Send one."""
+        settings, state, jobs = self._settings, self._state(), self._jobs
+        self._nodes.beat(
+            NodeInfo(
+                node=settings.node,
+                session=self._session,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                slots=settings.slots,
+                busy=sum(len(job.workers) for job in jobs.values()),
+                state=state,
+                version=self._version,
+                started=self._started,
+                jobs=sorted(jobs),
+                workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
+            ),
+            lease_ms=settings.lease_ms,
+        )
+        self._reported_state = state
+
+    def leave(self) -> None:
+        """The node is there no more."""
+        self._nodes.remove(self._settings.node)
+
+    def _state(self) -> NodeState:
+        if self.is_draining:
+            return NodeState.DRAINING
+        has_room = not any(job.disk_is_full for job in self._jobs.values())
+        return NodeState.READY if has_room else NodeState.DISK_FULL

@@ -1,0 +1,118 @@
+"""Which jobs a node works for, and how its slots are shared among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_agent.node_context import NodeContext
+from parallelrun_agent.node_job import NodeJob
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.service.pacing import Every
+from parallelrun_core.states import JobState
+from parallelrun_core.store.registry import Registry
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.connection import Redis
+
+ANYWAY_S: Final = 0.25
+"""How often a node without room polls nevertheless: a job that it works for may have ended."""
+_DROWSY_AFTER_S = 5.0
+_DROWSY_S = 0.2
+_JOIN_AGAIN_S = 1.0
+
+
+class WorkFinder:
+    """Polls the list of jobs, joins those with something to do, and gives free slots to the oldest of them.
+
+    Args:
+        jobs: those that the node works for, by their ids; joined ones are added.
+    """
+
+    def __init__(self, redis: Redis, settings: AgentSettings, context: NodeContext, jobs: dict[str, NodeJob]) -> None:
+        self._redis = redis
+        self._registry = Registry(redis)
+        self._settings = settings
+        self._context = context
+        self._jobs = jobs
+        self._skipped = SkippedJobs(settings.root)
+        self._join_at: dict[str, float] = {}
+        """When to try again to join jobs of which something could not be read or created."""
+        self._poll_at = 0.0  # by hand, as the intervals differ
+        self._anyway = Every(ANYWAY_S)
+        self._had_work_at: float | None = None
+
+    def is_due(self, now: float) -> bool:
+        """Whether to poll: less often after some time without any work, and with no free slot."""
+        if now < self._poll_at:
+            return False
+        self._poll_at = now + self._interval_s(now)
+        if not (self._anyway.is_due(now) or self._has_room()):
+            return False
+        self._anyway.delay(now)
+        return True
+
+    def wait_s(self, now: float) -> float:
+        """How long it isn't due."""
+        return max(0.0, self._poll_at - now)
+
+    def soon(self) -> None:
+        """Be due at once: something has changed."""
+        self._poll_at = 0.0
+
+    def _interval_s(self, now: float) -> float:
+        if self._jobs or self._had_work_at is None:
+            self._had_work_at = now
+        is_drowsy = now - self._had_work_at > _DROWSY_AFTER_S
+        return max(self._settings.poll_seconds, _DROWSY_S) if is_drowsy else self._settings.poll_seconds
+
+    def _has_room(self) -> bool:
+        """Whether one more worker could be busy here."""
+        workers = [worker for job in self._jobs.values() for worker in job.workers]
+        return sum(not worker.is_through_init or bool(worker.in_flight) for worker in workers) < self._settings.slots
+
+    def poll(self, now: float) -> bool:
+        """Give free slots to the oldest job that has something ready; whether workers were started.
+
+        Raises redis-py's errors, and can be repeated after one.
+        """
+        workers = [worker for job in self._jobs.values() for worker in job.workers]
+        free, ending = self._settings.slots - len(workers), sum(worker.is_to_end for worker in workers)
+        active = self._registry.peek()
+        self._skipped.keep_only([job_id for job_id, _, _ in active])
+        has_started = False
+        for job_id, state, ready in active:
+            job = self._jobs.get(job_id)
+            if job is not None:
+                job.observed(state, ready)
+            elif state is JobState.PROCESSING and ready and now >= self._join_at.get(job_id, 0.0):
+                job = self._join(job_id, now)
+            if job is None or not ready:
+                continue
+            wanted = job.wanted_workers(now)
+            if 0 < wanted > ending and free <= 0:
+                ending += self._make_room(job, now)  # the slot is free once that worker has ended
+            while wanted > 0 and free > 0:
+                job.spawn()
+                has_started = True
+                free -= 1
+                wanted -= 1
+        return has_started
+
+    def _join(self, job_id: str, now: float) -> NodeJob | None:
+        try:
+            job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._context)
+        except UNREADABLE as error:
+            self._skipped.report(job_id, error)
+            if isinstance(error, OSError):  # it may pass, but not at once, and each attempt may be expensive
+                self._join_at[job_id] = now + _JOIN_AGAIN_S
+            return None
+        self._join_at.pop(job_id, None)
+        self._jobs[job_id] = job
+        job.turn(now)
+        return job
+
+    def _make_room(self, for_job: NodeJob, now: float) -> bool:
+        """End an idle worker of another job; its slot is free a moment later."""
+        return any(job.end_idle_worker(now) for job in self._jobs.values() if job is not for_job)

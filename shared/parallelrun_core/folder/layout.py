@@ -1,0 +1,192 @@
+"""The names of everything below a job's folder (job_folder.py says what it is), and of what is below its `logs`.
+
+A log that only one module writes has its own name there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.ids import is_job_id
+
+RECORD: Final = "job.json"
+INPUTS: Final = "inputs.json"
+PARTS: Final = "parts"
+JOURNALS: Final = "journals"
+OUTPUTS: Final = "outputs"
+LOGS: Final = "logs"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The paths below a folder that is a job's, or becomes one."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        return self.path / RECORD
+
+    @property
+    def inputs(self) -> Path:
+        return self.path / INPUTS
+
+    def schema(self, number: int | str) -> Path:
+        """The columns of an input."""
+        return self.path / f"schema.{number}.json"
+
+    @property
+    def schemas(self) -> Iterator[Path]:
+        """Those that are there."""
+        return self.path.glob("schema.*.json")
+
+    @property
+    def parts(self) -> Path:
+        return self.path / PARTS
+
+    def part(self, session: str, process: str) -> Path:
+        return self.parts / f"{session}.{process}"
+
+    @property
+    def journals(self) -> Path:
+        return self.path / JOURNALS
+
+    @property
+    def outputs(self) -> Path:
+        return self.path / OUTPUTS
+
+    @property
+    def logs(self) -> Path:
+        return self.path / LOGS
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Those that a job has from its beginning."""
+        return self.parts, self.journals, self.outputs, self.logs
+
+    def result(self, generation: int) -> Path:
+        return self.path / (f"result.{generation}.json" if generation else "result.json")
+
+    @property
+    def results(self) -> Iterator[Path]:
+        """Those that are there."""
+        return self.path.glob("result*.json")
+
+    def reopening(self, generation: int) -> Path:
+        return self.path / f"reopened.{generation}.json"
+
+    def generation(self) -> int:
+        """The last one of which there is a reopening; 0: none."""
+        numbers = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+    # Rows that are grouped by keys
+
+    def grouped(self, number: int) -> Path:
+        """The folder of the grouped rows of an input; there once they are whole."""
+        return self.path / f"shuffled.{number}"
+
+    def grouped_rows(self, number: int) -> Path:
+        return self.grouped(number) / "rows"
+
+    def groups(self, number: int) -> Path:
+        """Which range of those is which group."""
+        return self.grouped(number) / "groups.jsonl"
+
+    def grouping(self, number: int, term: int | str) -> Path:
+        """The folder in which a leader groups them."""
+        return self.path / f"shuffling.{number}.{term}"
+
+    def broken_off(self, number: int, until: int) -> Iterator[Path]:
+        """The folders in which leaders up to a term have begun to group the rows of an input."""
+        for path in self.path.glob(self.grouping(number, "*").name):
+            if int(path.suffix[1:]) <= until:
+                yield path
+
+    @staticmethod
+    def removed(grouping: Path) -> Path:
+        """The name of such a folder while it is removed."""
+        return grouping.with_name(f"removed.{grouping.name}")
+
+    @property
+    def all_grouped(self) -> Iterator[Path]:
+        """The folders with grouped rows that are there."""
+        return self.path.glob("shuffled.*")
+
+    @property
+    def all_of_grouping(self) -> Iterator[Path]:
+        """All folders that grouping rows has left, whole or not."""
+        for pattern in ("shuffled.*", "shuffling.*", "removed.shuffling.*"):
+            yield from self.path.glob(pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """The paths below a job's `logs`, named as in the reference."""
+
+    path: Path
+
+    @property
+    def user(self) -> Path:
+        return self.path / "user"
+
+    @property
+    def sys(self) -> Path:
+        return self.path / "sys"
+
+    @property
+    def job_report(self) -> Path:
+        return self.sys / "job_report"
+
+    def metrics(self, begun: str) -> Path:
+        return self.sys / "metrics" / begun
+
+    def perf(self, node: str) -> Path:
+        return self.sys / "perf" / node
+
+    def of_node(self, node: str) -> Path:
+        """What workers of a node log, and what their processes print."""
+        return self.sys / "node" / node
+
+    def errors_of_node(self, node: str) -> Path:
+        """The warnings and errors among what the workers of a node log."""
+        return self.sys / "error" / "node" / node
+
+    @property
+    def user_errors(self) -> Path:
+        return self.user / "error.txt"
+
+    def user_error(self, node: str, process: str) -> Path:
+        return self.user / "error" / node / f"{process}.txt"
+
+    def stdout(self, node: str, process: str) -> Path:
+        return self.user / "stdout" / node / f"{process}.stdout.txt"
+
+    def stderr(self, node: str, process: str) -> Path:
+        return self.user / "stderr" / node / f"{process}.stderr.txt"
+
+    def script_files(self, node: str) -> Path:
+        """What scripts write below `logs` of their working folders; a folder for each process."""
+        return self.user / "files" / node
+
+
+def jobs_of(root: Path) -> Path:
+    """The folder of all jobs."""
+    return root / "jobs"
+
+
+def job_ids(root: Path) -> list[str]:
+    """The ids of all jobs, oldest first: by their folders, whose names sort by time. Some may have no record yet."""
+    try:
+        names = [folder.name for folder in jobs_of(root).iterdir()]
+    except FileNotFoundError:
+        return []
+    return sorted(filter(is_job_id, names))
+
+
+def code_store(root: Path) -> Path:
+    """The folder of the snapshots of the users' code."""
+    return root / "code"

@@ -1,0 +1,154 @@
+"""How a leader ends a job: the output is asked for, the end recorded once, and agents leave."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parallelrun_core.folder.decisions import read_decisions
+from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState
+from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
+from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.rq.entries import CONCATENATE, queue
+from parallelrun_master import finishing
+from parallelrun_master.finishing import Finishing
+from parallelrun_master.policy import concatenation
+from tests.integration.queue.job_on_redis import decided
+
+if TYPE_CHECKING:
+    pass
+
+from tests.integration.queue.led_job import Led
+
+pytestmark = [
+    pytest.mark.integration,
+    # A leader has a process of its own, which ends with it and so closes its files.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
+def test_who_takes_over_once_the_end_is_recorded_waits_for_agents_and_cleans_up(
+    led: Callable[..., Led], state: JobState
+) -> None:
+    job = led(1, state=state)
+    ended = state if state.is_terminal else JobState.COMPLETED
+    job.folder.conclude(JobResult(job_id=job.on_redis.job_id, state=ended, started=1.0, ended=2.0, progress=Progress()))
+    agent = job.on_redis.agent()
+    agent.lease(0)
+    timer = threading.Timer(0.5, lambda: agent.queue.turn("leave", decided(()), 0))
+    timer.start()
+    job.leader().run()
+    timer.join()
+    assert job.on_redis.registry.active_jobs() == []
+    assert job.on_redis.registry.state(job.on_redis.job_id) is ended
+
+
+@pytest.mark.parametrize("step, before, behind", [
+    ((JobFolder, "conclude"), 1, 0), ((Finishing, "_show_end"), 1, 0), ((Finishing, "_show_end"), 0, 2),
+    ((Registry, "retire"), 1, 0),
+])  # fmt: skip
+def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
+    led: Callable[..., Led], step: tuple[type, str], before: int, behind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one has recorded the end, the user has let the job go on, and its output is being put together.
+
+    Args:
+        before, behind: which call of this step the leader has slept before, or behind.
+    """
+    job = led(1, state=JobState.FAILED)
+    on_redis, folder = job.on_redis, job.folder
+    whole, calls, after = getattr(*step), 0, dict[bytes, Any]()
+    merging = folder.output_file(folder.record().job_spec()).parent / f".merging-{on_redis.job_id}-0123456789abcdef"
+
+    def another_ends_it() -> None:
+        on_redis.redis.delete(on_redis.keys.leader)  # as if it had run out
+        job.leader().run()
+        folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
+        on_redis.reopen_retired()
+        on_redis.publish(3)
+        merging.touch()
+        after.update(on_redis.everything())
+
+    def sleeps(*args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        number = calls
+        if number == before:
+            another_ends_it()
+        answer = whole(*args, **options)
+        if number == behind:
+            another_ends_it()
+        return answer
+
+    monkeypatch.setattr(*step, sleeps)
+    job.leader().run()
+    assert after, "nobody has slept"
+    assert folder.result() is None, "its end was recorded as that of another generation"
+    assert merging.exists()
+    assert on_redis.registry.active_jobs() == [on_redis.job_id]
+    assert on_redis.everything() == after
+
+
+@pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED])
+def test_what_was_committed_before_the_end_is_kept_also_by_the_next_leader(
+    led: Callable[..., Led], state: JobState
+) -> None:
+    """More of it than one reading takes; who resumes the job doesn't run it again."""
+    job = led(1, state=JobState.PROCESSING)
+    on_redis = job.on_redis
+    assert on_redis.leader.acquire("before", ttl_ms=600_000, folder_term=0)
+    on_redis.publish(MAX_ENTRIES + 20)
+    agent = on_redis.agent()
+    for delivery in agent.lease(MAX_ENTRIES + 10):
+        assert agent.queue.turn("stay", decided([delivery]), 0).refused == 0
+    on_redis.registry.move(on_redis.job_id, state)
+    agent.queue.turn("leave", decided(()), 0)
+    on_redis.leader.resign("before")
+    job.leader().run()
+    assert len(list(read_decisions(job.folder.path))) == MAX_ENTRIES + 10
+    assert (job.result().state, job.result().progress.done) == (state, MAX_ENTRIES + 10)
+
+
+def test_while_a_concatenation_lives_no_other_is_asked_for(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_AGAIN_S", "_GONE_S"):
+        monkeypatch.setattr(concatenation, name, 0.01)
+    monkeypatch.setattr(finishing, "_WAIT_MS", 10)
+    job = led(1, state=JobState.FINALIZING, output_action="append_row")
+    on_redis, looks = job.on_redis, threading.Semaphore(0)
+    on_redis.redis.xadd(on_redis.keys.outcomes, {"state": "finalizing"})
+    alive = LeaderQueue.is_concatenating
+
+    def looked(queue: LeaderQueue) -> bool:
+        looks.release()
+        return alive(queue)
+
+    monkeypatch.setattr(LeaderQueue, "is_concatenating", looked)
+    assert acquire_concatenation(on_redis.redis, on_redis.job_id, ttl_ms=60_000)
+    thread = threading.Thread(target=job.leader().run)
+    thread.start()
+    asked = queue(on_redis.redis, CONCATENATE)
+    for _ in range(5):
+        assert looks.acquire(timeout=30)
+    assert asked.count == 0
+    release_concatenation(on_redis.redis, on_redis.job_id)
+    until = time.monotonic() + 30
+    while not asked.count and time.monotonic() < until:
+        time.sleep(0.01)
+    for _ in range(5):
+        assert looks.acquire(timeout=30)
+    assert asked.count == 1, "asked for again while the first one waits for its turn"
+    report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("", 0, "", is_postponed=True))
+    report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("/out", 5, "abc"))
+    thread.join(30)
+    assert (job.result().state, job.result().output) == (JobState.COMPLETED, "/out")
