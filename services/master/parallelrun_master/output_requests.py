@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
-from parallelrun_core.store.rq.wake import ask_for_concatenation, concatenation_failed, concatenation_waits
+from parallelrun_core.store.rq.wake import ask_for_concatenation, has_concatenation_failed, is_concatenation_waiting
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
 
@@ -50,13 +50,13 @@ class OutputRequests:
 
     def _ask(self, now: float) -> None:
         job, policy = self._job, self._policy
-        is_queued = concatenation_waits(job.redis, job.job_id, attempt=policy.attempt)
+        is_queued = is_concatenation_waiting(job.redis, job.job_id, attempt=policy.attempt)
         ask_for_concatenation(job.redis, job.job_id, attempt=policy.ask(now, is_queued=is_queued))
 
     def _check_latest(self, now: float) -> None:
         """Pass on to the policy what has become of the latest request."""
         job, policy, pause_s = self._job, self._policy, 0.0
-        if concatenation_failed(job.redis, job.job_id, attempt=policy.attempt):
+        if has_concatenation_failed(job.redis, job.job_id, attempt=policy.attempt):
             release_concatenation(job.redis, job.job_id)
             pause_s = policy.died(now, crashes=job.queue.count_setback("concatenation_crashes"))
         elif job.queue.is_concatenating():
