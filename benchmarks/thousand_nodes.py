@@ -41,7 +41,6 @@ from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
-from parallelrun_master.lead import SETTINGS
 from parallelrun_master.settings import MasterSettings
 
 if TYPE_CHECKING:
@@ -262,6 +261,14 @@ def measure(stage: Stage, job_id: str, shape: Shape, leader: int) -> dict[str, f
     }
 
 
+LEADER = """
+import sys
+from parallelrun_master.lead import lead
+from parallelrun_master.settings import MasterSettings
+lead(MasterSettings.model_validate_json(sys.argv[1]), sys.argv[2])
+"""
+
+
 def main(size: Size) -> dict[str, object]:
     """Measure; returns what the last line says."""
     shape = {
@@ -272,8 +279,7 @@ def main(size: Size) -> dict[str, object]:
     with Stage() as stage:
         folder, _ = stage.job(inputs=str(data.files(shape.files)), mini_batch_size=1)
         settings = MasterSettings(redis_url=stage.url, root=stage.home).model_dump_json()
-        command = [sys.executable, "-c", f"from parallelrun_master.lead import lead; lead({folder.job_id!r})"]
-        with subprocess.Popen(command, env={**os.environ, SETTINGS: settings}) as leader:
+        with subprocess.Popen([sys.executable, "-c", LEADER, settings, folder.job_id]) as leader:
             try:
                 found = measure(stage, folder.job_id, shape, leader.pid)
                 if leader.poll() is not None:

@@ -26,7 +26,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.rq_queues import ask_for_leader
+from parallelrun_core.store.rq.wake import ask_for_leader
 from tests.redis_server import RedisServer, with_this_process
 from tests.twins import sabotage
 

@@ -23,6 +23,7 @@ def new_job_id() -> str:
 
 
 def is_job_id(text: str) -> bool:
+    """Whether this has the form of a job's id."""
     return _JOB_ID.fullmatch(text) is not None
 
 

@@ -99,7 +99,7 @@ def test_a_component_alone_is_a_job_once_its_inputs_have_paths(folder: Path) -> 
     assert (spec.data_paths(), spec.mini_batch_size, spec.append_row_to) == ([f"{folder}/data"], 7, "scores")
 
 
-def test_the_parallel_step_of_a_longer_pipeline_runs_alone_once_the_others_are_left_out(folder: Path) -> None:
+def test_the_parallel_step_of_a_longer_pipeline_runs_alone_without_the_others(folder: Path) -> None:
     longer = changed(PIPELINE, **{
         "jobs.prepare": {"type": "command", "command": "make"},
         "jobs.score.inputs.files": {"path": "${{parent.jobs.prepare.outputs.made}}"},

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_job_of_an_earlier_release_is_finished_and_one_of_a_newer_release_is_left_alone(release: str) -> None:
+def test_a_job_of_an_earlier_release_is_finished_and_one_of_a_newer_left_alone(release: str) -> None:
     with Cluster(slots=1) as cluster:
         cluster.kill("master")
         folder = opened(release, cluster.root)

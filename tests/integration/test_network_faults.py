@@ -121,7 +121,7 @@ def test_a_node_that_is_cut_off_ends_its_workers_before_others_may_go_on(mode: M
         assert cluster.result(job).progress.retried == 0
 
 
-def test_without_the_local_deadline_the_same_test_finds_workers_that_outlive_their_lease() -> None:
+def test_without_the_local_deadline_workers_that_outlive_their_lease_are_found() -> None:
     with behind_a_proxy(CUT_OFF, without="lease.deadline") as (cluster, proxy):
         job = submit(cluster, 700)
         both_at_work(cluster, job)

@@ -132,7 +132,7 @@ def forget_everything(cluster: Cluster) -> None:
     cluster.redis_server.start()
 
 
-def test_what_was_finished_and_not_decided_when_redis_forgot_everything_is_not_run_again() -> None:
+def test_what_was_finished_when_redis_forgot_everything_is_not_run_again() -> None:
     script = textwrap.dedent("""
         import os
         def run(mini_batch):

@@ -108,7 +108,7 @@ def done_in(cluster: Cluster, job: str) -> set[int]:
     return {each.mini_batch for each in read_decisions(cluster.folder(job).path) if each.status == "done"}
 
 
-def test_mended_code_runs_only_what_the_earlier_job_has_not_done_which_may_be_deleted(
+def test_mended_code_runs_only_what_the_earlier_job_has_not_done_and_outlives_it(
     cluster: Cluster, client: Client
 ) -> None:
     earlier = half_done(cluster, client)

@@ -82,6 +82,13 @@ def _own(owner: Any, name: str, wanted: str) -> Any:
     return getattr(owner, name)
 
 
+def _as_rq_does(entry: Any) -> Any:
+    """Run whatever an entry names."""
+    from rq.job import Job
+
+    return Job.perform(entry)
+
+
 class Line(NamedTuple):
     """A piece of a script, and what it is without the mechanism."""
 
@@ -119,6 +126,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "lease.deadline": (_DEADLINE,),
     # The check that the rows of an answer are in its part file.
     "commit.check_rows": (Step("parallelrun_agent.committer:Committer._with_rows", lambda committer, group: group),),
+    # What keeps RQ from calling whatever an entry of its queues names.
+    "rq.only_ours": (
+        Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
+        Step("parallelrun_core.store.rq.entries:Entry.perform", _as_rq_does),
+    ),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

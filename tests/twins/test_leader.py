@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
 
-from parallelrun_api.http import problems
 from parallelrun_api.submission import submissions
 from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
@@ -21,7 +21,8 @@ from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
-from parallelrun_core.store.connection import ServerUnable
+from parallelrun_core.store import errors
+from parallelrun_core.store.connection import connect
 from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_master.handover import Handover
 from parallelrun_master.ledger import Ledger
@@ -35,14 +36,14 @@ from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
 from tests.integration.api.conftest import Site
 from tests.twins.sabotage import always, expect_failure, nothing, without
-from tests.unit.api import test_parts as parts
-from tests.unit.api import test_problems as answers
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.concatenator import test_merge as merge
 from tests.unit.concatenator import test_output as output
 from tests.unit.core import test_decisions as log
+from tests.unit.core import test_fitness as fitness
 from tests.unit.core import test_golden as golden
 from tests.unit.core import test_paths as paths
+from tests.unit.core import test_store_errors as store_errors
 from tests.unit.core import test_takeover as takeovers
 from tests.unit.core import test_term_log as terms
 from tests.unit.master import test_completion as completion
@@ -121,7 +122,7 @@ def test_books_that_are_synced_only_when_redis_has_something_to_forget_are_found
 
     monkeypatch.setattr(Ledger, "sync_and_trim", only_to_trim)
     with expect_failure():
-        ledger.test_what_was_entered_is_durable_whatever_redis_has_forgotten_by_then(tmp_path, False)
+        ledger.test_what_was_recorded_is_durable_whatever_redis_has_forgotten_by_then(tmp_path, False)
 
 
 def test_a_handover_that_goes_on_where_it_was_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,19 +259,18 @@ def test_paths_that_lead_upwards_are_found(tmp_path: Path, monkeypatch: pytest.M
         paths.test_what_could_leave_or_confuse_is_refused("../secret", tmp_path)
 
 
-def test_a_redis_that_cannot_write_and_is_taken_for_a_bug_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(problems, "CONNECTION_ERRORS", ())
-    app = answers.make_app(tmp_path)
-    with expect_failure():
-        answers.test_those_of_others(ServerUnable("MISCONF can't write"), 503, "unavailable", app)
+def test_a_redis_that_cannot_write_and_is_taken_for_a_bug_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    never: Any = SimpleNamespace(search=always(None))
+    monkeypatch.setattr(errors, "_UNABLE", never)
+    with connect(store_errors.URL) as client, expect_failure():
+        parser = client.connection_pool.connection_kwargs["parser_class"]
+        store_errors.test_a_server_that_can_do_nothing_now_counts_as_away(parser, "MISCONF can't write")
 
 
 def test_trust_in_a_redis_that_evicts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "unfit", always([]))
+    monkeypatch.setattr(fitness, "unfit", always([]))
     with expect_failure():
-        parts.test_which_redis_is_fit({"maxmemory_policy": "allkeys-lru"}, 1)
+        fitness.test_which_redis_is_fit({"maxmemory_policy": "allkeys-lru"}, 1)
 
 
 def test_a_newer_folder_that_is_read_as_if_it_were_ours_is_found(

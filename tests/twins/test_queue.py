@@ -13,12 +13,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from parallelrun_concatenator.concatenate import SETTINGS, Concatenation
+from parallelrun_concatenator.concatenate import Concatenation
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.local import new_file
-from parallelrun_core.store import leader_queue
+from parallelrun_core.store import fast_path
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.fast_path import Ask, conversation
 from parallelrun_core.store.leader_queue import LeaderQueue
@@ -30,8 +29,11 @@ from tests.integration.queue import test_concatenating as concatenating
 from tests.integration.queue import test_finishing as finishing
 from tests.integration.queue import test_leader as leader
 from tests.integration.queue import test_leader_and_redis as leader_and_redis
-from tests.integration.queue import test_leading as leading
+from tests.integration.queue import test_leadership as leadership
 from tests.integration.queue import test_model as model
+from tests.integration.queue import test_publishing as publishing
+from tests.integration.queue import test_reaping as reaping
+from tests.integration.queue import test_streams as streams
 from tests.integration.queue import test_turn as turn
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided
 from tests.twins.sabotage import altered, always, expect_failure, nothing, without
@@ -69,19 +71,19 @@ def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
 def test_without_the_look_at_the_term_two_leaders_write(redis: Redis, what: str) -> None:
     with without("lead.term"), expect_failure():
         if what == "publish":
-            leading.test_who_was_replaced_cannot_publish(JobOnRedis(redis))
+            publishing.test_who_was_replaced_cannot_publish(JobOnRedis(redis))
         elif what == "move":
-            leading.test_who_was_replaced_cannot_move_the_job_on(JobOnRedis(redis), JobState.FAILED)
+            leadership.test_who_was_replaced_cannot_move_the_job_on(JobOnRedis(redis), JobState.FAILED)
         elif what == "retire":
-            leading.test_who_was_replaced_cannot_retire_the_job(JobOnRedis(redis))
+            leadership.test_who_was_replaced_cannot_retire_the_job(JobOnRedis(redis))
         else:
-            leading.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(JobOnRedis(redis))
+            streams.test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_read(JobOnRedis(redis))
 
 
 def test_a_checkpoint_apart_from_its_messages_publishes_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LeaderQueue, "_checkpoint_to_continue", always(0))
     with expect_failure():
-        leading.test_the_same_call_twice_publishes_once(JobOnRedis(redis))
+        publishing.test_the_same_call_twice_publishes_once(JobOnRedis(redis))
 
 
 def test_without_the_watch_who_is_replaced_while_it_publishes_has_published(
@@ -92,9 +94,9 @@ def test_without_the_watch_who_is_replaced_while_it_publishes_has_published(
         with conversation(client) as ask:
             yield lambda *commands: ask(*(("PING",) if command[0] == "WATCH" else command for command in commands))
 
-    monkeypatch.setattr(leader_queue, "conversation", unwatched)
+    monkeypatch.setattr(fast_path, "conversation", unwatched)
     with expect_failure():
-        leading.test_who_is_replaced_while_it_publishes_has_not_published(JobOnRedis(redis), monkeypatch)
+        publishing.test_who_is_replaced_while_it_publishes_has_not_published(JobOnRedis(redis), monkeypatch)
 
 
 def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,9 +104,9 @@ def test_leadership_without_end_is_found(redis: Redis, monkeypatch: pytest.Monke
         RENEW(queue, token, ttl_ms=LONG_MS)
 
     monkeypatch.setattr(LeaderQueue, "renew", for_ever)
-    monkeypatch.setattr(leading, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(leadership, "PATIENCE_S", 0.3)
     with expect_failure():
-        leading.test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis)
+        leadership.test_a_leader_that_is_not_heard_of_any_more_can_be_replaced(redis)
 
 
 def test_a_leader_whom_nobody_renews_in_a_long_step_is_found(
@@ -160,10 +162,8 @@ def test_an_end_that_leaves_committed_results_unread_is_found(
 
 @pytest.fixture
 def job(redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> concatenating.Job:
-    settings = ConcatenatorSettings(redis_url=redis_url, root=tmp_path)
-    monkeypatch.setenv(SETTINGS, settings.model_dump_json())
     monkeypatch.setattr(signal, "signal", nothing)
-    return concatenating.Job(redis, tmp_path)
+    return concatenating.Job(redis, redis_url, tmp_path)
 
 
 def test_a_late_concatenation_that_replaces_the_output_is_found(
@@ -206,4 +206,4 @@ def test_leases_by_the_clock_of_a_node_are_found(redis: Redis) -> None:
 
 def test_belief_in_a_lease_that_ends_in_a_day_is_found(redis: Redis) -> None:
     with altered("reap", "redis.call('ZADD', KEYS[7], now + ARGV[3], session)", "local _ = session"), expect_failure():
-        leading.test_a_lease_far_in_the_future_is_cut_to_a_whole_one(JobOnRedis(redis))
+        reaping.test_a_lease_far_in_the_future_is_cut_to_a_whole_one(JobOnRedis(redis))

@@ -103,7 +103,7 @@ def test_no_name_of_a_test_is_longer_than_a_sentence_that_one_reads_at_a_glance(
     names = {
         name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
     }
-    assert [name for name in sorted(names) if len(name) > 85] == []
+    assert [name for name in sorted(names) if len(name) > 80] == []
 
 
 def modules_loaded_by(package: str) -> set[str]:

@@ -102,9 +102,9 @@ def build_context(settings: ApiSettings) -> Context:
 
 def _call_leader(client: Redis, job_id: str, attempt: str = "0") -> None:
     # Importing RQ takes longer than all other Redis code; a server can start without it.
-    from parallelrun_core.store import rq_queues
+    from parallelrun_core.store.rq.wake import ask_for_leader
 
-    rq_queues.ask_for_leader(client, job_id, attempt=attempt)
+    ask_for_leader(client, job_id, attempt=attempt)
 
 
 def _context_of(request: Request) -> Context:

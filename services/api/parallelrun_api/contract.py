@@ -22,7 +22,7 @@ _SECURITY_SCHEMES: Final = {
 
 def document(app: FastAPI) -> dict[str, Any]:
     """The document of an app: what FastAPI derives, with what it can't know."""
-    found = get_openapi(
+    whole = get_openapi(
         title=app.title,
         version=app.version,
         description=app.description,
@@ -35,7 +35,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             {"name": "operations", "description": "For those who run the server."},
         ],
     )
-    components = found.setdefault("components", {})
+    components = whole.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     for model in (JobSpec, Problem):
         schema = model.model_json_schema(ref_template=_REF)
@@ -45,5 +45,5 @@ def document(app: FastAPI) -> dict[str, Any]:
         schemas.pop(unused, None)
     components["schemas"] = dict(sorted(schemas.items()))
     components["securitySchemes"] = _SECURITY_SCHEMES
-    found["security"] = [{"token": []}]
-    return found
+    whole["security"] = [{"token": []}]
+    return whole

@@ -107,7 +107,7 @@ async def _in_background(context: Context, server: _Server) -> None:
 
 
 def _import_what_submissions_need() -> None:
-    import parallelrun_core.store.rq_queues  # noqa: F401
+    import parallelrun_core.store.rq.wake  # noqa: F401
 
 
 def _listen(host: str, port: int) -> socket.socket:

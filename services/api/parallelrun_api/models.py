@@ -248,4 +248,4 @@ class Health(_Answer):
 
     status: Literal["ok", "unavailable"]
     checks: dict[str, str] = {}
-    """What was looked at, and what is wrong with it."""
+    """What was checked, and what is wrong with it."""

@@ -1,4 +1,4 @@
-"""What RQ runs for an entry on its queue `concatenate`: put one job's output together, and notify its leader."""
+"""What a concatenator runs for a job that is finished: put its output together, and notify its leader."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ from parallelrun_core.store.registry import Registry
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
 
-SETTINGS = "_PARALLELRUN_CONCATENATOR_SETTINGS"
-"""Environment variable that passes the supervisor's settings to the processes that RQ forks."""
 _SHOW_EVERY_S = 0.5
 _BEAT_S = 1.0
 _TTL_MS = 5000
@@ -47,9 +45,8 @@ class _Stopped(BaseException):
     """The service was told to stop."""
 
 
-def concatenate(job_id: str) -> None:
+def concatenate(settings: ConcatenatorSettings, job_id: str) -> None:
     """Put the output of a job together, if it is finalizing. Safe to run twice, also at the same time."""
-    settings = ConcatenatorSettings.model_validate_json(os.environ[SETTINGS])
     signal.signal(signal.SIGTERM, _stop)
     try:
         Concatenation(connect(settings.redis_url), JobFolder(settings.root, job_id), leave=lambda: os._exit(1)).run()

@@ -1,4 +1,4 @@
-"""What RQ runs for an entry on its queue `jobs`: lead one job, in a process of its own."""
+"""What a master runs for a job that needs a leader: lead it, in a process of its own."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ from parallelrun_master.settings import MasterSettings
 if TYPE_CHECKING:
     from types import FrameType
 
-SETTINGS = "_PARALLELRUN_MASTER_SETTINGS"
-"""Environment variable that passes the supervisor's settings to the processes that RQ forks."""
 
-
-def lead(job_id: str) -> None:
-    """Lead a job to its end, unless another process leads it already."""
-    settings = MasterSettings.model_validate_json(os.environ[SETTINGS])
+def lead(settings: MasterSettings, job_id: str) -> None:
+    """Lead a job to its end, unless another process leads it already; for the main thread of a process."""
     try:
         leader = Leader(connect(settings.redis_url), job_id, settings, leave=lambda: os._exit(1))
     except UNREADABLE as error:

@@ -6,10 +6,9 @@ only after minutes; this supervisor checks every second.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from functools import partial
 
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, recorded_jobs
@@ -18,74 +17,58 @@ from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal
-from parallelrun_core.store.connection import CONNECTION_ERRORS, connect, server_run_id, without_password
+from parallelrun_core.store.connection import connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.rq_queues import LEADER_QUEUE, ask_for_leader
-from parallelrun_core.store.rq_workers import RqWorkers
-from parallelrun_master import leader as _preloaded  # noqa: F401 - so that forked processes start at once
-from parallelrun_master.lead import SETTINGS
+from parallelrun_core.store.rq.entries import LEAD
+from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_core.store.rq.workers import RqWorkers
+from parallelrun_master.lead import lead
 from parallelrun_master.settings import MasterSettings
-
-if TYPE_CHECKING:
-    from parallelrun_core.store.connection import Redis
-
-_SWEEP_S = 1.0
 
 
 class Master:
-    """The supervisor."""
+    """Makes sure that every job has a leader."""
 
     def __init__(self, settings: MasterSettings) -> None:
         self._settings = settings
         self._log = telemetry.logger()
-        self._workers = RqWorkers(settings.redis_url, LEADER_QUEUE, settings.leaders, listen_s=settings.leader_seconds)
+        self._redis = connect(settings.redis_url)
+        self._registry = Registry(self._redis)
         self._run_id = ""
         self._skipped = SkippedJobs(settings.root)
-        self.connected = False
 
-    def run(self, stop: StopSignal) -> None:
-        """Keep the workers running and every job led until the signal comes; then let the leaders resign."""
-        redis = connect(self._settings.redis_url)
-        registry = Registry(redis)
-        while not stop.came:
-            try:
-                run_id = server_run_id(redis)
-                self._workers.keep_running()
-                if registry.claim_recovery():
-                    self._run_id = ""
-                if run_id != self._run_id:
-                    self.register_forgotten(registry)
-                    self._run_id = run_id
-                self._ask_for_leaders(redis, registry)
-                self.connected = True
-            except CONNECTION_ERRORS as error:
-                self.connected = False
-                self._log.warning("redis_away", error=str(error))
-            stop.wait(_SWEEP_S)
-        self._workers.stop()
-        self._log.info("stopped")
+    def check(self) -> None:
+        """Register the jobs that Redis has forgotten, and ask for a leader for every job without one.
 
-    def register_forgotten(self, registry: Registry) -> None:
+        Raises one of `CONNECTION_ERRORS` while Redis is away.
+        """
+        run_id = server_run_id(self._redis)
+        if self._registry.claim_recovery() or run_id != self._run_id:
+            self._register_forgotten()
+            self._run_id = run_id
+        self._ask_for_leaders()
+
+    def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
         for folder in recorded_jobs(self._settings.root):
             with self._skipping_unreadable(folder.job_id):
-                if _is_forgotten(folder, registry):
+                if _is_forgotten(folder, self._registry):
                     record = folder.record()
                     output = folder.named_output(record.job_spec())
                     with suppress(Conflict):  # the API was faster
-                        registry.reopen(folder.job_id, submitted=record.submitted, output=output)
+                        self._registry.reopen(folder.job_id, submitted=record.submitted, output=output)
                         self._log.warning("job_adopted", job_id=folder.job_id)
 
-    def _ask_for_leaders(self, redis: Redis, registry: Registry) -> None:
+    def _ask_for_leaders(self) -> None:
         """Make sure that each job that can be read has a leader."""
-        for job_id in registry.active_jobs():
-            if registry.has_leader(job_id, longest_ms=longest_ms(self._settings.leader_ms)):
+        for job_id in self._registry.active_jobs():
+            if self._registry.has_leader(job_id, longest_ms=longest_ms(self._settings.leader_ms)):
                 continue
             with self._skipping_unreadable(job_id):
                 JobFolder(self._settings.root, job_id).record().job_spec()
                 with suppress(NotFound):  # it ended between the two calls
-                    ask_for_leader(redis, job_id, attempt=str(registry.status(job_id).term))
+                    ask_for_leader(self._redis, job_id, attempt=str(self._registry.status(job_id).term))
 
     @contextmanager
     def _skipping_unreadable(self, job_id: str) -> Iterator[None]:
@@ -110,14 +93,16 @@ def main(argv: list[str] | None = None) -> None:
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
     wait_for_fit_redis(settings)
-    os.environ[SETTINGS] = settings.model_dump_json()
-    master = Master(settings)
     stop = StopSignal()
+    workers = RqWorkers(
+        settings.redis_url, LEAD, partial(lead, settings), settings.leaders, listen_s=settings.leader_seconds
+    )
     telemetry.logger().info(
         "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)
     )
-    serve_health(settings.health_port, ready=lambda: master.connected)
-    master.run(stop)
+    serve_health(settings.health_port, ready=lambda: workers.connected)
+    workers.supervise(stop, Master(settings).check)
+    telemetry.logger().info("stopped")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from parallelrun_core.store.concatenation_lock import release_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated, StreamEntry
-from parallelrun_core.store.rq_queues import ask_for_concatenation, concatenation_failed, concatenation_waits
+from parallelrun_core.store.rq.wake import ask_for_concatenation, concatenation_failed, concatenation_waits
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.policy.concatenation import ConcatenationPolicy, Step
 

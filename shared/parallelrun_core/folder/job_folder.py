@@ -235,6 +235,11 @@ class JobFolder:
         except FileNotFoundError as error:
             raise NotFound(f"There is no job {self.job_id!r}.") from error
 
+    @property
+    def has_record(self) -> bool:
+        """Whether the job was accepted: a folder without its `job.json` is being made, or was left half-made."""
+        return self.layout.record.exists()
+
     def generation(self) -> int:
         """How often the job was reopened."""
         return self.layout.generation()
@@ -297,7 +302,7 @@ def recorded_jobs(root: Path) -> Iterator[JobFolder]:
     """The folders of all jobs that were accepted, oldest first; those that are being created are passed over."""
     for job_id in job_ids(root):
         folder = JobFolder(root, job_id)
-        if folder.layout.record.exists():
+        if folder.has_record:
             yield folder
 
 

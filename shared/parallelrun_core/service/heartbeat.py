@@ -8,7 +8,7 @@ as long. So a thread renews meanwhile, and it must not do so for a process that 
   (`lead.lua` compares terms), as is whatever else an old leader wants of Redis; what it writes goes into files of its
   own term, beyond what its successor has accepted.
 - Stuck, as on a volume that doesn't answer: a leader's lease is renewed only when the thread that leads has used CPU
-  time since the last look. A thread that waits in the kernel uses none, so the lease runs out as if the process had
+  time since the last beat. A thread that waits in the kernel uses none, so the lease runs out as if the process had
   died. Then the process has to end, too: otherwise one job after the other takes the place of a leader, and keeps it
   for nothing.
 - Cut off from Redis: then this thread is, too.
@@ -60,7 +60,7 @@ def heartbeat(
     """
     ended = threading.Event()
 
-    def look() -> None:
+    def beat_while_busy() -> None:
         before, idle, has_hung = cpu_used(), 0, False
         while not ended.wait(every_s):
             now = cpu_used()
@@ -74,11 +74,11 @@ def heartbeat(
                     hung()
                     has_hung = True
 
-    def look_until_fenced() -> None:
+    def beat_until_fenced() -> None:
         with suppress(Fenced):
-            look()
+            beat_while_busy()
 
-    thread = threading.Thread(target=look_until_fenced, name="heartbeat", daemon=True)
+    thread = threading.Thread(target=beat_until_fenced, name="heartbeat", daemon=True)
     thread.start()
     try:
         yield

@@ -52,9 +52,9 @@ def _deliveries(
     return tuple(compress(made, messages))  # what has no message was decided meanwhile
 
 
-def _counts(found: Iterable[bytes | None]) -> Iterable[int]:
+def _counts(answers: Iterable[bytes | None]) -> Iterable[int]:
     """Most answers have none: nothing has failed or been lost."""
-    return (int(each or 0) for each in found) if found else repeat(0)
+    return (int(each or 0) for each in answers) if answers else repeat(0)
 
 
 class AgentQueue:

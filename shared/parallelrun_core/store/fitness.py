@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import redis
 
+from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store import OLDEST_REDIS
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
@@ -23,7 +24,6 @@ log = logger()
 
 EXIT_UNFIT: Final = 3
 """Exit code of a service whose Redis isn't fit."""
-_LONGEST_PAUSE_S: Final = 1.0
 
 
 class UnfitRedis(Exception):
@@ -47,14 +47,13 @@ def pauses_until_fit(client: Redis, *, may_forget: bool) -> Iterator[float]:
     Raises:
         UnfitRedis: it is up, and not fit (see `check`).
     """
-    pause_s = 0.05
+    backoff = Backoff(0.05, 1.0)
     while True:
         try:
             version = check(client, may_forget=may_forget)
         except CONNECTION_ERRORS as error:
             log.warning("redis_awaited", error=str(error))
-            yield pause_s
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            yield backoff.next_s()
         else:
             log.info("redis_ready", version=version)
             return

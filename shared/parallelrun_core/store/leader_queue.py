@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from parallelrun_core.errors import Fenced
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.states import JobState
+from parallelrun_core.store import fast_path
 from parallelrun_core.store.concatenation_lock import is_concatenating
-from parallelrun_core.store.fast_path import Command, conversation
+from parallelrun_core.store.fast_path import Command
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
@@ -85,7 +86,9 @@ class LeaderQueue:
         return int(self._redis.hget(self._keys.job, "published") or 0)
 
     def publish(self, first: int, messages: list[bytes]) -> Published:
-        """Put messages of consecutive ids up for leasing; with none, only look. A job that isn't processing takes none.
+        """Put messages of consecutive ids up for leasing; with none, only read the checkpoint.
+
+        A job that isn't processing takes none.
 
         The checkpoint moves in the same step, so a leader that dies between two calls leaves nothing published twice
         and nothing skipped. An empty message is decided already, and skipped.
@@ -95,9 +98,9 @@ class LeaderQueue:
         """
         # Not a script, which would copy and hash each message twice: a change of the job in between undoes all of it.
         while True:
-            with conversation(self._redis) as ask:
-                _, found = ask(("WATCH", self._keys.job), ("HMGET", self._keys.job, "term", "published", "state"))
-                checkpoint = self._checkpoint_to_continue(*found)
+            with fast_path.conversation(self._redis) as ask:
+                _, fields = ask(("WATCH", self._keys.job), ("HMGET", self._keys.job, "term", "published", "state"))
+                checkpoint = self._checkpoint_to_continue(*fields)
                 if checkpoint == first:
                     *_, done = ask(("MULTI",), *self._publishing(first, messages), ("EXEC",))
                     if done is not None:
@@ -162,8 +165,8 @@ class LeaderQueue:
 
     def leases(self) -> dict[int, str]:
         """The mini-batches that agents hold, with the token of each; for a straggler, that of its second delivery."""
-        found: Any = self._redis.hgetall(self._keys.leases)
-        return {int(raw): (stem + raw).decode() for raw, stem in found.items()}
+        stems: Any = self._redis.hgetall(self._keys.leases)
+        return {int(raw): (stem + raw).decode() for raw, stem in stems.items()}
 
     def speculate(self, deliveries: list[tuple[int, str]]) -> int:
         """Deliver these a second time; returns how many of them were still leased.

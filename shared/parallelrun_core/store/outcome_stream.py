@@ -9,25 +9,11 @@ import msgspec
 
 from parallelrun_core import message
 from parallelrun_core.outcome import Failure, Outcome, decode_list
-from parallelrun_core.phases import InitFailure, Phase, PhaseName
+from parallelrun_core.phases import InitFailure, Phase
 from parallelrun_core.store.keys import JobKeys
 
 if TYPE_CHECKING:
     from redis import Redis
-
-__all__ = [
-    "MAX_ENTRIES",
-    "Concatenated",
-    "InitFailure",
-    "Phase",
-    "PhaseName",
-    "StreamEntry",
-    "decode_entry",
-    "report_concatenated",
-    "report_init_failure",
-    "report_phases",
-    "report_preparing",
-]  # fmt: skip
 
 MAX_ENTRIES = 200
 """Entries of the outcome stream that are read at once."""

@@ -74,8 +74,8 @@ class Registry:
         with self._redis.pipeline(transaction=False) as pipe:
             for job_id in active:
                 pipe.hmget(JobKeys(job_id).job, "output", "state")
-            found = zip(active, pipe.execute(), strict=True)
-        for job_id, (written, state) in found:
+            answers = zip(active, pipe.execute(), strict=True)
+        for job_id, (written, state) in answers:
             is_same = written == os.fsencode(output) and job_id != other_than
             if is_same and state is not None and not JobState(state.decode()).is_terminal:
                 return job_id
@@ -92,13 +92,13 @@ class Registry:
     def peek(self) -> list[tuple[str, JobState | None, int]]:
         """The active jobs, oldest first, each with its state and the number of ready mini-batches."""
         # In one round trip, except after a change of the list: a thousand nodes do this several times a second.
-        active, *found = self._peek([])
+        active, *answers = self._peek([])
         while active != self._expected:
             self._expect(active)
-            active, *found = self._peek([])
+            active, *answers = self._peek([])
         return [
             (job_id.decode(), JobState(state.decode()) if state else None, ready)
-            for job_id, state, ready in zip(active, found[::2], found[1::2], strict=True)
+            for job_id, state, ready in zip(active, answers[::2], answers[1::2], strict=True)
         ]
 
     def _expect(self, active: list[bytes]) -> None:
@@ -132,18 +132,18 @@ class Registry:
         Raises:
             NotFound: nothing.
         """
-        found: Any = self._redis.hgetall(JobKeys(job_id).job)
-        if b"state" not in found:
+        fields: Any = self._redis.hgetall(JobKeys(job_id).job)
+        if b"state" not in fields:
             raise NotFound(f"There is no job {job_id!r}.")
         return JobStatus(
             job_id=job_id,
-            state=JobState(found[b"state"].decode()),
-            version=int(found.get(b"version", 0)),
-            term=int(found.get(b"term", 0)),
-            progress=msgspec.json.decode(found.get(b"progress", b"{}"), type=Progress),
-            failure=msgspec.json.decode(found[b"failure"], type=JobFailure) if b"failure" in found else None,
-            started=float(found[b"started"]) if b"started" in found else None,
-            ended=float(found[b"ended"]) if b"ended" in found else None,
+            state=JobState(fields[b"state"].decode()),
+            version=int(fields.get(b"version", 0)),
+            term=int(fields.get(b"term", 0)),
+            progress=msgspec.json.decode(fields.get(b"progress", b"{}"), type=Progress),
+            failure=msgspec.json.decode(fields[b"failure"], type=JobFailure) if b"failure" in fields else None,
+            started=float(fields[b"started"]) if b"started" in fields else None,
+            ended=float(fields[b"ended"]) if b"ended" in fields else None,
         )
 
     def state(self, job_id: str) -> JobState | None:

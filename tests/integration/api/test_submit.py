@@ -21,7 +21,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store import keys
 from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.rq_queues import LEADER_QUEUE, queue
+from parallelrun_core.store.rq.entries import LEAD, queue
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
 from tests.integration.api.server import ApiServer, Master
 
@@ -58,7 +58,7 @@ class TestAccepted:
         assert record.job_spec().data_paths() == [str(site.data)]
         assert (JobFolder(root, job_id).code(record) / "main.py").read_text() == ENTRY_SCRIPT
         assert Registry(redis).active_jobs() == [job_id]
-        assert queue(redis, LEADER_QUEUE).job_ids == [f"lead-{job_id}-0"]
+        assert queue(redis, LEAD).job_ids == [f"lead-{job_id}-0"]
 
     @pytest.mark.parametrize("media_type", ["application/yaml", "text/yaml", "application/x-yaml; charset=utf-8"])
     def test_yaml(self, api: httpx.Client, site: Site, media_type: str) -> None:

@@ -136,6 +136,14 @@ class JobOnRedis:
         return found
 
 
+def successor(job: JobOnRedis, name: str = "successor", folder_term: int = 0) -> LeaderQueue:
+    """Another process leads from now on, as after the first one's key has run out."""
+    job.redis.delete(job.keys.leader)
+    queue = LeaderQueue(job.redis, job.job_id)
+    assert queue.acquire(name, ttl_ms=LONG_MS, folder_term=folder_term)
+    return queue
+
+
 def message(mini_batch: int) -> bytes:
     return encode_files([(b"/in", [b"file-%d" % mini_batch, b"other"])], 2)
 

@@ -16,7 +16,7 @@ from redis.exceptions import ConnectionError
 
 from parallelrun_concatenator import concatenate as concatenating
 from parallelrun_concatenator import parts
-from parallelrun_concatenator.concatenate import SETTINGS, Concatenation, concatenate
+from parallelrun_concatenator.concatenate import Concatenation, concatenate
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
@@ -43,7 +43,8 @@ ROWS = b"one\ntwo\n"
 class Job:
     """A job that is finalizing."""
 
-    def __init__(self, redis: Redis, root: Path, output: str = "", rows: bytes = ROWS) -> None:
+    def __init__(self, redis: Redis, url: str, root: Path, output: str = "", rows: bytes = ROWS) -> None:
+        self.settings = ConcatenatorSettings(redis_url=url, root=root)
         self.on_redis = JobOnRedis(redis)
         self.on_redis.registry.move(self.on_redis.job_id, JobState.FINALIZING)
         self.folder = JobFolder(root, self.on_redis.job_id)
@@ -67,7 +68,7 @@ class Job:
         manifest.close(order="sorted")
 
     def concatenate(self) -> None:
-        concatenate(self.on_redis.job_id)
+        concatenate(self.settings, self.on_redis.job_id)
 
     def conclude(self, output: bytes) -> None:
         """The leader records how it has ended."""
@@ -84,11 +85,9 @@ class Job:
 
 
 @pytest.fixture
-def job(redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
-    settings = ConcatenatorSettings(redis_url=redis_url, root=tmp_path)
-    monkeypatch.setenv(SETTINGS, settings.model_dump_json())
+def job(redis: Redis, redis_url: str, tmp_path: Path) -> Iterator[Job]:
     handler = signal.getsignal(signal.SIGTERM)
-    yield Job(redis, tmp_path)
+    yield Job(redis, redis_url, tmp_path)
     signal.signal(signal.SIGTERM, handler)
 
 
@@ -101,7 +100,9 @@ def test_the_output_is_made_and_told(job: Job) -> None:
 
 def test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_keeps_its_rows(job: Job, redis: Redis) -> None:
     where = job.folder.root / "shared"
-    first, second = (Job(redis, job.folder.root, str(where), rows) for rows in (b"ours\n", b"theirs\n"))
+    first, second = (
+        Job(redis, job.settings.redis_url, job.folder.root, str(where), rows) for rows in (b"ours\n", b"theirs\n")
+    )
     first.concatenate()
     second.concatenate()
     (told,) = second.told()

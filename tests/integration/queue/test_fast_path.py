@@ -49,13 +49,6 @@ def test_the_private_parts_of_this_redis_py_are_as_expected(redis_url: str, thro
     assert client.send is expected
 
 
-def test_private_parts_that_look_different_are_not_used(redis_url: str) -> None:
-    connection: Any = connect_directly(redis_url).connection
-    connection._parser._buffer = [b""]
-    assert not fast_path.has_private_parts(connection)
-    assert not fast_path.has_private_parts(object())
-
-
 def test_answers_are_those_of_the_usual_way(redis_url: str) -> None:
     client = connect_directly(redis_url)
     assert client.ask(WHO) == client.echo("who") == b"who"

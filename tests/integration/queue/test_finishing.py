@@ -13,12 +13,11 @@ from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
-from parallelrun_core.store import rq_queues
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.rq_queues import CONCATENATE_QUEUE
+from parallelrun_core.store.rq.entries import CONCATENATE, queue
 from parallelrun_master import finishing
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.policy import concatenation
@@ -138,7 +137,7 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
     assert acquire_concatenation(on_redis.redis, on_redis.job_id, ttl_ms=60_000)
     thread = threading.Thread(target=job.leader().run)
     thread.start()
-    asked = rq_queues.queue(on_redis.redis, CONCATENATE_QUEUE)
+    asked = queue(on_redis.redis, CONCATENATE)
     for _ in range(5):
         assert looks.acquire(timeout=30)
     assert asked.count == 0

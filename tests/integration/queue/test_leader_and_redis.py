@@ -259,7 +259,7 @@ def forget_the_reopening(job: Led) -> None:
 def test_a_resume_that_redis_has_forgotten_is_done_all_the_same(led: Callable[..., Led]) -> None:
     job = led(1, state=JobState.FAILED)
     forget_the_reopening(job)
-    Master(MasterSettings(root=job.root, redis_url=job.url)).register_forgotten(job.on_redis.registry)
+    Master(MasterSettings(root=job.root, redis_url=job.url)).check()
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
     assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
     assert job.folder.generation() == 1
@@ -284,5 +284,5 @@ def test_a_job_that_is_about_to_end_or_has_ended_is_not_taken_for_a_reopened_one
 
     if is_recorded:
         monkeypatch.setattr(Registry, "is_active", ends_meanwhile)
-    Master(MasterSettings(root=job.root, redis_url=job.url)).register_forgotten(on_redis.registry)
+    Master(MasterSettings(root=job.root, redis_url=job.url)).check()
     assert on_redis.registry.state(on_redis.job_id) is JobState.CANCELED

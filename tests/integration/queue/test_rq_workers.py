@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from parallelrun_core.store.rq_queues import queue
+from parallelrun_core.ids import new_job_id
+from parallelrun_core.store.rq.entries import Kind, queue
 from tests.redis_server import with_this_process
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 SUPERVISOR = """
 import sys, time
-from parallelrun_core.store.rq_workers import RqWorkers
-RqWorkers(sys.argv[1], "entries", 1).keep_running()
+from parallelrun_core.store.rq.entries import Kind
+from parallelrun_core.store.rq.workers import RqWorkers
+RqWorkers(sys.argv[1], Kind("entries", "sleep"), lambda job_id: time.sleep(600), 1).keep_running()
 time.sleep(600)
 """
 
@@ -28,7 +30,7 @@ time.sleep(600)
 @pytest.fixture
 def supervisor(redis: Redis, redis_url: str) -> Iterator[psutil.Popen]:
     """A supervisor with one worker, which runs an entry that takes long."""
-    queue(redis, "entries").enqueue("time.sleep", 600)
+    queue(redis, Kind("entries", "sleep")).enqueue("sleep", new_job_id())
     with psutil.Popen([*with_this_process(), sys.executable, "-c", SUPERVISOR, redis_url]) as process:
         try:
             yield process

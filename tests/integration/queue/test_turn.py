@@ -255,9 +255,7 @@ def test_reports_are_split_without_losing_or_repeating_any() -> None:
 
 
 @pytest.mark.parametrize("mode", ["join", "stay", "leave"])
-def test_who_works_for_an_earlier_generation_is_told_that_it_is_gone_and_changes_nothing(
-    job: JobOnRedis, mode: Mode
-) -> None:
+def test_who_works_for_an_earlier_generation_hears_that_it_is_gone(job: JobOnRedis, mode: Mode) -> None:
     """What it would commit could not be decided: the leader takes it for late."""
     job.publish(2)
     agent = job.agent()

@@ -58,7 +58,7 @@ def test_no_variable_of_ours_is_in_its_environment(start: Start, monkeypatch: py
     assert b"canary" not in Path(f"/proc/{harness.worker.pid}/environ").read_bytes()
 
 
-def test_before_the_users_first_import_there_is_the_standard_library_and_nothing_else(start: Start) -> None:
+def test_before_the_users_first_import_there_is_nothing_but_the_standard_library(start: Start) -> None:
     harness = start("""
         import sys
         SEEN = sorted({name.partition(".")[0] for name in sys.modules})

@@ -555,9 +555,7 @@ def test_a_large_mini_batch_that_is_taken_back_leaves_no_file(start: Start) -> N
     assert harness.waiting_files() == []
 
 
-def test_a_large_mini_batch_is_none_of_the_business_of_a_script_that_tidies_up_its_folder(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_script_that_tidies_up_its_folder_does_no_harm_to_a_large_mini_batch(start: Start, tmp_path: Path) -> None:
     harness = start(
         """
         import os, shutil, time
@@ -593,7 +591,7 @@ def test_a_large_result_is_whole(start: Start) -> None:
 # Data that are read or copied first
 
 
-def test_a_disk_that_has_no_room_for_copies_is_nobodys_fault_and_keeps_no_part_of_them(
+def test_a_disk_without_room_for_copies_is_nobodys_fault_and_keeps_no_part_of_them(
     start: Start, tmp_path: Path
 ) -> None:
     harness = start('''

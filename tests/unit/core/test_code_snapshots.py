@@ -220,7 +220,7 @@ GOOD = archive(("score.py", b"def run(mini_batch):\n    return mini_batch\n" * 5
     cut=st.integers(0, len(GOOD)) | st.just(len(GOOD)),
 )
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_zip_that_was_damaged_anywhere_is_refused_or_stored_and_never_an_error_of_ours(
+def test_a_zip_that_was_damaged_anywhere_is_refused_or_stored_never_an_error_of_ours(
     tmp_path: Path, changes: list[tuple[int, int]], cut: int
 ) -> None:
     data = bytearray(GOOD)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Reopening
+from parallelrun_core.folder.layout import job_ids
+from parallelrun_core.ids import new_job_id
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
 
@@ -25,3 +27,15 @@ def test_a_job_that_was_reopened_has_not_ended_before_it_ends_again(tmp_path: Pa
     seen.append(folder.has_ended)
     assert seen == [False, True, False, True]
     assert folder.result() == result(JobState.COMPLETED)
+
+
+def test_jobs_are_listed_by_age_without_what_lies_about_beside_them(tmp_path: Path) -> None:
+    assert job_ids(tmp_path) == []
+    first, second = new_job_id(), new_job_id()
+    for name in (second, first, f".adopting-{first}-0123", "job_short", "lost+found"):
+        (tmp_path / "jobs" / name).mkdir(parents=True)
+    assert job_ids(tmp_path) == sorted([first, second])
+    folder = JobFolder(tmp_path, first)
+    assert not folder.has_record
+    folder.create(JobRecord(job_id=first, submitted=1.0, code="c", spec={}))
+    assert folder.has_record

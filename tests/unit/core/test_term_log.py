@@ -231,9 +231,7 @@ def test_what_a_leader_builds_on_is_durable_though_its_predecessor_was_killed(
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "other"])
-def test_a_log_that_lacks_something_that_was_accepted_is_not_read_as_if_it_had_never_been(
-    tmp_path: Path, damage: str
-) -> None:
+def test_a_log_that_lacks_what_was_accepted_is_not_read_as_if_it_had_never_been(tmp_path: Path, damage: str) -> None:
     for term in (1, 2):
         writer = open_term(tmp_path, NAME, term)
         writer.append(b"record")

@@ -39,7 +39,7 @@ def ledger(stream: Stream, term: int = 1, *, generation: int = 0) -> Ledger:
     return factories.ledger(stream.folder, stream, term, generation=generation)
 
 
-def enter_all(books: Ledger) -> list[Outcome]:
+def record_all(books: Ledger) -> list[Outcome]:
     return books.record([each for entry in books.read(block_ms=None) for each in entry.outcomes])[0]
 
 
@@ -49,12 +49,12 @@ def test_redis_forgets_only_what_is_durable(tmp_path: Path) -> None:
     books.sync_and_trim(1.0, at_once=True)
     stream.add(outcome(0), outcome(1))
     stream.add(outcome(2))
-    assert len(enter_all(books)) == 3
+    assert len(record_all(books)) == 3
     books.sync_and_trim(1.0)
     books.sync_and_trim(2.0)
     assert stream.forgotten == [(b"2-0", [0, 1, 2])]
     stream.add(outcome(3))
-    enter_all(books)
+    record_all(books)
     books.sync_and_trim(2.0)
     books.sync_and_trim(2.0, at_once=True)
     assert stream.forgotten[1:] == [(b"3-0", [0, 1, 2, 3])]
@@ -74,9 +74,9 @@ def test_repeats_count_once_also_after_redis_came_back(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     books = ledger(stream)
     stream.add(outcome(0), failed(1, items=4), outcome(0, token="again"))
-    assert [each.mini_batch for each in enter_all(books)] == [0, 1]
+    assert [each.mini_batch for each in record_all(books)] == [0, 1]
     books.start_over()
-    assert enter_all(books) == []
+    assert record_all(books) == []
     progress = books.progress
     assert (progress.done, progress.failed, progress.items_failed, progress.rows) == (1, 1, 4, 1)
     assert books.decided.count == 2
@@ -87,9 +87,9 @@ def test_the_same_errors_are_counted_once_also_after_redis_came_back(tmp_path: P
     stream = Stream(tmp_path)
     books = ledger(stream)
     stream.add(failed(1), failed(2, status="retry"))
-    enter_all(books)
+    record_all(books)
     books.start_over()
-    enter_all(books)
+    record_all(books)
     books.close()
     (group,) = books.errors.most_common(1)
     assert group.count == 2
@@ -100,10 +100,10 @@ def test_the_next_leader_counts_the_same(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     books = ledger(stream)
     stream.add(outcome(0), failed(1, items=3), outcome(2, items=5, rows=3))
-    enter_all(books)
+    record_all(books)
     books.close()
     heir = ledger(stream, term=2)
-    assert enter_all(heir) == []
+    assert record_all(heir) == []
     assert heir.progress == books.progress
     assert heir.decided.count == 3
     assert heir.errors.first is not None
@@ -115,17 +115,17 @@ def test_the_next_leader_counts_the_same_errors_though_redis_tells_some_again(tm
     books = ledger(stream)
     tries = [failed(1, status="retry", token=f"a.{number}", tries=number, message="E: x") for number in (1, 2)]
     stream.add(*tries, failed(1, token="a.3", tries=3, message="E: y"), failed(2, status="retry", token="b"))
-    enter_all(books)
+    record_all(books)
     books.sync_and_trim(1.0, at_once=True)
     books.close()
     heir = ledger(stream, term=2)
     inherited = errors_of(heir)
-    enter_all(heir)  # its predecessor died before Redis had forgotten
+    record_all(heir)  # its predecessor died before Redis had forgotten
     stream.add(failed(2, status="retry", token="c", message="E: x"))
-    enter_all(heir)
+    record_all(heir)
     heir.close()
     third = ledger(stream, term=3)
-    enter_all(third)
+    record_all(third)
     third.close()
     assert inherited == errors_of(books)
     assert heir.progress.retried == 4
@@ -141,12 +141,12 @@ def test_tries_that_a_paused_leader_notes_beside_its_heir_are_counted_once(tmp_p
     stream = Stream(tmp_path)
     paused = ledger(stream)
     stream.add(failed(1, status="retry", token="a"))
-    enter_all(paused)
+    record_all(paused)
     paused.sync_and_trim(1.0, at_once=True)
     heir = ledger(stream, term=2)
     stream.add(failed(2, status="retry", token="b"))
     for awake in (paused, heir):
-        enter_all(awake)
+        record_all(awake)
         awake.close()
     third = ledger(stream, term=3)
     assert third.errors.count == 2
@@ -159,14 +159,14 @@ def test_the_picked_count_goes_on_when_the_user_lets_the_job_go_on(tmp_path: Pat
     stream.add(
         failed(1, status="retry", token="a"), failed(1, token="b", tries=2), failed(2, status="retry", token="c")
     )
-    enter_all(books)
+    record_all(books)
     books.close()
     stream.entries.clear()
     again = ledger(stream, term=2, generation=1)
     again.reopen(1, None)
     stream.add(failed(1, status="retry", token="d", generation=1, started=2.0), outcome(2, token="e", generation=1))
     stream.add(outcome(1, token="f", tries=2, generation=1, started=3.0), outcome(3, token="g", generation=1))
-    enter_all(again)
+    record_all(again)
     again.close()
     lines = (tmp_path / "logs" / "sys" / "job_report" / "processed_mini-batches.csv").read_text().splitlines()
     picked = [tuple(line.split(",")[:2]) for line in lines if "LOAD_DONE" not in line][1:]
@@ -212,30 +212,30 @@ def test_what_comes_in_after_redis_lost_its_last_moments_is_read(tmp_path: Path)
     books = ledger(stream)
     stream.add(outcome(0))
     stream.add(outcome(1))
-    enter_all(books)
+    record_all(books)
     stream.entries.pop()
     stream.add(outcome(2))
     books.start_over()
-    enter_all(books)
+    record_all(books)
     books.close()
     assert [each.mini_batch for each in read_decisions(tmp_path)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("reads_first", [False, True])
-def test_what_was_entered_is_durable_whatever_redis_has_forgotten_by_then(tmp_path: Path, reads_first: bool) -> None:
+def test_what_was_recorded_is_durable_whatever_redis_has_forgotten_by_then(tmp_path: Path, reads_first: bool) -> None:
     """Redis is set back before the books were synced: it holds nothing that is new, and they still have to be."""
     stream = Stream(tmp_path)
     books = ledger(stream)
     stream.add(outcome(0))
-    enter_all(books)
+    record_all(books)
     books.sync_and_trim(1.0, at_once=True)
     stream.add(outcome(1))
-    enter_all(books)
+    record_all(books)
     books.sync_and_trim(1.01)  # too soon
     stream.entries.pop()
     books.start_over()
     if reads_first:
-        assert enter_all(books) == []
+        assert record_all(books) == []
     books.sync_and_trim(9.0, at_once=True)
     assert [each.mini_batch for each in read_decisions(tmp_path)] == [0, 1]
     books.close()

@@ -40,7 +40,7 @@ def test_a_local_path_in_any_spelling_is_a_local_path(text: str, path: str) -> N
 
 
 @pytest.mark.parametrize("text, kind", ELSEWHERE)
-def test_another_kind_of_storage_is_refused_by_its_name_and_what_is_supported_is_said(text: str, kind: str) -> None:
+def test_another_kind_of_storage_is_refused_by_its_name_with_what_is_supported(text: str, kind: str) -> None:
     location = location_of(text)
     assert (location.kind, location.path) == (kind, text)
     with pytest.raises(ValueError, match=r"not supported yet and can't be read here.*file:.*download the data"):

@@ -48,8 +48,8 @@ def decode_token(token: str, kind: str, length: int) -> list[str]:
         text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError) as error:
         raise _not_ours(token) from error
-    found, *position = text.split(".", length)
-    if found != kind or len(position) != length:
+    named, *position = text.split(".", length)
+    if named != kind or len(position) != length:
         raise _not_ours(token)
     return position
 

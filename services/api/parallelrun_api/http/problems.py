@@ -35,13 +35,13 @@ def install(app: FastAPI) -> None:
 
 
 async def _answer(request: Request, error: Exception) -> Response:
-    found = _known(error)
-    if found is None:
+    known = _known(error)
+    if known is None:
         raise error  # a bug: it is logged, and answered with 500, further out
-    return found.response(request.url.path)
+    return known.response(request.url.path)
 
 
-class _Found:
+class _Known:
     """A known error, with the headers of its answer."""
 
     def __init__(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
@@ -68,9 +68,9 @@ def internal_error(instance: str, trace_id: str) -> Response:
     return _internal(trace_id).response(instance)
 
 
-def _internal(trace_id: str) -> _Found:
+def _internal(trace_id: str) -> _Known:
     detail = f"This is a bug in ParallelRun; the server's log has it as trace_id {trace_id}." if trace_id else ""
-    return _Found(_problem(500, "internal_error", "Something went wrong in ParallelRun.", detail, trace_id=trace_id))
+    return _Known(_problem(500, "internal_error", "Something went wrong in ParallelRun.", detail, trace_id=trace_id))
 
 
 def _problem(
@@ -93,7 +93,7 @@ def _problem(
     )
 
 
-def _known(error: Exception) -> _Found | None:
+def _known(error: Exception) -> _Known | None:
     """The answer to an error; None when it is a bug."""
     match error:
         case ParallelRunError():
@@ -101,7 +101,7 @@ def _known(error: Exception) -> _Found | None:
         case RequestValidationError():
             entries = [_of_parameter(details) for details in error.errors()]
             title = "The request is not valid."
-            return _Found(_problem(422, "invalid_input", title, "; ".join(map(_in_words, entries)), errors=entries))
+            return _Known(_problem(422, "invalid_input", title, "; ".join(map(_in_words, entries)), errors=entries))
         case HTTPException():
             return _of_http(error)
         case RedisError() if isinstance(error, CONNECTION_ERRORS):
@@ -111,7 +111,7 @@ def _known(error: Exception) -> _Found | None:
     return None
 
 
-def _own(error: ParallelRunError) -> _Found:
+def _own(error: ParallelRunError) -> _Known:
     title = (type(error).__doc__ or "").strip().partition("\n")[0]
     entries = [
         ProblemEntry(pointer=_sendable(p.pointer), message=_sendable(p.message), hint=_sendable(p.hint) or None)
@@ -122,7 +122,7 @@ def _own(error: ParallelRunError) -> _Found:
         headers.setdefault("Retry-After", RETRY_AFTER_S)
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = 'Bearer realm="parallelrun"'
-    return _Found(_problem(error.http_status, error.code, title, _sendable(error.message), errors=entries), headers)
+    return _Known(_problem(error.http_status, error.code, title, _sendable(error.message), errors=entries), headers)
 
 
 def _sendable(text: str) -> str:
@@ -130,13 +130,13 @@ def _sendable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _of_http(error: HTTPException) -> _Found:
+def _of_http(error: HTTPException) -> _Known:
     status = error.status_code
     if status == 404:
         return _own(NotFound("No such endpoint; see docs/openapi.json."))
     title = HTTPStatus(status).phrase
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() != "content-type"}
-    return _Found(_problem(status, _CODES.get(status, f"http_{status}"), title, str(error.detail)), headers)
+    return _Known(_problem(status, _CODES.get(status, f"http_{status}"), title, str(error.detail)), headers)
 
 
 def _of_parameter(details: dict[str, object]) -> ProblemEntry:

@@ -105,10 +105,10 @@ def _outputs(context: Context, job_id: str) -> ServedFolders:
         served.append(ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/outputs"))
     elif spec.writes_rows and not spec.append_row_to:
         served.append(_named(context, "uri_file", folder.output_file(spec)))
-    found = tuple(each for each in served if each is not None)
-    if not found:
+    folders = tuple(each for each in served if each is not None)
+    if not folders:
         raise NotFound(f"Job {job_id} has no output file.")
-    return ServedFolders(found)
+    return ServedFolders(folders)
 
 
 def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFolder | None:

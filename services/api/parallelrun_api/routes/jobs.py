@@ -1,4 +1,4 @@
-"""Submit, look at, list and cancel jobs."""
+"""Submit, show, list and cancel jobs."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Submissions:
         except FileExistsError:
             return  # the same upload, under the same key, was faster
         except BaseException:
-            if not folder.layout.record.exists():
+            if not folder.has_record:
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
         taken_over = record.resumed.mini_batches if record.resumed else 0

@@ -45,15 +45,15 @@ def download(fd: int, name: str, media_type: str, wanted: Wanted) -> StreamingRe
         RangeNotSatisfiable: the file has no such bytes.
     """
     file = FileIO(fd, "rb")
-    found = os.fstat(fd)
-    size = found.st_size
-    tag = f'"{found.st_mtime_ns:x}-{size:x}"'
+    info = os.fstat(fd)
+    size = info.st_size
+    tag = f'"{info.st_mtime_ns:x}-{size:x}"'
     headers = {
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, no-cache",
         "Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}",
         "ETag": tag,
-        "Last-Modified": formatdate(found.st_mtime, usegmt=True),
+        "Last-Modified": formatdate(info.st_mtime, usegmt=True),
     }
     status, begin, end = 200, 0, size
     try:

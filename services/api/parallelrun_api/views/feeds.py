@@ -37,9 +37,9 @@ class Feed:
     job_id: str
     watchers: int = 0
     version: int = -1
-    """As on Redis; -1 before the first look."""
+    """As on Redis; -1 before it is read."""
     state: JobState | None = None
-    """As on Redis; None before the first look, or when Redis doesn't know the job."""
+    """As on Redis; None before it is read, or when Redis doesn't know the job."""
     ended: bool = False
     """The job's result is recorded: no event follows."""
     trouble: Exception | None = None
@@ -49,7 +49,7 @@ class Feed:
     latest: deque[Event] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     bell: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once, at the next change of anything here. Take it first and look afterwards: then nothing is missed."""
+    """Set once, at the next change of anything here. Take it first and check afterwards: then nothing is missed."""
 
     def ring(self) -> None:
         """Wake all watchers that wait for a change."""

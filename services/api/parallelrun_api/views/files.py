@@ -1,7 +1,7 @@
 """Lists and opens the logs and outputs of a job, without ever following a link.
 
 Users' code can write where these files are. So nothing here uses a path twice: the file that was opened is the one
-that is looked at and sent.
+that is checked and sent.
 """
 
 from __future__ import annotations
@@ -105,10 +105,10 @@ class ServedFolders:
 
 def page(served: ServedFolder | ServedFolders, after: str) -> FileList:
     """One page of files: those after the path with which the page before it ended."""
-    found = list(islice(served.files(after), MAX_FILES + 1))
-    more = len(found) > MAX_FILES
-    token = encode_token(_LIST, found[MAX_FILES - 1].path) if more else None
-    return FileList(items=found[:MAX_FILES], truncated=more, next_page_token=token)
+    entries = list(islice(served.files(after), MAX_FILES + 1))
+    more = len(entries) > MAX_FILES
+    token = encode_token(_LIST, entries[MAX_FILES - 1].path) if more else None
+    return FileList(items=entries[:MAX_FILES], truncated=more, next_page_token=token)
 
 
 def page_begin(token: str) -> str:
@@ -165,11 +165,11 @@ def _names(folder: int, first: str) -> Iterator[str]:
         with os.scandir(folder) as entries:
             # Never all of them at once: a job may have created millions.
             names = (name for name in map(_marked, entries) if name and is_wanted(name, first))
-            found = nsmallest(_HELD, names)
-        yield from found
-        if len(found) < _HELD:
+            batch = nsmallest(_HELD, names)
+        yield from batch
+        if len(batch) < _HELD:
             return
-        first, is_wanted = found[-1], gt
+        first, is_wanted = batch[-1], gt
 
 
 def _marked(entry: os.DirEntry[str]) -> str:
@@ -184,11 +184,11 @@ def _marked(entry: os.DirEntry[str]) -> str:
 
 def _file(folder: int, prefix: str, name: str) -> Iterator[FileEntry]:
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
         return  # gone since it was listed
-    if stat.S_ISREG(found.st_mode):
-        yield FileEntry(path=prefix + name, bytes=found.st_size, modified=rfc3339(found.st_mtime))
+    if stat.S_ISREG(status.st_mode):
+        yield FileEntry(path=prefix + name, bytes=status.st_size, modified=rfc3339(status.st_mtime))
 
 
 def _can_be_asked_for(name: str) -> bool:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from parallelrun_core.failure import JobFailure
     from parallelrun_core.store.registry import JobStatus, Registry
 
-_MAX_LOOKED_AT: Final = 2000
-"""Jobs that one page looks at in search of a state: an answer must not take long because of jobs that it leaves out."""
+_MOST_CHECKED: Final = 2000
+"""Jobs that are checked for one page with a state: an answer must not take long because of jobs that it leaves out."""
 
 
 class Jobs:
@@ -75,23 +75,23 @@ class Jobs:
             return None, error
 
     def ids(self) -> list[str]:
-        """Every job, the newest first: by the folders, since Redis may have been wiped."""
+        """Every job, the newest first: by their folders, since Redis may have been wiped."""
         return job_ids(self.root)[::-1]
 
     def page(self, *, before: str, limit: int, state: JobState | None) -> tuple[list[models.Job], str | None]:
-        """Jobs older than `before`, the newest first, and the last one looked at if there may be more."""
-        found: list[models.Job] = []
-        looked_at = 0
+        """Jobs older than `before`, the newest first, and the last one that was checked if there may be more."""
+        jobs: list[models.Job] = []
+        checked = 0
         last = ""
         for job_id in self.ids():
             if before and job_id >= before:
                 continue
-            if len(found) == limit or looked_at == _MAX_LOOKED_AT:
-                return found, last
-            looked_at += 1
+            if len(jobs) == limit or checked == _MOST_CHECKED:
+                return jobs, last
+            checked += 1
             last = job_id
-            found += (job for job in self._if_there(job_id) if state is None or job.state == state)
-        return found, None
+            jobs += (job for job in self._if_there(job_id) if state is None or job.state == state)
+        return jobs, None
 
     def _if_there(self, job_id: str) -> Iterator[models.Job]:
         try:

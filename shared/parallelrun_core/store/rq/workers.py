@@ -1,7 +1,7 @@
 """A service's RQ workers: a number of processes, restarted when they die, ended in order.
 
 They are forked from a process that has imported everything, so a worker, and the process that it forks for each entry,
-starts within milliseconds.
+starts within milliseconds, and with what the supervisor knows: the function that runs needs no settings from elsewhere.
 """
 
 from __future__ import annotations
@@ -9,52 +9,109 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import cast
 
 import psutil
-from rq import Worker
+from rq import Queue, Worker
+from rq.job import Job
 from rq.serializers import JSONSerializer
 
-from parallelrun_core.service.process import die_with_parent
+from parallelrun_core.service.process import StopSignal, die_with_parent
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.connection import connect
-from parallelrun_core.store.rq_queues import queue
+from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
+from parallelrun_core.store.rq.entries import Entry, Kind, queue
 
 log = logger()
 
+_CHECK_S = 1.0
 _STOP_S = 10.0
 _LONGEST_LISTEN_S = 5
 
 
 class _Worker(Worker):
-    """An RQ worker that soon notices when Redis is back, and when its connection is dead."""
+    """An RQ worker that runs one function only, and soon notices when Redis is back or its connection is dead."""
 
     max_connection_wait_time = 1.0
+    """RQ waits for up to a minute before it tries again to reach Redis; a job would wait as long for its leader."""
 
     @property
     def connection_timeout(self) -> int:
+        """RQ would notice 10 s after its time that no answer comes, and a leader is to be replaced within 5 s."""
         return self.dequeue_timeout + 2
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Refuse an entry before a process is forked for it, if it asks for anything but this worker's function."""
+        entry = cast(Entry, job)
+        if entry.meant() is None:
+            entry.report_refused(job.id, "it asks for what isn't done here")
+            self.connection.delete(job.key)
+            queue.intermediate_queue.remove(job.id)
+            return
+        super().execute_job(job, queue)
+
+    def fork_work_horse(self, job: Job, queue: Queue) -> None:
+        """Hold SIGTERM back until the new process has its own way with it: the worker's handler would swallow it."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            super().fork_work_horse(job, queue)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
     def setup_work_horse_signals(self) -> None:
         """Let the process that runs an entry end with this worker, too, not only with the supervisor's `stop`."""
         super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
         die_with_parent()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
     def subscribe(self) -> None:
         """Don't listen for RQ's remote commands: nobody sends any, and ending the listening thread takes a second."""
 
 
 class RqWorkers:
-    """Keeps `count` RQ workers on one queue (RQ protects a popped entry only for workers of a single queue)."""
+    """Keeps `count` RQ workers on one queue (RQ protects a popped entry only for workers of a single queue).
 
-    def __init__(self, redis_url: str, queue_name: str, count: int, *, listen_s: float = _LONGEST_LISTEN_S) -> None:
-        """`listen_s`: for so long, Redis may hand an entry to a worker that was cut off, where it is lost."""
+    Args:
+        run: called with the id of each job that comes, in a process of its own that is forked from this one.
+        listen_s: for so long, Redis may hand an entry to a worker that was cut off, where it is lost.
+    """
+
+    def __init__(
+        self,
+        redis_url: str,
+        kind: Kind,
+        run: Callable[[str], object],
+        count: int,
+        *,
+        listen_s: float = _LONGEST_LISTEN_S,
+    ) -> None:
         # RQ listens for 15 s less than its time to live, by default for minutes.
         self._ttl_s = 15 + max(1, min(int(listen_s), _LONGEST_LISTEN_S))
         self._redis_url = redis_url
-        self._queue_name = queue_name
+        self._kind = kind
+        self._run = run
         self._count = count
         self._pids: set[int] = set()
+        self.connected = False
+        """Whether Redis answered at the last check."""
+
+    def supervise(self, stop: StopSignal, check: Callable[[], object]) -> None:
+        """Keep the workers running until the signal comes, and end them then.
+
+        Args:
+            check: called every second; raises one of `CONNECTION_ERRORS` while Redis is away.
+        """
+        while not stop.came:
+            try:
+                check()
+                self.keep_running()
+                self.connected = True
+            except CONNECTION_ERRORS as error:
+                self.connected = False
+                log.warning("redis_away", error=str(error))
+            stop.wait(_CHECK_S)
+        self.stop()
 
     def keep_running(self) -> None:
         """Start missing workers."""
@@ -76,9 +133,11 @@ class RqWorkers:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             die_with_parent()
             redis = connect(self._redis_url)
+            entries = queue(redis, self._kind, self._run)
             worker = _Worker(
-                [queue(redis, self._queue_name)],
+                [entries],
                 connection=redis,
+                job_class=entries.job_class,
                 serializer=JSONSerializer,
                 worker_ttl=self._ttl_s,
             )
@@ -96,7 +155,7 @@ class RqWorkers:
         asked: set[psutil.Process] = set()
         until = time.monotonic() + _STOP_S
         while self._pids and time.monotonic() < until:
-            # Again and again: a worker that is just taking an entry forks a process for it after our first look.
+            # Again and again: a worker that is just taking an entry forks a process for it after our first list.
             entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._pids}
             for process in (*(entries - asked), *(set(workers) - asked)):
                 _signal(process, signal.SIGTERM)

@@ -1,0 +1,106 @@
+"""An entry of a queue, as RQ reads it: never more than the id of a job.
+
+RQ calls whatever function an entry names, and its callbacks, and sends its webhooks: who can write to Redis could run
+any code in every master. So of an entry's fields, only those are read that RQ needs to keep its books; the function
+that runs is the worker's own. An entry that asks for anything else is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rq import Queue
+from rq.exceptions import NoSuchJobError
+from rq.job import Job
+from rq.serializers import JSONSerializer
+
+from parallelrun_core.errors import NotFound
+from parallelrun_core.ids import checked_job_id
+from parallelrun_core.service.telemetry import logger
+from parallelrun_core.store.errors import CONNECTION_ERRORS
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+log = logger()
+
+NO_TIMEOUT: Final = -1
+REMEMBER_FAILED_S: Final = 3600
+_BELIEVED: Final = frozenset(
+    {
+        b"created_at", b"data", b"description", b"ended_at", b"enqueued_at", b"last_heartbeat", b"origin",
+        b"started_at", b"status", b"worker_name",
+    }
+)  # fmt: skip
+_LONGEST_ID: Final = 120
+"""Letters of an entry's id that are logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A queue, and the one function that its entries may name."""
+
+    queue: str
+    function: str
+    """A label, as RQ's tools show it; it is compared, and never imported."""
+
+
+LEAD: Final = Kind("jobs", "parallelrun_master.lead.lead")
+"""One entry starts one leader."""
+CONCATENATE: Final = Kind("concatenate", "parallelrun_concatenator.concatenate.concatenate")
+"""One entry puts one job's output together."""
+
+
+class Entry(Job):
+    """An entry of the queue of one kind; made by `queue`."""
+
+    kind: ClassVar[Kind]
+    run: ClassVar[Callable[[str], object] | None]
+    """What a worker runs with the id of the job that is meant."""
+
+    @classmethod
+    def fetch(cls, id: str, connection: Redis | None = None, serializer: Any = None) -> Job:
+        """An entry by its id; one that can't be read doesn't exist, or it would end one worker after the other."""
+        try:
+            return super().fetch(id, connection, serializer)
+        except (NoSuchJobError, *CONNECTION_ERRORS):
+            raise
+        except Exception as error:
+            cls.report_refused(id, f"it can't be read ({type(error).__name__})")
+            raise NoSuchJobError(id) from error
+
+    def restore(self, raw_data: dict[bytes, bytes]) -> None:
+        """Take over the fields that are believed; RQ reads all others as if they weren't there."""
+        super().restore({name: value for name, value in raw_data.items() if name in _BELIEVED})
+        self.timeout, self.result_ttl, self.failure_ttl = NO_TIMEOUT, 0, REMEMBER_FAILED_S
+
+    def meant(self) -> str | None:
+        """The id of the job that is meant; None when the entry asks for anything but the function of its kind."""
+        try:
+            match json.loads(self.data):
+                case [self.kind.function, None, [str(job_id)], {**more}] if not more:
+                    return checked_job_id(job_id)
+        except (ValueError, RecursionError, NotFound):
+            pass
+        return None
+
+    def perform(self) -> object:
+        """Run the worker's own function; what RQ would import is never resolved."""
+        job_id, run = self.meant(), type(self).run
+        if job_id is None or run is None:
+            raise PermissionError("this entry may not be run here")
+        return run(job_id)
+
+    @classmethod
+    def report_refused(cls, entry_id: str, reason: str) -> None:
+        """Log that an entry isn't run. Its arguments are not logged: somebody else has chosen them."""
+        log.warning("rq_job_refused", rq_job=entry_id[:_LONGEST_ID], queue=cls.kind.queue, reason=reason)
+
+
+def queue(redis: Redis, kind: Kind, run: Callable[[str], object] | None = None) -> Queue:
+    """The queue of a kind, without pickle; `run`, for workers, is called with the id of each job that is meant."""
+    entry = type("Entry", (Entry,), {"kind": kind, "run": None if run is None else staticmethod(run)})
+    return Queue(kind.queue, connection=redis, serializer=JSONSerializer, job_class=entry)

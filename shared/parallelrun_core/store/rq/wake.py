@@ -1,0 +1,65 @@
+"""Puts jobs into the queues: ask for a leader, ask for an output, and see what became of that.
+
+RQ's defaults would hurt here: pickle on the wire, and a timeout of 180 s that kills leaders.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rq.job import JobStatus
+
+from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, Kind, queue
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+
+def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
+    """Let a master lead the job. However often this is called, the job has at most one leader."""
+    _wake(redis, LEAD, job_id, f"lead-{job_id}-{attempt}")
+
+
+def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
+    """Let a concatenator put the job's output together. Running it twice gives the same bytes."""
+    _wake(redis, CONCATENATE, job_id, _concatenation_id(job_id, attempt))
+
+
+def concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
+    """Whether RQ has seen the process of this attempt die; it takes much longer when the RQ worker has died, too."""
+    asked = queue(redis, CONCATENATE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
+    return asked is not None and asked.get_status(refresh=False) in (
+        JobStatus.FAILED,
+        JobStatus.STOPPED,
+        JobStatus.CANCELED,
+    )
+
+
+def concatenation_waits(redis: Redis, job_id: str, *, attempt: str) -> bool:
+    """Whether this attempt is still in the queue: no concatenator has taken it."""
+    asked = queue(redis, CONCATENATE).fetch_job(_concatenation_id(job_id, attempt)) if attempt else None
+    return asked is not None and asked.get_status(refresh=False) == JobStatus.QUEUED
+
+
+def _concatenation_id(job_id: str, attempt: str) -> str:
+    return f"concatenate-{job_id}-{attempt}"
+
+
+def _wake(redis: Redis, kind: Kind, job_id: str, entry_id: str) -> None:
+    target = queue(redis, kind)
+    earlier = target.fetch_job(entry_id)
+    if earlier is not None:
+        if earlier.get_status(refresh=False) == JobStatus.QUEUED:  # as fetched: it may end and vanish meanwhile
+            if target.get_job_position(entry_id) is None:
+                target.push_job_id(entry_id)  # a worker took it: it is about to start it, or died with it
+            return
+        earlier.delete()  # the process that ran it has died, or it wouldn't be asked for again
+    target.enqueue(
+        kind.function,
+        job_id,
+        job_id=entry_id,
+        job_timeout=NO_TIMEOUT,
+        result_ttl=0,
+        failure_ttl=REMEMBER_FAILED_S,
+        description=f"{kind.function} {job_id}",
+    )

@@ -1,0 +1,55 @@
+"""What a node reports of itself, and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from parallelrun_agent.heartbeats import Heartbeats
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.states import NodeState
+from parallelrun_core.store.nodes import NodeInfo, Nodes
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[NodeInfo]:
+    beats: list[NodeInfo] = []
+    monkeypatch.setattr(Nodes, "beat", lambda _, info, lease_ms: beats.append(info))
+    return beats
+
+
+def heartbeats_of(root: Path, jobs: dict[str, Any]) -> Heartbeats:
+    return Heartbeats(Mock(), AgentSettings(root=root, node="n1", slots=4, lease_seconds=8), jobs)
+
+
+def test_a_node_beats_four_times_in_a_lease_and_at_once_when_its_state_changes(
+    tmp_path: Path, sent: list[NodeInfo]
+) -> None:
+    job = SimpleNamespace(workers=["a", "b"], disk_is_full=False)
+    heartbeats = heartbeats_of(tmp_path, {"job_a": job})
+    assert [now for now in range(9) if heartbeats.is_due(float(now))] == [0, 2, 4, 6, 8]
+    heartbeats.beat()
+    heartbeats.check_state()
+    assert not heartbeats.is_due(8.1), "nothing has changed"
+    job.disk_is_full = True
+    heartbeats.check_state()
+    assert heartbeats.is_due(8.1)
+    heartbeats.beat()
+    heartbeats.is_draining = True
+    heartbeats.check_state()
+    assert heartbeats.is_due(8.2)
+    heartbeats.beat()
+    assert [info.state for info in sent] == [NodeState.READY, NodeState.DISK_FULL, NodeState.DRAINING]
+
+
+def test_a_heartbeat_says_which_jobs_have_how_many_workers(tmp_path: Path, sent: list[NodeInfo]) -> None:
+    jobs = {
+        "job_b": SimpleNamespace(workers=["a", "b"], disk_is_full=False),
+        "job_a": SimpleNamespace(workers=[], disk_is_full=False),
+    }
+    heartbeats_of(tmp_path, jobs).beat()
+    assert (sent[0].jobs, sent[0].workers, sent[0].busy, sent[0].slots) == (["job_a", "job_b"], {"job_b": 2}, 2, 4)
