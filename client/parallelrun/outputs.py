@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 
 from parallelrun.errors import ApiError, ConnectionFailed
+from parallelrun.local_folder import local_folder
 from parallelrun.models import Job, RemoteFile
 from parallelrun.patience import PATIENCE_S, Patience, patiently
 from parallelrun.resource import as_model, job_path, pages
@@ -82,17 +83,20 @@ class Outputs:
             on_bytes: called after each chunk with the number of bytes that are here.
 
         Raises:
+            InvalidInput: the folder is a URL.
             NotFound: there is no such file.
             UnsafePath: the path leads out of the folder.
             ConnectionFailed: the server was away for too long, or the file doesn't match its hash.
         """
-        return self._download(self._job(job_id), path, Path(folder), on_bytes)
+        place = local_folder(folder, "folder")
+        return self._download(self._job(job_id), path, place, on_bytes)
 
     def download_all(self, job_id: str, folder: str | Path = ".") -> Iterator[Path]:
         """Download all output files of a job, as `download` does; yields the path of each when it is complete."""
+        place = local_folder(folder, "folder")
         job = self._job(job_id)
         for file in pages(self._transport, job_path(job_id, "outputs"), RemoteFile, asked=self._asked):
-            yield self._download(job, file.path, Path(folder), None)
+            yield self._download(job, file.path, place, None)
 
     def _job(self, job_id: str) -> Job:
         # Without patience: a mistyped URL should fail soon.

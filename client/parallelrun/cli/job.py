@@ -279,17 +279,19 @@ def _say_which_code(reopened: Job) -> None:
 def download(
     job_id: JobId,
     folder: Annotated[
-        Path | None, typer.Option("--path", "-p", metavar="DIR", help="Folder for the files.", show_default="./ID")
+        str | None, typer.Option("--path", "-p", metavar="DIR", help="Folder for the files.", show_default="./ID")
     ] = None,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Download all outputs of a job, and print their paths. Continues an interrupted download."""
     from parallelrun.errors import NotFound
+    from parallelrun.local_folder import local_folder
 
+    target = local_folder(folder, "--path") if folder else Path(job_id)
     with connect(url, token) as client:
         is_any = False
-        for place in client.outputs.download_all(job_id, folder or Path(job_id)):
+        for place in client.outputs.download_all(job_id, target):
             print(place, flush=True)
             is_any = True
         if not is_any:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from parallelrun.embedded import earlier_run
 from parallelrun.embedded.run_folder import RunFolder
+from parallelrun.local_folder import local_folder
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_core.storage.supported import supported_path
 
 
 class RunPlaces:
@@ -35,7 +35,9 @@ class RunPlaces:
     def __init__(
         self, spec: JobSpec, *, folder: str | Path | None, overwrite: bool, earlier: JobFolder | None = None
     ) -> None:
-        place = (_local(folder) or Path(spec.output or _default_folder(spec.name))).absolute()
+        place = (
+            local_folder(folder, "--output") if folder else Path(spec.output or _default_folder(spec.name))
+        ).absolute()
         _check_apart(place, spec)
         if earlier is not None and earlier.path.is_relative_to(place):
             raise InvalidInput.at("--output", f"{place} is the folder of the earlier run", "name another folder")
@@ -80,18 +82,6 @@ class RunPlaces:
         rows = job.output_file(self.spec)
         self.folder.correct_log("job_result.txt", rows, place(rows))
         return place(rows), outputs
-
-
-def _local(folder: str | Path | None) -> Path | None:
-    """The folder that was named for the results, in any form of a location.
-
-    Raises:
-        InvalidInput: it is on a kind of storage that isn't supported.
-    """
-    try:
-        return Path(supported_path(str(folder), is_written=True)) if folder else None
-    except ValueError as error:
-        raise InvalidInput.at("--output", str(error)) from error
 
 
 def _default_folder(name: str) -> str:

@@ -193,30 +193,30 @@ class MiniBatchSize:
         """
         if value is None:
             return cls()
-        found = _SIZE.fullmatch(str(value)) if not isinstance(value, bool | float) else None
-        if found is None and isinstance(value, int) and not isinstance(value, bool):
+        size = _SIZE.fullmatch(str(value)) if not isinstance(value, bool | float) else None
+        if size is None and isinstance(value, int) and not isinstance(value, bool):
             raise ValueError("must be greater than or equal to 1")
-        if found is None or (found["rows"] and found["suffix"]):
+        if size is None or (size["rows"] and size["suffix"]):
             raise ValueError(_SIZE_FORMS)
-        digits = found["number"]
-        number = int(digits) * _FACTORS[(found["suffix"] or "").lower()] if len(digits) < 20 else _MAX_SIZE + 1
+        digits = size["number"]
+        number = int(digits) * _FACTORS[(size["suffix"] or "").lower()] if len(digits) < 20 else _MAX_SIZE + 1
         if number < 1:
             raise ValueError("must be greater than or equal to 1; leave it out for the default")
         if number > _MAX_SIZE:
             raise ValueError(f"must be less than or equal to {_MAX_SIZE}")
-        return cls(number, "rows" if found["rows"] else "bytes" if found["suffix"] else "plain")
+        return cls(number, "rows" if size["rows"] else "bytes" if size["suffix"] else "plain")
 
 
 def size_meant(text: str) -> str:
     """The mini-batch size that was probably meant by a string such as `10 kilobytes`; empty when there is none."""
-    found = _LOOSE_SIZE.fullmatch(text)
-    if found is None:
+    size = _LOOSE_SIZE.fullmatch(text)
+    if size is None:
         return ""
-    unit = found[3][0].lower()
-    if found[2]:
-        number = int(float(found[1] + found[2]) * 1024)
+    unit = size[3][0].lower()
+    if size[2]:
+        number = int(float(size[1] + size[2]) * 1024)
         return {"m": f"{number}kb", "g": f"{number}mb"}.get(unit, "")
-    return f"rows:{found[1]}" if unit == "r" else f"{found[1]}{unit}b" if unit in "kmg" else found[1]
+    return f"rows:{size[1]}" if unit == "r" else f"{size[1]}{unit}b" if unit in "kmg" else size[1]
 
 
 def _mini_batch_size(value: Any) -> int | str | None:

@@ -235,15 +235,15 @@ class JobSpec(Strict):
             if len(paths) != 1:
                 raise at("input_data", f"must name the inputs that are cut into mini-batches, among {names}")
             object.__setattr__(self, "input_data", tuple(paths))
-        found = [same_name(name, self.inputs) for name in self.input_data]
-        for name, key in zip(self.input_data, found, strict=True):
+        keys = [same_name(name, self.inputs) for name in self.input_data]
+        for name, key in zip(self.input_data, keys, strict=True):
             if key is None:
                 raise at("input_data", f"{name!r} is not one of the inputs ({names})")
             if key not in paths:
                 raise at("input_data", f"{name!r} is a value; only files or tables ({names}) are cut into mini-batches")
-        if len(set(found)) < len(found):
+        if len(set(keys)) < len(keys):
             raise at("input_data", "must not name an input twice")
-        object.__setattr__(self, "input_data", tuple(found))
+        object.__setattr__(self, "input_data", tuple(keys))
 
     def _check_partition_keys(self) -> None:
         if self.partition_keys and self.mini_batch_size is not None:

@@ -92,6 +92,11 @@ def test_a_url_for_the_output_is_refused_before_anything_starts(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["e.py", "job.yml", "words.txt"]
 
 
+def test_a_url_for_a_download_is_refused_before_a_server_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["job", "download", "job_1", "--path", "s3://bucket/key", "--url", "http://nowhere.invalid"]) == 1
+    assert "--path: 's3://bucket/key' refers to Amazon S3" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "error, code",
     [

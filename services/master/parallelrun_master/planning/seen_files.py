@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterable
 
 _BUCKETS = 1 << 16
-_KEPT = 10
+_BYTES_EACH = 10
 
 
 class SeenFiles:
@@ -33,28 +33,28 @@ class SeenFiles:
         """Add these."""
         start = self._start(folder)
         for name in names:
-            number, kept = self._digest(start, name)
-            self._buckets.setdefault(number, bytearray()).extend(kept)
+            number, rest = self._digest(start, name)
+            self._buckets.setdefault(number, bytearray()).extend(rest)
 
     def take(self, folder: bytes, names: list[bytes]) -> list[bytes]:
         """Remove these, each once; returns those that were not there."""
         start = self._start(folder)
         return [name for name in names if not self._take(*self._digest(start, name))]
 
-    def _take(self, number: int, kept: bytes) -> bool:
+    def _take(self, number: int, rest: bytes) -> bool:
         bucket = self._buckets.get(number)
-        at = bucket.find(kept) if bucket else -1
-        while bucket and at >= 0 and at % _KEPT:  # across the border of two
-            at = bucket.find(kept, at + 1)
+        at = bucket.find(rest) if bucket else -1
+        while bucket and at >= 0 and at % _BYTES_EACH:  # across the border of two
+            at = bucket.find(rest, at + 1)
         if not bucket or at < 0:
             return False
-        bucket[at : at + _KEPT] = bucket[-_KEPT:]
-        del bucket[-_KEPT:]
+        bucket[at : at + _BYTES_EACH] = bucket[-_BYTES_EACH:]
+        del bucket[-_BYTES_EACH:]
         return True
 
     @staticmethod
     def _start(folder: bytes) -> hashlib.blake2b:
-        return hashlib.blake2b(folder + b"\0", digest_size=2 + _KEPT)
+        return hashlib.blake2b(folder + b"\0", digest_size=2 + _BYTES_EACH)
 
     def _digest(self, start: hashlib.blake2b, name: bytes) -> tuple[int, bytes]:
         both = start.copy()
