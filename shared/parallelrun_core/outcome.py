@@ -37,6 +37,19 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
     traceback: str = ""
 
 
+class Use(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What a try used, in the order in which its worker says it (`Use` in `worker/frames.py`).
+
+    A new field is the last one, with a default: it is missing in what earlier releases wrote, and ignored by them.
+    docs/logs.md says how each is measured.
+    """
+
+    peak_bytes: int = 0
+    """The most memory that the worker had; 0: unknown."""
+    read_bytes: int = -1
+    """What the worker read by system calls; -1: unknown."""
+
+
 class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Where the rows of a try are: the first fields of its outcome. Who needs no others saves time by reading these."""
 
@@ -79,10 +92,7 @@ class Outcome(Place, array_like=True, frozen=True, gc=False):
     """Of a failed try: JSON with the first of the mini-batch's files."""
     shortened: int = 0
     """Rows of text with an array whose text leaves out values."""
-    peak_bytes: int = 0
-    """The most memory that the worker had; 0: unknown. docs/logs.md says how this and what follows is measured."""
-    read_bytes: int = -1
-    """What the worker read by system calls; -1: unknown."""
+    use: Use = Use()
 
     @property
     def failed_items(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.outcome import Outcome
+from parallelrun_core.outcome import Outcome, Use
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.keys import JobKeys
 
@@ -30,7 +30,7 @@ def test_the_protocol_names_every_key_and_every_field_of_an_outcome() -> None:
         assert f":{name}`" in text, f"docs/protocol.md doesn't say what {key} is"
     order = [text.index(f" {name}", text.index("JSON array, in this order")) for name in ("tries", "node", "offset")]
     assert order == sorted(order)
-    for name in Outcome.__struct_fields__:
+    for name in Outcome.__struct_fields__ + Use.__struct_fields__:
         assert name.removesuffix("32") in text
 
 

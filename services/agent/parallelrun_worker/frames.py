@@ -19,8 +19,8 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
 
     READY        payload: seconds that import and init() took (8 bytes, double)
     INIT_FAILED  payload: JSON {category, message, traceback}
-    DONE         payload: RESULT
-    FAILED       payload: RESULT, then JSON {category, message, traceback}
+    DONE         payload: RESULT, USE
+    FAILED       payload: RESULT, USE, then JSON {category, message, traceback}
     STOPPED      payload: JSON {category, message, traceback} when shutdown() raised, else empty
     NOT_STORED   payload: mini-batch (8 bytes), then the error: its rows, or its data, did not fit on the disk
     LOADED       payload: LOAD; only for DESCRIBED ones, before run() is called
@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import signal
 import struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 PATHS = 1
 PATHS_IN_FILE = 2
@@ -66,8 +66,6 @@ _RESULT_LAYOUT = {
     "items": "I", "rows": "I", "line_breaks": "I", "shortened": "I",
     # How long: run(), CPU
     "run_s": "d", "process_s": "d",
-    # What it used: as in Use
-    "peak_bytes": "Q", "read_bytes": "q",
 }  # fmt: skip
 RESULT_FIELDS = tuple(_RESULT_LAYOUT)
 RESULT = struct.Struct("<" + "".join(_RESULT_LAYOUT.values()))
@@ -84,7 +82,10 @@ DUMP_STACKS = signal.SIGRTMAX - 1
 
 
 class Use(NamedTuple):
-    """What a try used: the last fields of its result."""
+    """What a try used: each measurement with its type, and a default for when it is unknown.
+
+    Those who read it have the same fields: `Use` in `core/outcome.py`.
+    """
 
     peak_bytes: int = 0
     """The most memory that the process had; 0: unknown."""
@@ -92,15 +93,14 @@ class Use(NamedTuple):
     """What it read by system calls; -1: unknown."""
 
 
-_USE = struct.Struct("<" + "".join(_RESULT_LAYOUT[name] for name in Use._fields))
-_BEFORE_USE = struct.Struct(HEAD.format + RESULT.format[1 : -len(Use._fields)])
-
-_SIZE_BEFORE_USE = RESULT.size - _USE.size
+USE = struct.Struct("<" + "".join({int: "q", float: "d"}[kind] for kind in get_type_hints(Use).values()))
+_HEAD_AND_RESULT = struct.Struct(HEAD.format + RESULT.format[1:])
+_RESULT_SIZE = RESULT.size
 
 
 def pack_use(use: Use) -> bytes:
     """For `pack_result`. What many tries have in common is packed once."""
-    return _USE.pack(*use)
+    return USE.pack(*use)
 
 
 def pack_result(
@@ -112,8 +112,8 @@ def pack_result(
     Args:
         rest: what was used, from `pack_use`; then, in a FAILED one, the error.
     """
-    return _BEFORE_USE.pack(
-        kind, _SIZE_BEFORE_USE + len(rest), mini_batch, offset, length, crc, items, rows, line_breaks, shortened,
+    return _HEAD_AND_RESULT.pack(
+        kind, _RESULT_SIZE + len(rest), mini_batch, offset, length, crc, items, rows, line_breaks, shortened,
         run_s, process_s,
     ) + rest  # fmt: skip
 

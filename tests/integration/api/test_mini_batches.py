@@ -10,6 +10,7 @@ import pytest
 from parallelrun_core import message
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.leasing import Reports
+from parallelrun_core.outcome import Use
 from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import LeaderQueue
@@ -37,7 +38,7 @@ def all_pages(api: httpx.Client, job_id: str, query: str) -> tuple[list[dict[str
 
 def test_what_is_told_of_one(api: httpx.Client, job_id: str, master: Master) -> None:
     failed = outcome(7, status="failed", tries=3, rows=0, failure=RUN_FAILED)
-    master.decide(job_id, 1, [[outcome(3, rows=8, peak_bytes=50_000_000, read_bytes=0)], [failed]])
+    master.decide(job_id, 1, [[outcome(3, rows=8, use=Use(50_000_000, 0))], [failed]])
 
     done, other = api.get(f"/v1/jobs/{job_id}/mini-batches").json()["items"]
 

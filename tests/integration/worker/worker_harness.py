@@ -142,12 +142,12 @@ class WorkerHarness:
                 result = result_of(payload)
                 end = result["offset"] + result["length"]
                 rows = self.part.read_bytes()[result["offset"] : end] if self.part else b""
-                error = json.loads(payload[frames.RESULT.size :]) if kind == frames.FAILED else {}
+                error = json.loads(payload[frames.RESULT.size + frames.USE.size :]) if kind == frames.FAILED else {}
                 answers.append(Answer(result["mini_batch"], rows, result["rows"], error))
         return answers
 
     def results(self) -> list[dict[str, Any]]:
-        """All that these answers say, by `frames.RESULT_FIELDS`."""
+        """All that these answers say, by the names of `frames.RESULT_FIELDS` and `frames.Use`."""
         return [result_of(payload) for kind, payload in self.received if kind in (frames.DONE, frames.FAILED)]
 
     def waiting_files(self) -> list[Path]:
@@ -168,7 +168,8 @@ class WorkerHarness:
 
 def result_of(payload: bytes) -> dict[str, Any]:
     """What a DONE or FAILED frame says."""
-    return dict(zip(frames.RESULT_FIELDS, frames.RESULT.unpack_from(payload), strict=True))
+    use = frames.Use(*frames.USE.unpack_from(payload, frames.RESULT.size))
+    return dict(zip(frames.RESULT_FIELDS, frames.RESULT.unpack_from(payload), strict=True)) | use._asdict()
 
 
 def is_alive(pid: int) -> bool:

@@ -17,7 +17,7 @@ from parallelrun_agent.policy.worker import KillReason
 from parallelrun_agent.workers.answers import parse_answer
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.leasing import Delivery
-from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
+from parallelrun_core.outcome import Failure, Outcome, Use, decode_list, encode, encode_list
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker import frames
 
@@ -45,48 +45,49 @@ def answered(failed: bytes) -> Answer:
 
 
 def test_a_done_frame_becomes_a_decision() -> None:
-    answer = parse_answer(frames.DONE, frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 2, 0.25, 0.125, 1000, 2000))
+    result = frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 2, 0.25, 0.125)
+    answer = parse_answer(frames.DONE, result + frames.pack_use(frames.Use(1000, 2000)))
     done = record(answer)
     assert answer.mini_batch == 7
     assert (done.mini_batch, done.status, done.tries, done.token) == (7, "done", 1, "s/1")
     assert (done.part, done.offset, done.length, done.crc) == ("s.process000", 10, 20, 30)
     assert (done.rows, done.items, done.run_s, done.process_s, done.elapsed_s) == (4, 5, 0.25, 0.125, 0.5)
     assert (done.line_breaks, done.shortened, done.failure) == (1, 2, None)
-    assert (done.peak_bytes, done.read_bytes) == (1000, 2000)
+    assert done.use == Use(peak_bytes=1000, read_bytes=2000)
 
 
 RESULT: dict[str, Any] = {
     "mini_batch": 7, "offset": 11, "length": 12, "crc": 13, "items": 14, "rows": 15, "line_breaks": 16, "shortened": 17,
-    "run_s": 0.25, "process_s": 0.125, "peak_bytes": 18, "read_bytes": 19,
+    "run_s": 0.25, "process_s": 0.125,
 }  # fmt: skip
 """No two fields have the same value."""
 
 
 def test_each_field_of_a_result_is_the_same_field_in_frame_answer_and_outcome() -> None:
-    use = frames.Use(**{name: RESULT[name] for name in frames.Use._fields})
-    measured = {name: value for name, value in RESULT.items() if name not in frames.Use._fields}
-    frame = frames.pack_result(frames.DONE, frames.pack_use(use), **measured)
+    used = {name: number for number, name in enumerate(frames.Use._fields, 18)}
+    frame = frames.pack_result(frames.DONE, frames.pack_use(frames.Use(**used)), **RESULT)
     kind, length = frames.HEAD.unpack_from(frame)
     payload = frame[frames.HEAD.size :]
     assert (kind, length) == (frames.DONE, len(payload))
-    assert dict(zip(frames.RESULT_FIELDS, frames.RESULT.unpack(payload), strict=True)) == RESULT
+    assert dict(zip(frames.RESULT_FIELDS, frames.RESULT.unpack_from(payload), strict=True)) == RESULT
     answer = parse_answer(kind, payload)
     assert {name: getattr(answer, name) for name in RESULT} == RESULT
     outcome = record(answer)
     assert {name: getattr(outcome, name) for name in RESULT} == RESULT
+    assert answer.use == outcome.use == Use(**used)
 
 
 def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
     failure = Failure("RUN_EXCEPTION", "m", "t")
     delivery = Delivery(7, "token", 4, 0, b"")
     assignment = Assignment(delivery, items=20, handed_over=21.5, load_s=22.5)
-    answer = Answer(**RESULT, failure=failure)
+    answer = Answer(**RESULT, use=Use(18, 19), failure=failure)
     made = OutcomeBuilder("node", 23, run_max_try=9).build(assignment, WORKER, answer, 24.5)
     known = {name: getattr(made, name) for name in made.__struct_fields__}
     assert known == RESULT | {
         "generation": 23, "status": "retry", "token": "token", "tries": 5, "node": "node", "process": "process000",
         "part": "s.process000", "items": 20, "started": 21.5, "elapsed_s": 24.5, "failure": failure, "load_s": 22.5,
-        "detail": known["detail"],
+        "detail": known["detail"], "use": Use(18, 19),
     }  # fmt: skip
 
 
@@ -135,7 +136,7 @@ def test_what_no_worker_of_ours_says_is_told_as_such_or_recorded(rest: bytes) ->
     assert back.failure is not None
 
 
-@pytest.mark.parametrize("size", [0, 1, frames.RESULT.size - 1])
+@pytest.mark.parametrize("size", [0, 1, frames.RESULT.size - 1, frames.RESULT.size + frames.USE.size - 1])
 def test_a_frame_that_is_too_short_is_told_as_such(size: int) -> None:
     with pytest.raises((ParallelRunError, LookupError)):
         parse_answer(frames.DONE, bytes(size))

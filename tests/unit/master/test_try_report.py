@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import ErrorCategory, Failure
+from parallelrun_core.outcome import ErrorCategory, Failure, Use
 from parallelrun_core.phases import Phase
 from parallelrun_master.reports.columns import COLUMNS
 from parallelrun_master.reports.summaries import Summaries
@@ -21,7 +21,7 @@ from tests.unit.master.factories import CSV, a_try, rows_of, try_report
 def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> None:
     made = try_report(tmp_path)
     times = {"elapsed_s": 1.5, "process_s": 0.5, "run_s": 1.25, "load_s": 0.125}
-    made.add([a_try(7, 2, items=10, rows=8, **times, peak_bytes=3 << 19, read_bytes=1 << 18)], {})
+    made.add([a_try(7, 2, items=10, rows=8, **times, use=Use(3 << 19, 1 << 18))], {})
     made.close()
     assert (tmp_path / CSV).read_text().splitlines()[0] == ",".join(COLUMNS)
     loaded, ran = rows_of(tmp_path)
@@ -41,20 +41,18 @@ def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "peak_bytes, read_bytes, cells", [(0, -1, ("", "")), (1 << 20, 0, ("1.0", "0.000000")), (5 << 20, -1, ("5.0", ""))]
+    "use, cells", [(Use(), ("", "")), (Use(1 << 20, 0), ("1.0", "0.000000")), (Use(5 << 20), ("5.0", ""))]
 )
-def test_what_is_unknown_of_a_try_is_an_empty_cell(
-    tmp_path: Path, peak_bytes: int, read_bytes: int, cells: tuple[str, str]
-) -> None:
+def test_what_is_unknown_of_a_try_is_an_empty_cell(tmp_path: Path, use: Use, cells: tuple[str, str]) -> None:
     made = try_report(tmp_path)
-    made.add([a_try(1, peak_bytes=peak_bytes, read_bytes=read_bytes)], {})
+    made.add([a_try(1, use=use)], {})
     made.close()
     assert (rows_of(tmp_path)[-1]["Peak Memory (MB)"], rows_of(tmp_path)[-1]["Read (MB)"]) == cells
 
 
 def test_peaks_of_any_number_of_processes_are_reported(tmp_path: Path) -> None:
     made = try_report(tmp_path)
-    made.add([a_try(number, peak_bytes=number << 20) for number in range(1, 3000)], {})
+    made.add([a_try(number, use=Use(number << 20)) for number in range(1, 3000)], {})
     made.close()
     peaks = [float(row["Peak Memory (MB)"]) for row in rows_of(tmp_path) if row["Status"] == "RUN_DONE"]
     assert peaks == list(range(1, 3000))

@@ -20,7 +20,7 @@ from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBui
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.leasing import Mode, Reports, Turn
-from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.outcome import Failure, Outcome, Use
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 
@@ -294,7 +294,9 @@ class JobMachine:
         if head is not None:
             elapsed_s = now - worker.in_flight.head_since
             failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
-            answer = Answer(head.delivery.mini_batch, run_s=elapsed_s, peak_bytes=end.peak_bytes, failure=failure)
+            answer = Answer(
+                head.delivery.mini_batch, run_s=elapsed_s, use=Use(peak_bytes=end.peak_bytes), failure=failure
+            )
             self._conclude(head, worker, answer, elapsed_s)
         self._hand_out(now)
 

@@ -10,7 +10,7 @@ import msgspec
 from parallelrun_agent.details import detail_of
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import KillReason, Worker
-from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status
+from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Status, Use
 from parallelrun_core.spec import JobSpec
 
 CONFUSED = (
@@ -23,10 +23,10 @@ _ROWS_MISSING = (
 )
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """A worker's answer for one mini-batch, or what stands for it after its death.
 
-    The fields of `frames.RESULT_FIELDS`, in their order, so that a frame is read by one call; then the failure.
+    The fields of `frames.RESULT_FIELDS`, in their order; then what was used, and the failure.
     """
 
     mini_batch: int
@@ -40,8 +40,7 @@ class Answer(msgspec.Struct, frozen=True):
     shortened: int = 0
     run_s: float = 0.0
     process_s: float = 0.0
-    peak_bytes: int = 0
-    read_bytes: int = -1
+    use: Use = Use()
     failure: Failure | None = None
 
 
@@ -86,8 +85,7 @@ class OutcomeBuilder:
             answer.line_breaks,
             detail,
             answer.shortened,
-            answer.peak_bytes,
-            answer.read_bytes,
+            answer.use,
         )
 
     def without_rows(self, outcome: Outcome) -> Outcome:

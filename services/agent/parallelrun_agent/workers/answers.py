@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import struct
+from typing import Final
 
 import msgspec
 
 from parallelrun_agent.policy.outcomes import Answer
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.outcome import ErrorCategory, Failure
+from parallelrun_core.outcome import ErrorCategory, Failure, Use
 from parallelrun_worker import frames
+
+_result_of: Final = frames.RESULT.unpack_from
+_use_of: Final = frames.USE.unpack_from
+_USE_AT: Final = frames.RESULT.size
+_ERROR_AT: Final = _USE_AT + frames.USE.size
 
 
 def parse_answer(kind: int, payload: bytes) -> Answer:
@@ -20,12 +26,13 @@ def parse_answer(kind: int, payload: bytes) -> Answer:
         CorruptLog: it is neither; something other than the worker wrote it.
     """
     try:
-        answer = Answer(*frames.RESULT.unpack_from(payload))
+        # By name, because a call with a star and a value after it would take longer.
+        mini_batch, offset, length, crc, items, rows, line_breaks, shortened, run_s, process_s = _result_of(payload)
+        use = Use(*_use_of(payload, _USE_AT))
     except struct.error as error:
         raise CorruptLog(f"not the answer of a worker: {error}") from error
-    if kind == frames.FAILED:
-        return msgspec.structs.replace(answer, failure=parse_failure(payload[frames.RESULT.size :]))
-    return answer
+    failure = parse_failure(payload[_ERROR_AT:]) if kind == frames.FAILED else None
+    return Answer(mini_batch, offset, length, crc, items, rows, line_breaks, shortened, run_s, process_s, use, failure)
 
 
 def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure:

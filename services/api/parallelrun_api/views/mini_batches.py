@@ -109,7 +109,7 @@ def ready(views: JobViews, job_id: str, page: Page) -> MiniBatchPage:
 
 
 def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
-    failure = outcome.failure
+    failure, use = outcome.failure, outcome.use
     return MiniBatch(
         id=outcome.mini_batch,
         status="done" if outcome.status == "done" else "failed",
@@ -123,8 +123,8 @@ def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
         elapsed_s=outcome.elapsed_s,
         run_s=outcome.run_s,
         process_s=outcome.process_s,
-        peak_memory_bytes=outcome.peak_bytes or None,
-        read_bytes=outcome.read_bytes if outcome.read_bytes >= 0 else None,
+        peak_memory_bytes=use.peak_bytes or None,
+        read_bytes=use.read_bytes if use.read_bytes >= 0 else None,
         failure=MiniBatchFailure(
             category=failure.category, message=mask.text(failure.message), traceback=mask.text(failure.traceback)
         )

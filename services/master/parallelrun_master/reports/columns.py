@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+from parallelrun_core.outcome import Use
+
+_MB = 1 << 20
+_MAX_KNOWN = 1000
+
 
 class _Column(NamedTuple):
     name: str
@@ -30,14 +35,14 @@ _COLUMNS = (
     _Column("Error Category", "%s"),
     _Column("Error Message", "%s"),
     _Column("Mini-batch Detail", "%s", "%s"),
-    _Column("Peak Memory (MB)", "%s"),
-    _Column("Read (MB)", "%s"),
 )
-COLUMNS = tuple(column.name for column in _COLUMNS)
+_OF_USE = ("Peak Memory (MB)", "Read (MB)")
+"""The last columns. `cells_of_use` makes their cells, in this order."""
+COLUMNS = (*(column.name for column in _COLUMNS), *_OF_USE)
 HEADER = ",".join(COLUMNS) + "\n"
-TRY = ",".join(column.of_try for column in _COLUMNS) + "\n"
-"""The row of a try, for `%` and one value for each column: a million rows are made of it."""
-LOADING_AND_TRY = ",".join(column.of_loading for column in _COLUMNS) + "\n" + TRY
+TRY = ",".join(column.of_try for column in _COLUMNS) + ",%s\n"
+"""The row of a try, for `%`, one value for each of these columns, and `cells_of_use`: a million rows are made of it."""
+LOADING_AND_TRY = ",".join(column.of_loading for column in _COLUMNS) + "," * len(_OF_USE) + "\n" + TRY
 """The row of a try's loading, then that of the try; for the values of both."""
 OF_LOADING = sum("%" in column.of_loading for column in _COLUMNS)
 """How many of these values come first, for the row of the loading."""
@@ -47,6 +52,17 @@ Key = tuple[str, ...]
 KEY = ("Mini-batch Id", "Picked Count", "Process", "Process Start Time")
 """The columns that no two tries, and no two phases of workers, have in common."""
 _LEFT_OF_MESSAGES = COLUMNS.index("Error Message")
+
+
+def cells_of_use(use: Use, known: dict[Use, str]) -> str:
+    """The last cells of a try, joined; what is unknown is empty. Some are remembered in `known`."""
+    peak, read = use.peak_bytes, use.read_bytes
+    peak_mb = f"{peak / _MB:.1f}" if peak else ""
+    read_mb = f"{read / _MB:.6f}" if read >= 0 else ""
+    if len(known) >= _MAX_KNOWN:
+        known.clear()
+    known[use] = cells = f"{peak_mb},{read_mb}"
+    return cells
 
 
 def row_of(cells: Mapping[str, str]) -> str:

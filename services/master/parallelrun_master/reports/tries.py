@@ -18,10 +18,19 @@ from pathlib import Path
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
-from parallelrun_core.outcome import ErrorCategory, Failure, Outcome
+from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Use
 from parallelrun_core.phases import Phase
 from parallelrun_core.service.telemetry import logger
-from parallelrun_master.reports.columns import HEADER, LOADING_AND_TRY, OF_LOADING, TRY, Key, key_of, row_of
+from parallelrun_master.reports.columns import (
+    HEADER,
+    LOADING_AND_TRY,
+    OF_LOADING,
+    TRY,
+    Key,
+    cells_of_use,
+    key_of,
+    row_of,
+)
 from parallelrun_master.reports.summaries import Summaries
 
 log = logger()
@@ -29,9 +38,6 @@ log = logger()
 _MAX_BYTES = 1 << 30
 _TAIL_BYTES = 32 << 20
 _MAX_MESSAGE = 300
-_MB = 1 << 20
-_MAX_PEAKS = 1000
-_NO_MB = "0.000000"
 _STATUS: dict[ErrorCategory, str] = {
     "RUN_TIMEOUT": "RUN_TIMEOUT",
     "LOAD_TIMEOUT": "LOAD_TIMEOUT",
@@ -57,7 +63,7 @@ class TryReport:
         self._known: set[Key] | None = None
         self._second = 0
         self._stamp = ""
-        self._peaks: dict[int, str] = {}
+        self._uses: dict[Use, str] = {}
         """Cells: the tries between two measurements of a process have the same."""
         self._fd = -1
         self._size = 0
@@ -114,7 +120,7 @@ class TryReport:
         Args:
             picked_before: tries of the same mini-batch before the user let the job go on; missing: none.
         """
-        known, peaks = self._known, self._peaks
+        known, uses = self._known, self._uses
         for outcome in outcomes:
             number, items, rows = outcome.mini_batch, outcome.items, outcome.rows
             picked = picked_before.get(number, 0) + outcome.tries
@@ -135,13 +141,12 @@ class TryReport:
                 status, category, message = self._described(outcome.failure)
                 succeeded, has_loaded = 0, "" if status.startswith("LOAD") else process
                 detail = _quoted(outcome.detail) if outcome.detail else detail
-            peak = peaks.get(outcome.peak_bytes) or self._peak(outcome.peak_bytes)
-            read_bytes = outcome.read_bytes
-            read = f"{read_bytes / _MB:.6f}" if read_bytes > 0 else _NO_MB if read_bytes == 0 else ""
+            use = outcome.use
+            used = uses.get(use) or cells_of_use(use, uses)
             values = (
                 number, picked, process, start, items, load_s, detail,
                 number, picked, process, start, items, succeeded, items - succeeded, elapsed_s, process_s, run_s,
-                status, category, message, detail, peak, read,
+                status, category, message, detail, used,
             )  # fmt: skip
             self._lines.append(LOADING_AND_TRY % values if has_loaded else TRY % values[OF_LOADING:])
             self._summaries.add(
@@ -153,12 +158,6 @@ class TryReport:
         """The status of a try that failed, and the cells that say why."""
         status = _STATUS.get(failure.category, "RUN_EXCEPTION")
         return status, failure.category, _quoted(self._mask.text(failure.message)[:_MAX_MESSAGE])
-
-    def _peak(self, size_bytes: int) -> str:
-        if len(self._peaks) > _MAX_PEAKS:
-            self._peaks.clear()
-        self._peaks[size_bytes] = f"{size_bytes / _MB:.1f}" if size_bytes else ""
-        return self._peaks[size_bytes]
 
     def add_phase(self, phase: Phase) -> bool:
         """Add the rows of init() or shutdown() in one worker; returns whether they are new."""
