@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+LEADER_S: Final = 5.0
+"""How long a silent master keeps leading a job, unless the setting `leader_seconds` says otherwise."""
 LONGEST_PAUSE_MS: Final = 30_000
 """The longest pause with which a leader resigns; nobody leads the job meanwhile."""
 

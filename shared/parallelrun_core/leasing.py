@@ -8,6 +8,8 @@ import msgspec
 
 from parallelrun_core.states import JobState
 
+LEASE_S: Final = 8.0
+"""How long a silent agent keeps its mini-batches, unless the setting `lease_seconds` says otherwise."""
 MAX_REPORTS: Final = 1000
 """Reports of one kind that fit in a turn: Lua can't unpack much more in one command."""
 MAX_LEASES: Final = 1000
@@ -38,10 +40,10 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reports(msgspec.Struct):
-    """What an agent reports in its next turn: encoded outcomes by id and token."""
+    """What an agent reports in its next turn: encoded outcomes by id and token; of retries, also the tries charged."""
 
     decided: list[tuple[int, str, bytes]] = []
-    retries: list[tuple[int, str, bytes]] = []
+    retries: list[tuple[int, str, bytes, int]] = []
     returns: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
@@ -49,7 +51,10 @@ class Reports(msgspec.Struct):
 
     def tokens(self) -> list[str]:
         """The tokens of the deliveries that these reports end."""
-        return [report[1] for report in (*self.decided, *self.retries)] + [token for _, token in self.returns]
+        tokens = [report[1] for report in self.decided]
+        tokens += [report[1] for report in self.retries]
+        tokens += [token for _, token in self.returns]
+        return tokens
 
     def split(self, limit: int = MAX_REPORTS) -> tuple[Reports, Reports]:
         """The reports that fit in one turn, and the rest."""

@@ -7,6 +7,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -20,6 +21,10 @@ from tests.cluster import Cluster
 pytestmark = pytest.mark.integration
 
 SECRET = "canary-5f3a"
+
+
+def has_rows(path: Path) -> bool:
+    return path.exists() and bool(rows_of(path))
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -271,8 +276,7 @@ def test_a_job_that_completes_tells_of_its_workers_and_nodes(cluster: Cluster) -
     assert list((logs / "sys" / "node").rglob("process*.profile"))
     for node in (logs / "sys" / "node").iterdir():
         perf = logs / "sys" / "perf" / node.name / "node_resource_usage.csv"
-        cluster.until(perf.exists, "the node has let go of the job")
-        assert rows_of(perf)
+        cluster.until(partial(has_rows, perf), "the node has written what it used")
     assert (cluster.folder(job).outputs / "bye.txt").exists()
 
 

@@ -12,6 +12,9 @@ from typing import Self
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from parallelrun_core.leader_lease import LEADER_S
+from parallelrun_core.leasing import LEASE_S
+
 
 class ServiceSettings(BaseSettings):
     """The settings of every service."""
@@ -29,9 +32,9 @@ class ServiceSettings(BaseSettings):
     """URL of Redis (6.2 or later) or Valkey."""
     root: Path = Path("parallelrun-data")
     """The folder that all services share: jobs, code, outputs."""
-    lease_seconds: float = Field(default=8.0, gt=0.05, le=3600)
+    lease_seconds: float = Field(default=LEASE_S, gt=0.05, le=3600)
     """How long a silent agent keeps its mini-batches."""
-    leader_seconds: float = Field(default=5.0, gt=0.05, le=3600)
+    leader_seconds: float = Field(default=LEADER_S, gt=0.05, le=3600)
     """How long a silent master keeps leading a job."""
     health_port: int = Field(default=0, ge=0, le=65535)
     """Port of /livez, /readyz and /metrics on the loopback interface; 0: none."""

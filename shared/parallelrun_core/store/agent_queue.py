@@ -28,7 +28,10 @@ def _words(reports: Reports) -> list[Any]:
     """Reports as arguments of `turn.lua`."""
     by_kind: dict[str, Sequence[tuple[Any, ...]]]
     by_kind = {"decided": reports.decided, "retries": reports.retries, "returns": reports.returns}
+    said: dict[str, tuple[list[Any], ...]]
     said = {kind: _ids_and_stems(entries) for kind, entries in by_kind.items() if entries}
+    if reports.retries:
+        said["retries"] += ([charged for *_, charged in reports.retries],)
     records = [encode_lines(list(map(_RECORD, entries))) for entries in (reports.decided, reports.retries)]
     return [msgspec.msgpack.encode(said), *records]
 

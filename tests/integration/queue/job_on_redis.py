@@ -158,11 +158,11 @@ def decided(deliveries: Iterable[Delivery]) -> Reports:
     )
 
 
-def retried(deliveries: Iterable[Delivery]) -> Reports:
+def retried(deliveries: Iterable[Delivery], *, charged: int = 1) -> Reports:
     """Reports that a try of each of these failed, and another may follow."""
     return Reports(
         retries=[
-            (each.mini_batch, each.token, encode(failed(each.mini_batch, status="retry", token=each.token)))
+            (each.mini_batch, each.token, encode(failed(each.mini_batch, status="retry", token=each.token)), charged)
             for each in deliveries
         ]
     )

@@ -146,7 +146,7 @@ def test_what_is_not_refused_is_told_byte_by_byte(job: JobOnRedis, status: Statu
         for each in held
     ]
     agent.queue.turn("stay", returned(held[place] for place in late), 0)
-    both = Reports(decided=reports) if status == "failed" else Reports(retries=reports)
+    both = Reports(decided=reports) if status == "failed" else Reports(retries=[(*report, 1) for report in reports])
     assert agent.queue.turn("stay", both, 0).refused == len(late)
     told: Any = job.redis.xrange(job.keys.outcomes)
     lines = [line for _, fields in told for line in fields[b"r"][1:-1].split(b"\n,")]
@@ -185,6 +185,14 @@ def test_a_retry_charges_a_try_comes_back_first_and_is_told(job: JobOnRedis) -> 
     assert again[0].message == message(1)
     third = agent.queue.turn("stay", retried(again[:1]), 1).deliveries
     assert [(each.mini_batch, each.tries) for each in third] == [(1, 2)]
+
+
+@pytest.mark.parametrize("charged", [1, 2])
+def test_a_failed_try_is_charged_what_its_agent_says(job: JobOnRedis, charged: int) -> None:
+    job.publish(1)
+    agent = job.agent()
+    again = agent.queue.turn("stay", retried(agent.lease(1), charged=charged), 1).deliveries
+    assert [each.tries for each in again] == [charged]
 
 
 def test_a_return_charges_nothing_and_keeps_the_order(job: JobOnRedis) -> None:

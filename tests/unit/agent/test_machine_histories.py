@@ -202,9 +202,11 @@ class NodeHistory(RuleBasedStateMachine):
         self.queue_session = True
         self.lease_until = self.now + LEASE_S
         refused = 0
-        for kind, reports in (("decided", turn.reports.decided), ("retry", turn.reports.retries)):
-            for mini_batch, token, _ in reports:
-                refused += not self.take(mini_batch, token, kind)
+        for mini_batch, token, _ in turn.reports.decided:
+            refused += not self.take(mini_batch, token, "decided")
+        for mini_batch, token, _, charged in turn.reports.retries:
+            assert charged == 1
+            refused += not self.take(mini_batch, token, "retry")
         for mini_batch, token in turn.reports.returns:
             refused += not self.take(mini_batch, token, "returned")
         if turn.mode == "leave":

@@ -114,8 +114,11 @@ class Deliveries:
     def stored(self, outcome: Outcome, encoded: bytes, now: float) -> None:
         """This outcome is durable."""
         self._note(now)
-        reports = self.reports.retries if outcome.status == "retry" else self.reports.decided
-        reports.append((outcome.mini_batch, outcome.token, encoded))
+        if outcome.status == "retry":
+            charged = outcome.tries - self.held[outcome.token].tries
+            self.reports.retries.append((outcome.mini_batch, outcome.token, encoded, charged))
+        else:
+            self.reports.decided.append((outcome.mini_batch, outcome.token, encoded))
 
     def not_stored(self, outcome: Outcome, now: float) -> None:
         """This outcome can't be made durable: return the delivery, as if it had not been run."""

@@ -53,7 +53,10 @@ class OutcomeBuilder:
     run_max_try: int
 
     def build(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> Outcome:
-        """The outcome of a try: done, failed for good, or to be tried again."""
+        """The outcome of a try: done, failed for good, or to be tried again.
+
+        What a try is charged is decided here; Redis adds it to the tries of the mini-batch's next delivery.
+        """
         delivery = assignment.delivery
         tries = delivery.tries + 1
         status: Status = "done"

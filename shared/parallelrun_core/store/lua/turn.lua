@@ -6,7 +6,7 @@
 --       6 how many to lease  7 stem of their tokens: session, '/', what no other call has, '.'
 --       and if there is something to report, 8 a MessagePack map that has, where there are any, [ids, stems] of the
 --         decided     done, or failed for good
---         retries     the try failed, another shall follow: charged
+--         retries     the try failed, another shall follow; a third list has what each is charged, in tries
 --         returns     never started: they go back uncharged
 --       9 records of the decided  10 records of the retries: JSON lists in the same order, each record on its own line
 -- Answer {state, ready left, refused reports}, and if something was leased, then also ids, messages, and when some may
@@ -116,8 +116,10 @@ if ARGV[8] or mode == 'leave' then
   end
 
   local retries, stems = take(said.retries, ARGV[10])
+  local charges = {}
+  for i, id in ipairs(#retries > 0 and said.retries[1] or {}) do charges[said.retries[2][i] .. id] = said.retries[3][i] end
   for i, id in ipairs(retries) do
-    redis.call('HINCRBY', KEYS[5], id, 1)
+    redis.call('HINCRBY', KEYS[5], id, charges[stems[i] .. id])
     release(id, stems[i])
     charged = true
   end
