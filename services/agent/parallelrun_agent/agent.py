@@ -95,16 +95,17 @@ class Agent:
 
     def _pause_s(self) -> float:
         """How long to wait for an event, at most."""
-        now = time.monotonic()
         if not self._link.is_up:
-            return max(0.0, min(self._link.retry_at, self._check_at) - now)
+            return max(0.0, min(self._link.retry_at, self._check_at) - time.monotonic())
         if not self._jobs and not self._is_stopping:
+            now = time.monotonic()
             return min(self._work.wait_s(now), self._heartbeats.wait_s(now))
         until = self._check_at
         for job in self._jobs.values():
             if (due_at := job.due_at()) < until:
                 until = due_at
-        return until - now if until > now else 0.0
+        left_s = until - time.monotonic()
+        return left_s if left_s > 0 else 0.0
 
     def _call_redis(self, now: float) -> None:
         link, jobs = self._link, self._jobs.values()
@@ -123,8 +124,10 @@ class Agent:
                     self._forget(job)
             if not self._is_stopping and self._work.is_due(now):
                 link.limit_wait(jobs, time.monotonic())
-                if self._work.poll(now):
-                    link.workers_started()
+                try:
+                    self._work.poll(now)
+                finally:
+                    link.forget_limit()  # also one job more may have workers now
         except CONNECTION_ERRORS as error:
             link.failed(error, now)
 

@@ -22,6 +22,8 @@ class RedisLink:
 
     def __init__(self, url: str) -> None:
         self.redis = connect_directly(url)
+        self.is_up = True
+        """Whether the last attempt succeeded."""
         self.failures = 0
         """How many attempts in a row have failed."""
         self.retry_at = 0.0
@@ -30,22 +32,20 @@ class RedisLink:
         self._limit_s = 0.0
         self._limit_until = 0.0
 
-    @property
-    def is_up(self) -> bool:
-        return self.failures == 0
-
     def failed(self, error: Exception, now: float) -> None:
         """Redis didn't answer, or can't do its work for now."""
         if self.is_up:
             log.warning("redis_away", error=str(error))
         self.retry_at = now + self._pause.next_s()
         self.failures += 1
+        self.is_up = False
 
     def recovered(self, run_id: str) -> None:
         """Redis does its work again, which may be another server."""
         log.info("redis_back", run_id=run_id, failures=self.failures)
         self._pause.reset()
         self.failures = 0
+        self.is_up = True
 
     def limit_wait(self, jobs: Iterable[NodeJob], now: float) -> None:
         """No call may outlast a lease: while the agent waits, it can't end the workers of one that runs out."""
@@ -58,6 +58,6 @@ class RedisLink:
             self.redis.limit_wait(limit_s)
             self._limit_s = limit_s
 
-    def workers_started(self) -> None:
-        """One more job may have workers now, so the limit may be another one."""
+    def forget_limit(self) -> None:
+        """Work out anew, before the next call, how long it may take: the jobs that have workers may be others."""
         self._limit_until = 0.0

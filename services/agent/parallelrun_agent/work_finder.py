@@ -72,8 +72,8 @@ class WorkFinder:
         workers = [worker for job in self._jobs.values() for worker in job.workers]
         return sum(not worker.is_through_init or bool(worker.in_flight) for worker in workers) < self._settings.slots
 
-    def poll(self, now: float) -> bool:
-        """Give free slots to the oldest job that has something ready; whether workers were started.
+    def poll(self, now: float) -> None:
+        """Give free slots to the oldest job that has something ready.
 
         Raises redis-py's errors, and can be repeated after one.
         """
@@ -81,7 +81,6 @@ class WorkFinder:
         free, ending = self._settings.slots - len(workers), sum(worker.is_to_end for worker in workers)
         active = self._registry.peek()
         self._skipped.keep_only([job_id for job_id, _, _ in active])
-        has_started = False
         for job_id, state, ready in active:
             job = self._jobs.get(job_id)
             if job is not None:
@@ -95,10 +94,9 @@ class WorkFinder:
                 ending += self._make_room(job, now)  # the slot is free once that worker has ended
             while wanted > 0 and free > 0:
                 job.spawn()
-                has_started = True
                 free -= 1
                 wanted -= 1
-        return has_started
+        self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now
 
     def _join(self, job_id: str, now: float) -> NodeJob | None:
         try:

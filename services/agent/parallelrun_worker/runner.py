@@ -135,7 +135,7 @@ class Runner:
             data, rows, line_breaks, shortened = self._render(returned)
             self._exit_if_forked()  # from here to the answer, nothing of the user's runs
         except NoRoom as error:
-            self._give_back(mini_batch, error)
+            self._give_back(mini_batch, error, tickets)
             return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
             run_s, process_s = time.perf_counter() - began, time.process_time() - cpu_began
@@ -152,7 +152,7 @@ class Runner:
         except OSError as error:
             if error.errno not in DISK_TROUBLE:
                 raise
-            self._give_back(mini_batch, error)
+            self._give_back(mini_batch, error, tickets)
             return
         meter = self._meter
         use = meter.unmeasured if run_ended < meter.due_at else meter.measure(tickets)
@@ -200,9 +200,10 @@ class Runner:
             "ERROR", f"Mini-batch {mini_batch}: run() failed after {run_s:.3f} s: {type(error).__name__}.", at_once=True
         )
 
-    def _give_back(self, mini_batch: int, error: Exception) -> None:
+    def _give_back(self, mini_batch: int, error: Exception, tickets: int) -> None:
         """The disk is full, which is not a failure of the mini-batch: another node may run it, or this one later."""
         self._send(frames.NOT_STORED, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
+        self._meter.measure(tickets)  # what it has used is of no try
 
     def _exit_if_forked(self) -> None:
         """End a forked child that has returned from the user's function, as its parent has: only the parent answers."""

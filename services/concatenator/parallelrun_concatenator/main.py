@@ -9,9 +9,8 @@ from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal
-from parallelrun_core.store.connection import connect, without_password
+from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
-from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import CONCATENATE
 from parallelrun_core.store.rq.workers import RqWorkers
 
@@ -32,7 +31,7 @@ def main(argv: list[str] | None = None) -> None:
     )
     serve_health(settings.health_port, ready=lambda: workers.connected)
     log.info("started", redis=without_password(settings.redis_url), root=str(settings.root))
-    workers.supervise(stop, Registry(connect(settings.redis_url)).ping)
+    workers.supervise(stop)
     log.info("stopped")
 
 

@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from parallelrun_core.errors import Conflict, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, recorded_jobs
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
@@ -44,21 +45,24 @@ class Master:
         Raises one of `CONNECTION_ERRORS` while Redis is away.
         """
         run_id = server_run_id(self._redis)
-        if self._registry.claim_recovery() or run_id != self._run_id:
+        if self._registry.claim_recovery():
+            self._run_id = ""  # only once is it claimed, also if what follows is interrupted
+        if run_id != self._run_id:
             self._register_forgotten()
             self._run_id = run_id
         self._ask_for_leaders()
 
     def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
-        for folder in recorded_jobs(self._settings.root):
-            with self._skipping_unreadable(folder.job_id):
-                if _is_forgotten(folder, self._registry):
+        for job_id in job_ids(self._settings.root):
+            with self._skipping_unreadable(job_id):
+                folder = JobFolder(self._settings.root, job_id)
+                if folder.has_record and _is_forgotten(folder, self._registry):
                     record = folder.record()
                     output = folder.named_output(record.job_spec())
                     with suppress(Conflict):  # the API was faster
-                        self._registry.reopen(folder.job_id, submitted=record.submitted, output=output)
-                        self._log.warning("job_adopted", job_id=folder.job_id)
+                        self._registry.reopen(job_id, submitted=record.submitted, output=output)
+                        self._log.warning("job_adopted", job_id=job_id)
 
     def _ask_for_leaders(self) -> None:
         """Make sure that each job that can be read has a leader."""

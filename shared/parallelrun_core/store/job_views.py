@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from redis import Redis
+
+_STATES: Final = {state.value.encode(): state for state in JobState}
+"""A later release may have others, of which this one knows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class JobViews:
                 pipe.llen(keys.ready)
                 pipe.hlen(keys.leases)
             answers = pipe.execute()
-        states = Counter(JobState(raw.decode()) for raw in answers[0::3] if raw)
+        states = Counter(_STATES[raw] for raw in answers[0::3] if raw in _STATES)
         return Census(states, ready=sum(answers[1::3]), leased=sum(answers[2::3]))
 
 

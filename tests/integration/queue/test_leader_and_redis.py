@@ -13,8 +13,9 @@ from redis.exceptions import ConnectionError
 from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
-from parallelrun_core.folder.job_folder import JobResult
+from parallelrun_core.folder.job_folder import JobFolder, JobResult
 from parallelrun_core.folder.manifest import ManifestWriter
+from parallelrun_core.ids import new_job_id
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.progress import Progress
@@ -263,6 +264,49 @@ def test_a_resume_that_redis_has_forgotten_is_done_all_the_same(led: Callable[..
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
     assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
     assert job.folder.generation() == 1
+
+
+def test_what_redis_has_forgotten_is_registered_though_the_first_attempt_is_cut_off(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis was emptied and not restarted, so nothing but a claim, which only one can have, says so."""
+    job = led(1)
+    master = Master(MasterSettings(root=job.root, redis_url=job.url))
+    master.check()
+    job.on_redis.redis.flushdb()
+    reopen, calls = Registry.reopen, 0
+
+    def cut_off(*args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise ConnectionError("cut")
+        return reopen(*args, **options)
+
+    monkeypatch.setattr(Registry, "reopen", cut_off)
+    with pytest.raises(ConnectionError):
+        master.check()
+    master.check()
+    assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
+
+
+def test_a_job_folder_that_may_not_be_entered_holds_up_no_other_job(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(1)
+    job.on_redis.redis.flushdb()
+    locked = new_job_id()
+    (job.root / "jobs" / locked).mkdir()
+    of_others: Any = vars(JobFolder)["has_record"]
+
+    def has_record(folder: JobFolder) -> bool:
+        if folder.job_id == locked:
+            raise PermissionError(13, "Permission denied")
+        return bool(of_others.fget(folder))
+
+    monkeypatch.setattr(JobFolder, "has_record", property(has_record))
+    Master(MasterSettings(root=job.root, redis_url=job.url)).check()
+    assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])

@@ -43,7 +43,7 @@ def test_attempts_get_rarer_until_one_succeeds(link: RedisLink) -> None:
 def test_no_call_may_outlast_the_lease_of_a_job_with_workers(link: RedisLink) -> None:
     link.limit_wait([job(1.0, workers=0)], 0.0)
     assert limits(link) == [5.0]
-    link.workers_started()
+    link.forget_limit()
     link.limit_wait([job(7.0), job(3.0), job(1.0, workers=0)], 0.0)
     assert limits(link) == [5.0, 3.0]
     link.limit_wait([job(3.0)], 2.5)

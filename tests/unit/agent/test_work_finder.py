@@ -142,6 +142,10 @@ def test_who_has_no_free_slot_polls_less_often_and_who_has_no_work_for_long_too(
     jobs.clear()
     assert sum(finder.is_due(now + 1) for now in times) == pytest.approx(20, abs=2), "a slot is free"
     assert sum(finder.is_due(now + 10) for now in times) == pytest.approx(5, abs=1), "nothing has come for long"
+    monkeypatch.setattr(Registry, "peek", lambda _: [])
+    jobs["job_b"] = SimpleNamespace(workers=[])  # as if it had joined it
+    finder.poll(11.0)
+    assert finder.wait_s(11.0) == pytest.approx(0.05), "there is work again"
     finder.soon()
     assert finder.wait_s(12.0) == 0.0
     assert finder.is_due(12.0)

@@ -96,16 +96,18 @@ class RqWorkers:
         self.connected = False
         """Whether Redis answered at the last check."""
 
-    def supervise(self, stop: StopSignal, check: Callable[[], object]) -> None:
+    def supervise(self, stop: StopSignal, check: Callable[[], object] = lambda: None) -> None:
         """Keep the workers running until the signal comes, and end them then.
 
         Args:
-            check: called every second; raises one of `CONNECTION_ERRORS` while Redis is away.
+            check: called every second, while the workers run; may raise one of `CONNECTION_ERRORS`.
         """
+        redis = connect(self._redis_url)
         while not stop.came:
             try:
+                redis.ping()
+                self.keep_running()  # first: the check may take long, and others wait for them
                 check()
-                self.keep_running()
                 self.connected = True
             except CONNECTION_ERRORS as error:
                 self.connected = False
