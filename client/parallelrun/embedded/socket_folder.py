@@ -1,8 +1,9 @@
 """The folder of a cluster's socket, in the directory for temporary files, because a socket's path has to be short.
 
 Whoever holds a lock on the folder itself owns it: the process of the cluster, and the Redis server that listens there.
-The kernel releases the lock when both have ended, however they ended, and the next cluster of this user removes the
-folder. What belongs to another user, or holds anything but a socket, is none of ours.
+The kernel releases the lock when both have ended, however they ended, and the next cluster of this user on this host
+removes the folder. A marker in it, which is there only once the lock is held, says whose it is: a folder without one,
+with that of another host, or with anything else but a socket is none of ours, and nor is what belongs to another user.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Final, Self
 
 SOCKET: Final = "redis.sock"
+_MARKER: Final = "owner"
 _PREFIX: Final = "parallelrun-"
 # What `mkdtemp` appends. Other folders that begin like this have names of another form.
 _NAME: Final = re.compile(re.escape(_PREFIX) + "[a-z0-9_]{8}")
@@ -40,8 +42,12 @@ class SocketFolder:
             path = Path(tempfile.mkdtemp(prefix=_PREFIX))
             fd = _claim(path)
             if fd is not None:
+                with contextlib.suppress(OSError):  # the disk is full; then nobody removes it in our stead
+                    (path / _MARKER).write_text(f"{socket.gethostname()} {os.getpid()}\n")
                 return cls(path, fd)
-            # Another cluster, which starts just now, took it for an abandoned one.
+            with contextlib.suppress(OSError):  # an older release took it for an abandoned one, and removed it
+                path.rmdir()
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         return cls(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # this file system has no locks
 
     @property
@@ -64,14 +70,27 @@ def _remove_abandoned() -> None:
 
 
 def _remove_if_abandoned(path: Path) -> None:
-    fd = _claim(path)
+    # Only then the lock, even for a moment: the owner of a folder without a marker may be about to take it.
+    fd = _claim(path) if _is_marked(path) else None
     if fd is None:
         return
     with contextlib.suppress(OSError):
-        if all(entry.name == SOCKET for entry in path.iterdir()) and not _is_listening(path / SOCKET):
+        if {entry.name for entry in path.iterdir()} <= {SOCKET, _MARKER} and not _is_listening(path / SOCKET):
             (path / SOCKET).unlink(missing_ok=True)
+            (path / _MARKER).unlink()
             path.rmdir()
     os.close(fd)
+
+
+def _is_marked(path: Path) -> bool:
+    """Whether a cluster of this user on this host has owned that folder."""
+    try:
+        if path.lstat().st_uid != os.geteuid():
+            return False
+        host = (path / _MARKER).read_text().split()[:1]
+    except (OSError, ValueError):  # there is no such file, or no text in it
+        return False
+    return host == [socket.gethostname()]
 
 
 def _claim(path: Path) -> int | None:
@@ -98,7 +117,7 @@ def _lock(fd: int) -> bool:
 
 
 def _is_listening(path: Path) -> bool:
-    """Whether a server accepts connections there: one whose owner knows nothing of locks, of another release."""
+    """Whether a server accepts connections there, though its lock is gone: a network file system may lose one."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.setblocking(False)
         try:
