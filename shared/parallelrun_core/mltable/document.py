@@ -49,7 +49,7 @@ def load_mltable(path: str) -> MLTable:
     """
     storage = storage_of(path)
     try:
-        file = joined(path, FILE_NAME) if storage.is_folder(path) else path
+        file = joined(path, FILE_NAME) if storage.is_folder(path) else joined("", path)  # spelled as it will be listed
         with storage.open(file) as opened:
             text = opened.read()
     except OSError as error:

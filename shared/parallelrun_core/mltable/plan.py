@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,13 +27,16 @@ from parallelrun_core.mltable.partition_format import PartitionFormat, parse_par
 from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.mltable.steps import AnyStep, ExtractColumns, RowStep, Skip, Take, TakeRandomSample, parse_steps
 from parallelrun_core.problems import At, Problems
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec import JobSpec, load_document
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.storage.stores import storage_of
 
 FILES: Final = "files"
 """The kind of an input that is a list of files, and no table."""
 _FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
+_PATHS: Final = re.compile(rb"paths['\"]?\s*:")
+_MAX_TABLE_BYTES: Final = 1 << 20
+"""A larger file is no MLTable: `load_document` refuses it, too."""
 
 
 class InputPlan(msgspec.Struct, kw_only=True):
@@ -169,12 +173,27 @@ def _is_source(path: str, steps: list[AnyStep], pointer: str) -> bool:
     except OSError:
         return False  # the MLTable can't be read, either
     is_read = any(isinstance(each, ReadStep) for each in steps)
-    is_data = bool(step or storage.split(path)[1]) or (is_read and not name.endswith((".yml", ".yaml")))
+    is_data = bool(step or storage.split(path)[1]) or (
+        is_read and not name.endswith((".yml", ".yaml")) and not _is_mltable(path)
+    )
     if is_data and not is_read:
         message = f"{path!r} is not an MLTable, which is a folder with a file {TABLE_FILE}"
         hint = f"say how these data are read, as in: transformations: [{step or 'read_delimited'}]"
         raise InvalidInput.at(f"{pointer}/path", message, hint)
     return is_data
+
+
+def _is_mltable(path: str) -> bool:
+    """Whether a file whose name doesn't tell is an MLTable by its content."""
+    try:
+        with storage_of(path).open(path) as opened:
+            text = opened.read(_MAX_TABLE_BYTES + 1)
+        if not _PATHS.search(text):  # spares most data the slow parser
+            return False
+        document = load_document(text)
+    except (OSError, InvalidInput):
+        return False
+    return isinstance(document, dict) and "paths" in document
 
 
 def _load(path: str, pointer: str) -> MLTable:

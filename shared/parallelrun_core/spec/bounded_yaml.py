@@ -15,8 +15,9 @@ from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 from yaml.events import AliasEvent
 
-MAX_VALUES: Final = 50_000
-"""Keys, values, lists and mappings of a document, aliases written out. A long list of files takes some ten thousand."""
+MAX_VALUES: Final = 150_000
+"""Keys, values, lists and mappings of a document, aliases written out. Each file of a list takes three, and 1 MiB has
+room for about 50,000."""
 MAX_DEPTH: Final = 100
 _MAX_DIGITS: Final = 4_000
 """Python converts more decimal digits only on request, because that takes quadratic time."""

@@ -7,7 +7,8 @@
     https://…                               one file, or an object store by its address
     azureml://…, azureml:NAME:VERSION       a datastore or an asset of Azure ML
 
-A local name that looks like any of these is written with `./` in front.
+Only `file:` and `azureml:` go without a slash: `s3:x` is a local name, but `s3:/x` is what `Path` makes of a URL. A
+local name that looks like any of these is written with `./` in front.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Final, NamedTuple
 
 LOCAL: Final = "local"
 
-_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):(//)?", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"(file(?=:)|azureml(?=:)|[a-z][a-z0-9+.-]*(?=:/)):(//)?", re.IGNORECASE)
 _OF_SCHEMES: Final = {
     "s3": ("s3", "Amazon S3"), "s3a": ("s3", "Amazon S3"), "s3n": ("s3", "Amazon S3"),
     "gs": ("gs", "Google Cloud Storage"), "gcs": ("gs", "Google Cloud Storage"),
@@ -55,7 +56,9 @@ def location_of(text: str) -> Location:
     name = scheme[1].lower()
     if name == "file":
         rest = text[scheme.end() :]
-        return Location(LOCAL, rest.removeprefix("localhost") if scheme[2] and rest.startswith("localhost/") else rest)
+        if scheme[2] and rest.startswith("localhost/"):
+            rest = rest.removeprefix("localhost")
+        return Location(LOCAL, f"./{rest}" if _SCHEME.match(rest) else rest)  # or it would be taken for a URL later
     if name == "azureml" and not scheme[2] and not _ASSET.match(text):
         rest = text[scheme.end() :]
         if rest.startswith(("/", "./", "../", "file:")):

@@ -93,6 +93,33 @@ def test_the_paths_of_an_mltable(tmp_path: Path, paths: str, expected: list[str]
     assert listed(job) == expected
 
 
+@pytest.mark.parametrize("spelling", ["{}//in/MLTable", "{}/./in/MLTable", "{}//in/./"])
+def test_an_mltable_is_no_data_however_its_path_is_spelled(tmp_path: Path, spelling: str) -> None:
+    text = "paths:\n- folder: ./\ntransformations:\n- extract_columns_from_partition_format: '{shop}/{rest}.csv'\n"
+    given = with_mltable(tmp_path, text, "s/a.csv", "t/b.csv")["data"]
+    job = Job(tmp_path, inputs={"data": {**given, "path": spelling.format(tmp_path)}}, partition_keys=["shop"])
+    assert listed(job) == ["s/a.csv", "t/b.csv"]
+    assert [one.keys for one in job.described()] == [["s"], ["t"]]
+
+
+@pytest.mark.parametrize(
+    "text", ["paths:\n- file: a.csv\n", '{"paths": [{"file": "a.csv"}]}', "# n\n'paths': [file: a.csv]"]
+)
+def test_an_mltable_of_another_name_is_read_as_one_with_steps_of_the_job(tmp_path: Path, text: str) -> None:
+    tree(tmp_path, "a.csv")
+    (tmp_path / "in" / "sales_table").write_text(text)
+    given = {"path": f"{tmp_path}/in/sales_table", "type": "mltable", "transformations": ["read_delimited"]}
+    assert listed(Job(tmp_path, inputs={"data": given})) == ["a.csv"]
+
+
+@pytest.mark.parametrize("text", ["paths,n\na,1\n", "n\n1\n", "paths: [\n", "- paths\n", "\xff"])
+def test_data_of_any_name_are_data_with_a_read_step_of_the_job(tmp_path: Path, text: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "sales").write_text(text, encoding="latin-1")
+    given = {"path": f"{tmp_path}/in/sales", "type": "mltable", "transformations": ["read_delimited"]}
+    assert listed(Job(tmp_path, inputs={"data": given})) == ["sales"]
+
+
 def test_a_folder_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
     folder = tmp_path / "[a]*"
     folder.mkdir()

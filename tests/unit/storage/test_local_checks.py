@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.local.checks import input_trouble
 from parallelrun_core.storage.stores import storage_of
 from tests.unit.storage.trees import make, pattern_names, trees
 
@@ -143,7 +145,6 @@ def folder() -> Iterator[Path]:
         ("closed", "closed/in/file", "may not enter the folder '{}/closed'", "o+x"),
         ("closed", "closed/in/*", "may not enter the folder '{}/closed'", "o+x"),
         ("closed", "closed", "may not list the folder '{}/closed'", "o+rx"),
-        ("closed/in", "closed", "may not list the folder '{}/closed/in'", "o+rx"),
     ],
 )
 def test_who_may_not_read_which_folder_is_said(folder: Path, closes: str, below: str, told: str, right: str) -> None:
@@ -159,6 +160,32 @@ def test_who_may_not_read_which_folder_is_said(folder: Path, closes: str, below:
     assert f"(uid {uid})" in trouble.message
     assert trouble.message.endswith(told.format(folder))
     assert f"chmod {right} {folder}/{closes}" in trouble.hint
+
+
+@pytest.mark.parametrize("below", ["closed", "*/*/*", "**/file"])
+def test_a_closed_folder_below_the_input_is_left_to_who_lists_it(folder: Path, below: str) -> None:
+    (folder / "closed" / "in").chmod(0)
+    try:
+        with as_nobody():
+            trouble = trouble_with(folder / below)
+    finally:
+        (folder / "closed" / "in").chmod(0o755)
+    assert trouble is None
+
+
+@pytest.mark.parametrize("names", [["a/b/c/d/e"], [f"{number}/x" for number in range(9)]])
+def test_a_search_that_takes_too_long_is_left_to_who_lists_the_input(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+    assert input_trouble(str(tmp_path), clock=lambda: 0.0) is not None
+    assert input_trouble(str(tmp_path), clock=count().__next__) is None
+
+
+def test_a_search_among_names_that_do_not_match_ends_in_time_too(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").touch()
+    times = iter([0.0, 0.0, 3.0])
+    assert input_trouble(f"{tmp_path}/*.csv", clock=times.__next__) is None
 
 
 @pytest.mark.parametrize("make_it", [Path.mkdir, lambda _: None], ids=["there", "not there"])

@@ -17,6 +17,9 @@ LOCAL_FORMS = [
     ("file:data", "data"), ("file:./a b", "./a b"), ("file:/data", "/data"), ("file:///data", "/data"),
     ("file://localhost/data", "/data"), ("file://./a.csv", "./a.csv"), ("FILE:///data", "/data"),
     ("azureml:/data/x", "/data/x"), ("azureml:./x", "./x"), ("azureml:../x", "../x"), ("azureml:file:./x", "./x"),
+    ("az:1.csv", "az:1.csv"), ("s3:x", "s3:x"), ("gs:x", "gs:x"), ("ftp:x", "ftp:x"),
+    ("file:s3://b/x", "./s3://b/x"), ("file://gs://b", "./gs://b"), ("azureml:file:azureml:a:1", "./azureml:a:1"),
+    ("file:file:x", "./file:x"), ("file:a:b", "a:b"),
 ]  # fmt: skip
 ELSEWHERE = [
     ("s3://bucket/key", "s3"), ("S3://bucket", "s3"), ("s3:/b/c", "s3"), ("s3a://b/c", "s3"), ("gs://b/c", "gs"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,13 @@ def test_the_columns_of_parquet_files_are_those_of_any_of_them() -> None:
     assert len(cut({}, ["read_parquet", {"filter": 'col("y") == 1'}], folder)) == 2
     with pytest.raises(InvalidInput, match=r"the filter names the column 'z'; there are x, y$"):
         cut({}, ["read_parquet", {"filter": 'col("z") == 1'}], folder)
+
+
+def test_nobody_is_asked_for_the_columns_if_no_step_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    assert cut(TABLE, [READ, {"drop_columns": "gone"}])
+    with pytest.raises(FileNotFoundError):
+        cut(TABLE, [READ, {"drop_columns": "gone"}, {"filter": 'col("x") > 1'}])
 
 
 def test_files_that_cannot_be_read_are_told_by_whoever_reads_them() -> None:

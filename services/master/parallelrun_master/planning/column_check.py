@@ -16,6 +16,7 @@ from parallelrun_core.mltable.plan import InputPlan, as_json
 from parallelrun_core.mltable.steps import Filter, KeepColumns
 
 _NEEDS: Final = (Filter, KeepColumns)
+"""Exactly these: DropColumns is a KeepColumns, but needs no column."""
 _WAIT_S: Final = 0.05
 
 
@@ -26,7 +27,7 @@ def check_columns(plan: InputPlan) -> Iterator[None]:
         InvalidInput: none of the first files has a column that a step needs.
     """
     is_known = plan.read is not None and plan.read.has_fixed_columns and bool(plan.sample)
-    if not is_known or not any(isinstance(step, _NEEDS) for step in plan.steps):
+    if not is_known or not any(type(step) in _NEEDS for step in plan.steps):
         return
     command = [sys.executable, "-P", "-m", "parallelrun_worker.tables.columns"]
     given: bytes | None = as_json(plan)

@@ -7,7 +7,8 @@ import pwd
 import shlex
 import stat
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,8 @@ from parallelrun_core.storage.local.listing import parted
 
 _MAX_FOLDERS: Final = 100_000
 _MAX_ENTRIES: Final = 1_000_000
-"""What is searched for a first file; whether there is one after so many is left to the master."""
+_MAX_SEARCH_S: Final = 2.0
+"""What is searched for a first file; whether there is one after so much is left to the master."""
 _PAGE: Final = 1000
 _NOTHING_TO_CUT: Final = "there is nothing to cut into mini-batches"
 
@@ -39,13 +41,15 @@ def place_trouble(path: str, roots: Sequence[Path]) -> Trouble | None:
     return None
 
 
-def input_trouble(path: str, *, is_one_file: bool = False) -> Trouble | None:
-    """See `interface.Storage`."""
+def input_trouble(
+    path: str, *, is_one_file: bool = False, clock: Callable[[], float] = time.monotonic
+) -> Trouble | None:
+    """See `interface.Storage`. The clock says how long the search takes."""
     start, below = split_existing(path)
     try:
         mode = os.stat(start).st_mode
         if stat.S_ISDIR(mode):
-            return _trouble_in_folder(path, start, below, is_one_file=is_one_file)
+            return _trouble_in_folder(path, start, below, clock, is_one_file=is_one_file)
         if below:
             return Trouble(f"there is no folder {start!r}")
         return None if stat.S_ISREG(mode) else Trouble(f"{path!r} is neither a file nor a folder")
@@ -57,10 +61,12 @@ def input_trouble(path: str, *, is_one_file: bool = False) -> Trouble | None:
         return Trouble(f"{path[:200]!r} can't be read: {error.strerror}")
 
 
-def _trouble_in_folder(path: str, start: str, below: list[str], *, is_one_file: bool) -> Trouble | None:
+def _trouble_in_folder(
+    path: str, start: str, below: list[str], clock: Callable[[], float], *, is_one_file: bool
+) -> Trouble | None:
     if is_one_file and not below:
         return Trouble(f"{path!r} is a folder", "type: uri_folder")
-    search = _Search(start, below)
+    search = _Search(start, below, clock)
     if search.has_file():
         return None
     if search.matching_folder:
@@ -73,20 +79,25 @@ def _trouble_in_folder(path: str, start: str, below: list[str], *, is_one_file: 
 class _Search:
     """Searches for a first file below a folder, as it will be listed."""
 
-    def __init__(self, start: str, below: list[str]) -> None:
+    def __init__(self, start: str, below: list[str], clock: Callable[[], float]) -> None:
         self._start = os.fsencode(start)
         self._pattern = Pattern(below) if below else None
+        self._clock = clock
         self.matching_folder = b""
         """One that matches to the end, where only files count."""
 
     def has_file(self) -> bool:
-        """Whether there is one; true also if it would take too long to be sure that there is none.
+        """Whether there is one; true also if it would take too long to be sure that there is none, or a folder below
+        the start lets nobody look into it.
 
         Raises:
             OSError: a folder can't be read.
         """
         pending, folders, entries = [(self._start, START)], 0, 0
+        end = self._clock() + _MAX_SEARCH_S
         while pending:
+            if self._clock() > end:
+                return True
             folder, states = pending.pop()
             try:
                 with os.scandir(folder) as scan:
@@ -94,7 +105,8 @@ class _Search:
                         entries += len(some)
                         files, below = parted(some, self._pattern, states)
                         folders += len(below)
-                        if files or folders > _MAX_FOLDERS or entries > _MAX_ENTRIES:
+                        is_over = folders > _MAX_FOLDERS or entries > _MAX_ENTRIES or self._clock() > end
+                        if files or is_over:
                             return True
                         for name in below:
                             path, after = os.path.join(folder, name), states
@@ -107,6 +119,10 @@ class _Search:
             except (FileNotFoundError, NotADirectoryError):
                 if folder == self._start:
                     raise
+            except PermissionError:
+                if folder == self._start:
+                    raise
+                return True
         return False
 
 
