@@ -13,7 +13,7 @@ from parallelrun_core.spec.bounded_yaml import MAX_DEPTH, MAX_VALUES, BoundedLoa
 
 MERGES = "a0: &a0 {k: v}\n" + "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}], x{i}: 1}}\n" for i in range(1, 26))
 WIDE_MERGES = (
-    "b: &b\n" + "".join(f"  k{i}: 1\n" for i in range(5_000)) + "".join(f"m{i}: {{<<: *b}}\n" for i in range(2_000))
+    "b: &b\n" + "".join(f"  k{i}: 1\n" for i in range(5_000)) + "".join(f"m{i}: {{<<: *b}}\n" for i in range(100))
 )
 ALIASES = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40))
 ATTACKS = {
