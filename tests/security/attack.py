@@ -1,0 +1,42 @@
+"""What an attack is, and what it is played against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Target(Protocol):
+    """A running cluster with somebody who may submit jobs to it.
+
+    Attributes:
+        name: `embedded`, `node` (agents whose workers are users of their own) or `containers`.
+        url: of the API.
+        token: of the submitter.
+        is_apart: whether workers run as another user than their agent, so that user code is held back from it.
+    """
+
+    name: str
+    url: str
+    token: str
+    is_apart: bool
+
+    def rows_of(self, script: str, **settings: object) -> list[str]:
+        """Submit a job with this entry script, wait for its end, and return its rows, whatever became of it.
+
+        Args:
+            settings: fields of the job; by default its input is a folder with one small file, in one mini-batch.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """Something that must not succeed."""
+
+    name: str
+    play: Callable[[Target], str]
+    """Returns what it got through to, in words; empty: it was held."""
+    apart_only: bool = False
+    """Where workers are the agent's user, nobody promises to hold it (see SECURITY.md)."""
