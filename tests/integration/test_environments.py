@@ -100,6 +100,7 @@ def broken_off(folder: Path) -> Path:
 def make(folder: Path, python: str = sys.executable, *, kept: int = 9) -> str:
     """Have an environment made; returns what was told."""
     request = {"folder": str(folder), "python": python, "requirements": [], "worker": "/nowhere/worker", "kept": kept}
+    request |= {"compile": False, "may_build": True}
     command = [sys.executable, "-m", "parallelrun_agent.environments.build"]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
