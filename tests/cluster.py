@@ -63,7 +63,7 @@ class Cluster:
             self._launcher = ["-m", "tests.twins.launch", without]
             with sabotage.without(without):
                 pass  # a part that is gone is found here, and not by services that don't start
-        self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-"))
+        self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-", dir="/tmp" if worker_uids else None))
         self.root = self.home / "data"
         self.root.mkdir()
         if worker_uids:

@@ -47,8 +47,9 @@ def open_ways(root: Path, local: Path, anybody: WorkerUser) -> None:
 def let_through(folder: Path) -> None:
     """Let others through a folder of the agent's, without showing them what is in it."""
     status = folder.stat()
-    if status.st_uid == os.geteuid() and status.st_mode & _WAY_THROUGH != _WAY_THROUGH:
-        folder.chmod(stat.S_IMODE(status.st_mode) | _WAY_THROUGH)
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid == os.geteuid() and mode != (closed := (mode | _WAY_THROUGH) & ~stat.S_IROTH):
+        folder.chmod(closed)
 
 
 def _advice(path: Path, user: WorkerUser) -> str:
