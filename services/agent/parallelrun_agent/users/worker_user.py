@@ -9,8 +9,10 @@ remains the agent's, and gets the group of the workers (`share`).
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,6 +66,8 @@ class WorkerUser:
         if self.is_other:
             fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
+                if stat.S_ISLNK(os.fstat(fd).st_mode):
+                    raise OSError(errno.ELOOP, "it is a link", str(path))
                 self.share_open(fd, mode)
             finally:
                 os.close(fd)
