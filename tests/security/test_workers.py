@@ -165,6 +165,20 @@ def test_long_mini_batches_and_copies_of_files_reach_workers_of_other_users(apar
     assert apart.rows_of(script, inputs={"data": inputs}, mini_batch_size=2000) == ["2000 "]
 
 
+@needs_root
+def test_a_text_table_has_the_same_columns_on_all_workers_of_other_users(apart: Node) -> None:
+    cluster = apart.cluster
+    (cluster.home / "table.csv").write_text("number,text\n" + "1,a\n" * 4000)
+    table = {"path": str(cluster.home / "table.csv"), "transformations": ["read_delimited"]}
+    inputs: dict[str, object] = {"data": table}
+    script = "def run(rows):\n    return [f'{dict(rows.dtypes.astype(str))}'] * len(rows)\n"
+    result = cluster.result(job := cluster.submit(script, inputs=inputs, mini_batch_size="4kb"))
+    assert result.state == "completed", result.failure
+    (row,) = set(cluster.output(result))
+    assert "int64" in row
+    assert len(list(cluster.folder(job).layout.schemas)) == 1
+
+
 PLANT = """
 import os, time
 def init():

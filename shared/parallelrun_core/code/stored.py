@@ -156,8 +156,9 @@ def _digest(path: Path) -> str:
         if path.is_symlink() or not path.is_file():
             return ""
         raise
+    mode = os.fstat(fd).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(fd)
+        return ""
     with open(fd, "rb") as file:
-        mode = os.fstat(fd).st_mode
-        if not stat.S_ISREG(mode):
-            return ""
         return hashlib.file_digest(file, "sha256").hexdigest() + (_EXECUTABLE if mode & stat.S_IXUSR else "")

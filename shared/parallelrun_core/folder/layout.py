@@ -46,7 +46,13 @@ class Layout:
     @property
     def schemas(self) -> Iterator[Path]:
         """Those that are there."""
-        return self.path.glob("schema.*.json")
+        yield from self.path.glob("schema.*.json")
+        yield from self.schemas_of_workers.glob("schema.*.json")
+
+    @property
+    def schemas_of_workers(self) -> Path:
+        """Where workers write schemas that can't write to the job's folder."""
+        return self.path / "schemas"
 
     @property
     def parts(self) -> Path:

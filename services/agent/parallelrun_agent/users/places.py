@@ -68,6 +68,8 @@ def share_job(folder: JobFolder, node: str, user: WorkerUser) -> None:
     logs = Logs(folder.logs)
     for each in (logs.of_node(node), logs.errors_of_node(node), logs.script_files(node)):
         each.mkdir(parents=True, exist_ok=True)
+    folder.layout.schemas_of_workers.mkdir(exist_ok=True)
+    user.share(folder.layout.schemas_of_workers, _SHARED)
     user.share(logs.script_files(node), _SHARED)
     user.share(folder.outputs, _SHARED)
     user.share(folder.path, _GATE)
