@@ -168,7 +168,7 @@ def test_long_mini_batches_and_copies_of_files_reach_workers_of_other_users(apar
 @needs_root
 def test_a_text_table_has_the_same_columns_on_all_workers_of_other_users(apart: Node) -> None:
     cluster = apart.cluster
-    (cluster.home / "table.csv").write_text("number,text\n" + "1,a\n" * 4000)
+    (cluster.home / "table.csv").write_text("number,text\n" + "12,a\n" * 4000)
     table = {"path": str(cluster.home / "table.csv"), "transformations": ["read_delimited"]}
     inputs: dict[str, object] = {"data": table}
     script = "def run(rows):\n    return [f'{dict(rows.dtypes.astype(str))}'] * len(rows)\n"
