@@ -164,7 +164,7 @@ class Submissions:
                 check(folder)  # before a large folder is copied for nothing
                 name = snapshot_folder(folder, beside, leave_out=self._root)
             check(beside / name)
-            _sync_tree(beside / name)
+            _sync_tree(beside)
             add_snapshot(beside / name, store)
             sync_folder(store)
         return name
