@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.code.folder import SKIPPED_FOLDERS
-from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.files import replace_file
 from parallelrun_core.service.telemetry import logger
 
@@ -27,7 +26,7 @@ _ASIDE: Final = ".damaged-"
 _EXECUTABLE: Final = "x"
 
 
-class DamagedCode(ParallelRunError):
+class DamagedCode(Exception):
     """The stored code of a job is not what was submitted."""
 
 
@@ -56,7 +55,7 @@ def add_snapshot(made: Path, store: Path) -> None:
         try:
             check_snapshot(stored)
         except DamagedCode as damage:
-            log.warning("snapshot_damaged", snapshot=made.name, reason=damage.message, replaced=True)
+            log.warning("snapshot_damaged", snapshot=made.name, reason=str(damage), replaced=True)
             aside = store / f"{_ASIDE}{made.parent.name}"
             with suppress(FileNotFoundError):  # somebody else replaces it, too
                 stored.rename(aside)

@@ -50,7 +50,7 @@ class JobCode:
             try:
                 check_snapshot(self._snapshot)
             except DamagedCode as damage:
-                self._fail(damage.message)
+                self._fail(str(damage))
             except (FileNotFoundError, NotADirectoryError) as error:
                 self._fail(f"The stored code {self._snapshot} is gone: {error}.")
             except OSError as error:
