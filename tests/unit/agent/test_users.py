@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -116,13 +118,12 @@ def test_a_cache_of_somebody_else_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def place() -> Path:
+def place() -> Iterator[Path]:
     """A folder that any user can get to, unlike those of pytest."""
-    import tempfile
-
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o711)
-    return folder
+    yield folder
+    SAME_USER.remove(folder)
 
 
 @needs_root
@@ -134,7 +135,6 @@ def test_acting_as_a_user_an_agent_can_do_no_more_than_that_user(place: Path) ->
     (closed / "x").touch()
     with JOB.acting(), OTHER.acting(), pytest.raises(PermissionError):
         (closed / "y").touch()
-    SAME_USER.remove(place)
 
 
 @needs_root
