@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,12 @@ def api(shared_api: ApiServer, redis: Redis) -> Iterator[httpx.Client]:
     """A client of an API whose Redis knows nothing yet; jobs of other tests may be in its root folder."""
     with shared_api.client() as client:
         yield client
+
+
+@pytest.fixture
+def key() -> str:
+    """An idempotency key that no other test has used."""
+    return secrets.token_hex(8)
 
 
 @pytest.fixture
