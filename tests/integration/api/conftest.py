@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,10 @@ def site(tmp_path: Path) -> Site:
 @pytest.fixture(scope="session")
 def shared_api(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with ApiServer(tmp_path_factory.mktemp("root"), redis_url) as server:
+        deadline = time.monotonic() + 20
+        while not (server.root / "keys").exists():  # from then on, only requests leave anything
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         yield server
 
 

@@ -43,7 +43,7 @@ class KeyClaims:
 
     def __init__(self, root: Path) -> None:
         self._folder = key_claims(root)
-        self._durable: set[date] = set()
+        self._durable_on = date.min
 
     def claim(self, key: str, request_sha256: str, job_id: str, *, now: float) -> str:
         """Let a key stand for a job, durably; returns the job's id, an earlier one if the key was used.
@@ -55,8 +55,7 @@ class KeyClaims:
             KeyReused: the key was used for a different request.
         """
         today = _day(now)
-        for day in (today, today + _A_DAY):
-            self._make_folder(day)
+        self._make_folders(today)
         claim = Claim(job_id=job_id, request_sha256=request_sha256, at=now)
         with suppress(FileExistsError):
             write_once(self._path(today, key), msgspec.json.encode(claim), mode=0o600)
@@ -76,12 +75,12 @@ class KeyClaims:
             raise KeyReused("This Idempotency-Key was used for a different request.")
         return claim.job_id
 
-    def forget_old(self, now: float) -> None:
-        """Remove the claims that need not be kept any longer."""
-        with suppress(FileNotFoundError):
-            for folder in self._folder.iterdir():
-                if folder.name < str(_day(now) - _A_DAY):
-                    shutil.rmtree(folder, ignore_errors=True)
+    def begin_day(self, now: float) -> None:
+        """Make the folders that claims need now, and remove the claims that need not be kept any longer."""
+        self._make_folders(_day(now))
+        for folder in self._folder.iterdir():
+            if folder.name < str(_day(now) - _A_DAY):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _decided(self, key: str, today: date) -> Claim | None:
         first, second = self._path(today, key), self._path(today + _A_DAY, key)
@@ -89,7 +88,7 @@ class KeyClaims:
         if claim is not None and _day(claim.at) < today:
             return claim  # this is its second name
         if claim is not None:
-            self._make_folder(today + _A_DAY)
+            self._make_folders(today)
             with suppress(FileExistsError):
                 os.link(first, second)
             sync_folder(second.parent)  # who made it may have been killed before it did so
@@ -98,15 +97,15 @@ class KeyClaims:
     def _path(self, day: date, key: str) -> Path:
         return self._folder / str(day) / hashlib.sha256(key.encode()).hexdigest()
 
-    def _make_folder(self, day: date) -> None:
-        folder = self._folder / str(day)
-        if day in self._durable and folder.is_dir():
+    def _make_folders(self, today: date) -> None:
+        folders = [self._folder / str(day) for day in (today, today + _A_DAY)]
+        if self._durable_on == today and all(folder.is_dir() for folder in folders):
             return
-        folder.parent.mkdir(mode=0o700, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        sync_folder(folder.parent)
-        sync_folder(folder.parent.parent)
-        self._durable.add(day)
+        for folder in (self._folder, *folders):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        for folder in (self._folder, self._folder.parent):
+            sync_folder(folder)  # also when they were there: who made them may have been killed before it did so
+        self._durable_on = today
 
 
 def _read(path: Path) -> Claim | None:

@@ -87,7 +87,7 @@ class Registrar:
         now = time.monotonic()
         if now < self._clean_up_at:
             return
-        self._submissions.forget_old_keys()
+        self._submissions.begin_day()
         for folder in [*code_store(self._jobs.root).glob(".incoming-*"), *abandoned(self._jobs.root)]:
             try:
                 if time.time() - folder.stat().st_mtime > _ABANDONED_S:

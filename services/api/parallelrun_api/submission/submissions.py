@@ -106,13 +106,13 @@ class Submissions:
         self._create(job_id, upload, prepared, is_alone=False)
         return job_id
 
-    def forget_old_keys(self) -> None:
-        """Remove the idempotency keys that need not be kept any longer.
+    def begin_day(self) -> None:
+        """Prepare for idempotency keys, and remove those that need not be kept any longer.
 
         Raises:
             RedisError: Redis is away, whose clock it is that counts.
         """
-        self._keys.forget_old(self._registry.now())
+        self._keys.begin_day(self._registry.now())
 
     def register(self, job_id: str) -> None:
         """Make an accepted job known to Redis, unless it has gone on already.
