@@ -72,7 +72,7 @@ def main(argv: list[str]) -> int:
             lock(ROOT, ask_registry)
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             said = getattr(error, "stderr", None) or error
-            print(f"images: nothing was locked, no registry has answered: {said}")
+            print(f"images: nothing was locked; docker buildx and a registry have to answer: {str(said).strip()}")
             return WRONG
     for image in (all_images := images(ROOT)):
         print(f"images: {image.file}: {image.name} {image.digest or 'is NOT PINNED: make lock-images'}")
