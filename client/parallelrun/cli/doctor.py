@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def doctor(
     job_file: Annotated[
-        Path | None, typer.Argument(metavar="[JOB.yml]", help="Also check this job file.", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="JOB.yml", help="Also check this job file, with the paths of this machine.", show_default=False
+        ),
     ] = None,
     *,
     root: Annotated[

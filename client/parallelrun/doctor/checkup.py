@@ -16,6 +16,8 @@ SUBJECTS: Final = ("machine", "kernel", "volume", "redis", "environments", "sepa
 LONGEST_S: Final = 5.0
 """How long a check may take."""
 _SLOW: Final = "find out what is slow or away: a disk, a volume, a server"
+_REFUSED: Final = "find out why the system refuses this: rights, a sandbox, a disk that is away"
+_BUG: Final = "this is a bug in parallelrun: please report it, with what is said here"
 
 
 class Reported(msgspec.Struct, frozen=True):
@@ -54,5 +56,6 @@ def _findings(check: Check, place: Place, longest_s: float) -> list[Finding]:
     if thread.is_alive():
         return [*said, bad(f"{name}: no answer within {longest_s:g} s", _SLOW)]
     if error:
-        return [*said, bad(f"{name}: {str(error[0]) or type(error[0]).__name__}", _SLOW)]
+        what = f"{name}: {str(error[0]) or type(error[0]).__name__}"
+        return [*said, bad(what, _REFUSED if isinstance(error[0], OSError) else _BUG)]
     return said

@@ -84,7 +84,7 @@ def environment(place: Place) -> Iterator[Finding]:
         wanted = Path(scratch) / "requirements.in"
         wanted.write_text("\n".join(asked.requirements) + "\n")
         python = ["--python-version", asked.python] if asked.python else []
-        command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--no-config", *python, str(wanted)]
+        command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-header", *python, str(wanted)]
         try:
             done = subprocess.run(
                 [*command, "--cache-dir", f"{scratch}/cache"],

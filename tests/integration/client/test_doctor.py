@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ import pytest
 from parallelrun.doctor.checkup import Reported, checkup
 from parallelrun.doctor.finding import Level, Place
 from parallelrun.embedded.cluster import reserve_port
+from parallelrun_core.states import NodeState
+from parallelrun_core.store.nodes import NodeInfo
 from tests.cluster import AOF, Cluster
 from tests.redis_server import RedisServer
 
@@ -90,6 +95,30 @@ def test_what_a_node_says_of_itself_is_true(cluster: Cluster) -> None:
     assert info.memory_bytes > 1 << 20
     assert info.disk_free_bytes > 1 << 20
     assert abs(info.clock_ahead_s) < 2
+
+
+def test_nodes_with_another_version_a_wrong_clock_no_room_or_no_life_are_named(cluster: Cluster) -> None:
+    def node(name: str, **fields: object) -> NodeInfo:
+        described = {"session": "s", "host": "h", "pid": 1, "slots": 2, "busy": 0, "state": NodeState.READY,
+                     "version": version("parallelrun"), "started": 1.0, "workers_apart": True, **fields}  # fmt: skip
+        return NodeInfo(node=name, **described)  # type: ignore[arg-type]
+
+    cluster.known_nodes.beat(node("fine", sent=time.time()), lease_ms=60_000)
+    cluster.known_nodes.beat(node("old", version="0.0.1"), lease_ms=60_000)
+    cluster.known_nodes.beat(node("fast", sent=time.time() + 100), lease_ms=60_000)
+    cluster.known_nodes.beat(node("full", state=NodeState.DISK_FULL), lease_ms=60_000)
+    cluster.known_nodes.beat(node("gone"), lease_ms=-1)
+    try:
+        said = [each.what for each in reports("nodes", url=cluster.api_url, token=TOKEN) if each.level is Level.WARN]
+    finally:
+        for name in ("fine", "old", "fast", "full", "gone"):
+            cluster.known_nodes.remove(name)
+
+    assert re.sub(r"\+[\d.]+ s", "+x s", "; ".join(said)) == (
+        "the clock of fast is +x s ahead of Redis'; full has little room on its disk; gone is lost; "
+        "on node000, workers run as the agent's own user: submitters can read what it can; "
+        "old has another version than this client"
+    )
 
 
 def test_a_wrong_token_is_bad(cluster: Cluster) -> None:

@@ -64,6 +64,16 @@ def run(mini_batch):
     return ["true row"]
 """
 
+_KILL_IF_APART = """
+import os, signal
+def run(mini_batch):
+    with open(f"/proc/{os.getppid()}/status") as file:
+        agent = next(line.split()[1] for line in file if line.startswith("Uid:"))
+    if os.getuid() in (0, int(agent)):
+        return ["its own user"]  # it could kill far more than its cluster: that it can is enough
+    HOW
+    return ["killed"]
+"""
 _FINE = "def run(mini_batch):\n    return ['fine']\n"
 
 
@@ -76,6 +86,14 @@ def _leave(how: str, target: Target) -> str:
 
 def _kill(what: str, target: Target) -> str:
     target.rows_of(f"import os, signal\ndef run(mini_batch):\n    {what}\n    return ['killed']\n")
+    rows = target.rows_of(_FINE)
+    return "" if rows == ["fine"] else f"the next job's rows: {rows}"
+
+
+def _kill_from_apart(what: str, target: Target) -> str:
+    rows = target.rows_of(_KILL_IF_APART.replace("HOW", what))
+    if rows == ["its own user"]:
+        return "the worker is the agent's user, or root"
     rows = target.rows_of(_FINE)
     return "" if rows == ["fine"] else f"the next job's rows: {rows}"
 
@@ -110,8 +128,10 @@ ATTACKS = [
     Attack("a daemon that outlives its job", partial(_leave, "daemon")),
     Attack(f"{_CHILDREN} children that outlive their job", partial(_leave, "bomb")),
     Attack("a kill of all in the worker's group", partial(_kill, "os.killpg(0, signal.SIGKILL)")),
-    Attack("a kill of whoever may be killed", partial(_kill, "os.kill(-1, signal.SIGKILL)"), apart_only=True),
-    Attack("a kill of the agent", partial(_kill, "os.kill(os.getppid(), signal.SIGKILL)"), apart_only=True),
+    Attack(
+        "a kill of whoever may be killed", partial(_kill_from_apart, "os.kill(-1, signal.SIGKILL)"), apart_only=True
+    ),
+    Attack("a kill of the agent", partial(_kill_from_apart, "os.kill(os.getppid(), signal.SIGKILL)"), apart_only=True),
     Attack("a log without an end", _flood),
     Attack("rows forged through all that is open", _write_into_all),
 ]

@@ -32,11 +32,12 @@ def reach() -> Iterator[HttpTarget]:
             with project.user() as user:
                 project.wait_for_nodes(user, 1)
                 token = user.client.headers["Authorization"].partition(" ")[2]
+                nodes = user.client.get("/v1/nodes").raise_for_status().json()["items"]
             yield HttpTarget(
                 name="containers",
                 url=project.url(),
                 token=token,
-                is_apart=False,
+                is_apart=all(node["workers_apart"] for node in nodes),
                 root="/data",
                 inputs=home / "inputs",
                 inputs_there="/inputs",
