@@ -40,6 +40,7 @@ class Cluster:
     Args:
         failpoints: where a process dies or a call fails (see `parallelrun_core.service.failpoints`).
         without: the mechanism that is disabled in every service (see `tests.twins.sabotage`).
+        api: start an API, too; with a token if one is given.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Cluster:
         without: str = "",
         agent_flags: tuple[str, ...] = (),
         api: bool = False,
+        token: str = "",
         redis_options: tuple[str, ...] = (),
     ) -> None:
         self._launcher = ["-m", "parallelrun_core.service.launch"]
@@ -84,6 +86,8 @@ class Cluster:
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
         self.environments: dict[str, dict[str, str]] = {}
         """Additional environment variables of single services."""
+        if token:
+            self.environments["api"] = {"PARALLELRUN_TOKEN": token}
         self.prefixes: dict[str, list[str]] = {}
         """What the command lines of single services begin with, such as a command that runs them."""
         self._environment = {

@@ -71,9 +71,7 @@ def test_a_redis_that_is_away_or_does_not_let_us_in_is_bad() -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    made = Cluster(api=True)
-    made.environments["api"] = {"PARALLELRUN_TOKEN": TOKEN}
-    with made as running:
+    with Cluster(api=True, token=TOKEN) as running:
         yield running
 
 

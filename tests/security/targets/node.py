@@ -48,9 +48,9 @@ def services(
         without: the mechanism that is disabled (see `tests.twins.sabotage`).
     """
     options = ("--unixsocketperm", "777") if services_uid else ()  # its folder lets nobody else through
-    cluster = Cluster(api=True, agent_flags=agent_flags, without=without, redis_options=options)
     token = secrets.token_urlsafe(16)
-    cluster.environments["api"] = {"PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": str(cluster.home)}
+    cluster = Cluster(api=True, token=token, agent_flags=agent_flags, without=without, redis_options=options)
+    cluster.environments["api"]["PARALLELRUN_ALLOWED_ROOTS"] = str(cluster.home)
     fill(cluster.home / "inputs")
     if services_uid:
         _hand_over(cluster, services_uid)
