@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from parallelrun.doctor.finding import Check, Finding, Place, bad, ok, warn
 
+if TYPE_CHECKING:
+    from parallelrun.transport import Transport
+
+_START: Final = "start it (`parallelrun up`, `make up`), or mend PARALLELRUN_URL"
 _CLOCK_S: Final = 5.0
 ANSWER_S: Final = 3.0
 """How long an answer may take."""
@@ -21,32 +26,49 @@ def api(place: Place) -> Iterator[Finding]:
         yield ok("no cluster to ask: PARALLELRUN_URL is not set, and none of `parallelrun up` is running")
         return
     from parallelrun.errors import ConnectionFailed, ParallelRunError, Unauthorized
-    from parallelrun.transport import RetryPolicy, Transport
 
     try:
-        transport = Transport(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1))
-    except ConnectionFailed as error:
-        yield bad(str(error), "mend PARALLELRUN_URL or --url, as in http://127.0.0.1:8080")
-        return
-    try:
-        if not transport.is_answered("/livez", timeout_s=ANSWER_S):
-            yield bad(f"{place.url} does not answer", "start it (`parallelrun up`, `make up`), or mend PARALLELRUN_URL")
-            return
-        with transport.stream("/v1/openapi.json") as answer:
-            date = answer.headers.get("Date", "")
-            contract = answer.read()
-        yield _version(place.url, contract)
-        yield from _clock(date)
-        if transport.is_answered("/readyz", timeout_s=ANSWER_S):
-            yield ok("it takes jobs")
-        else:
-            yield bad("it can't take jobs now: it does not reach Redis, or its volume", "see its log")
+        with closing(_transport(place.url, place.token)) as transport:
+            if not transport.is_answered("/livez", timeout_s=ANSWER_S):
+                yield bad(f"{place.url} does not answer", _START)
+                return
+            with transport.stream("/v1/openapi.json") as answer:
+                date, contract = answer.headers.get("Date", ""), answer.read()
+            yield _version(place.url, contract)
+            yield from _clock(date)
+            if transport.is_answered("/readyz", timeout_s=ANSWER_S):
+                yield ok("it takes jobs")
+            else:
+                yield bad("it can't take jobs now: it does not reach Redis, or its volume", "see its log")
     except Unauthorized:
         yield bad(f"{place.url} does not take this token", "set PARALLELRUN_TOKEN, or give --token")
+    except ConnectionFailed as error:
+        yield bad(str(error), "mend PARALLELRUN_URL or --url, as in http://127.0.0.1:8080")
     except ParallelRunError as error:
         yield bad(f"{place.url}: {error}", "see the log of the API")
-    finally:
-        transport.close()
+
+
+def token(place: Place) -> Iterator[Finding]:
+    """Whether it asks for one."""
+    if not place.url:
+        return
+    from parallelrun.errors import ConnectionFailed, ParallelRunError
+
+    try:
+        with closing(_transport(place.url, "")) as anonymous:
+            anonymous.request("GET", "/v1/nodes", idempotent=False)
+    except ConnectionFailed:
+        return  # said by `api`
+    except ParallelRunError:
+        yield ok("nobody gets in without a token")
+    else:
+        yield bad("it takes jobs from anybody who can reach it: no token is required", "start it with a token")
+
+
+def _transport(url: str, token: str) -> Transport:
+    from parallelrun.transport import RetryPolicy, Transport
+
+    return Transport(url, token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1))
 
 
 def _version(url: str, contract: bytes) -> Finding:
@@ -72,4 +94,4 @@ def _clock(date: str) -> Iterator[Finding]:
         yield ok("its clock agrees with ours")
 
 
-CHECKS: Final[tuple[Check, ...]] = (api,)
+CHECKS: Final[tuple[Check, ...]] = (api, token)

@@ -132,8 +132,11 @@ def test_an_api_that_is_away_and_a_url_that_is_none_are_bad(redis_url: str) -> N
     assert "is not the URL of a server" in none
 
 
-def test_a_cluster_without_a_node_is_bad() -> None:
+def test_a_cluster_without_a_node_and_without_a_token_is_bad_for_both() -> None:
     with Cluster(api=True, nodes=0) as cluster:
-        said = bad("nodes", url=cluster.api_url)
+        said = bad("nodes", url=cluster.api_url) + bad("server", url=cluster.api_url)
 
-    assert said == ["no node is alive: jobs wait"]
+    assert said == [
+        "no node is alive: jobs wait",
+        "it takes jobs from anybody who can reach it: no token is required",
+    ]
