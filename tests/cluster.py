@@ -38,9 +38,9 @@ class Cluster:
     """Redis, a master, a concatenator and some agents. Use it in a `with` statement.
 
     Args:
+        token: what the API asks for; empty: nothing.
         failpoints: where a process dies or a call fails (see `parallelrun_core.service.failpoints`).
         without: the mechanism that is disabled in every service (see `tests.twins.sabotage`).
-        api: start an API, too; with a token if one is given.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class Cluster:
         *,
         nodes: int = 1,
         slots: int = 2,
+        token: str = "",
         lease_s: float = 8.0,
         leader_s: float = 5.0,
         failpoints: str = "",
         without: str = "",
         agent_flags: tuple[str, ...] = (),
         api: bool = False,
-        token: str = "",
         redis_options: tuple[str, ...] = (),
     ) -> None:
         self._launcher = ["-m", "parallelrun_core.service.launch"]
@@ -84,10 +84,8 @@ class Cluster:
             self.api_url = f"http://127.0.0.1:{port}"
             self._commands["api"] = ["parallelrun_api.main", "--port", port]
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
-        self.environments: dict[str, dict[str, str]] = {}
+        self.environments: dict[str, dict[str, str]] = {"api": {"PARALLELRUN_TOKEN": token}} if token else {}
         """Additional environment variables of single services."""
-        if token:
-            self.environments["api"] = {"PARALLELRUN_TOKEN": token}
         self.prefixes: dict[str, list[str]] = {}
         """What the command lines of single services begin with, such as a command that runs them."""
         self._environment = {

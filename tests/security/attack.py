@@ -17,7 +17,7 @@ class Target(Protocol):
         token: of the submitter.
         is_apart: whether workers run as another user than their agent, so that user code is held back from it.
         root: the folder that its services share, as they know it.
-        inputs: a folder on this machine that its jobs may read, and nobody else writes.
+        inputs: a folder on this machine that its jobs may read, and nobody but the attacker's host writes.
         inputs_there: the same folder as its jobs know it.
     """
 
