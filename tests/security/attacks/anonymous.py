@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import httpx
 
@@ -28,7 +29,7 @@ def _walk(target: Target) -> str:
         if client.get("/v1/openapi.json").status_code == 200:
             return "the contract is told to anybody"
         figures = client.get("/metrics")
-        if figures.status_code == 200 and "job_" in figures.text:
+        if figures.status_code == 200 and re.search(r"job_[0-9a-z]{20}", figures.text):
             return "/metrics names jobs"
     return ""
 
