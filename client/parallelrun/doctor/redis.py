@@ -10,6 +10,7 @@ from parallelrun.embedded.redis_server import find_binary, version_of
 from parallelrun.errors import ClusterFailed
 
 _CLOCK_S: Final = 2.0
+_AS_IN: Final = "write it as in redis://:PASSWORD@HOST:6379/0, with %2F for a slash in the password"
 
 
 def binary(place: Place) -> Iterator[Finding]:
@@ -31,10 +32,13 @@ def server(place: Place) -> Iterator[Finding]:
     from parallelrun_core.store.connection import CONNECTION_ERRORS, without_password
     from parallelrun_core.store.examination import examine
 
-    shown = without_password(place.redis_url)
     try:
+        shown = without_password(place.redis_url)
         examined = examine(place.redis_url, timeout_s=2.0)
-    except (*CONNECTION_ERRORS, ValueError) as error:
+    except ValueError:  # its text may have a part of the password
+        yield bad("REDIS_URL is not the URL of a Redis server", _AS_IN)
+        return
+    except CONNECTION_ERRORS as error:
         yield bad(f"{shown} can't be used: {error}", "start it, mend REDIS_URL, or unset it to use an embedded one")
         return
     yield ok(f"{shown} answers: version {examined.version}")

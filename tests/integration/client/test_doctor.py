@@ -63,10 +63,11 @@ def test_a_redis_that_is_away_or_does_not_let_us_in_is_bad() -> None:
         [closed] = bad("redis", redis_url=server.url)
     [away] = bad("redis", redis_url="redis://127.0.0.1:1/0")
     [wrong] = bad("redis", redis_url="http://127.0.0.1:1/0")
+    [torn] = bad("redis", redis_url="redis://:canary/secret@127.0.0.1:1/0")
 
     assert "can't be used" in closed
     assert "can't be used" in away
-    assert "can't be used" in wrong
+    assert wrong == torn == "REDIS_URL is not the URL of a Redis server"
 
 
 @pytest.fixture(scope="module")
