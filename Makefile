@@ -148,6 +148,10 @@ $(AUDIT_VENV)/ready: requirements/audit.txt
 chaos: setup ## Kill, pause and disconnect processes at random (SEEDS=30)
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS)
 
+.PHONY: attack
+attack: setup ## Play every attack against each kind of cluster that can be had here
+	@$(BIN)/python -m tests.security
+
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
 	@docker compose up -d --wait --build --scale agent=$(AGENTS)

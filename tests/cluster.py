@@ -39,6 +39,7 @@ class Cluster:
     """Redis, a master, a concatenator and some agents. Use it in a `with` statement.
 
     Args:
+        token: what the API asks for; empty: nothing.
         failpoints: where a process dies or a call fails (see `parallelrun_core.service.failpoints`).
         without: the mechanism that is disabled in every service (see `tests.twins.sabotage`).
         worker_uids: what the workers may be, if they are to be other users than their agents. For root only.
@@ -49,6 +50,7 @@ class Cluster:
         *,
         nodes: int = 1,
         slots: int = 2,
+        token: str = "",
         lease_s: float = 8.0,
         leader_s: float = 5.0,
         failpoints: str = "",
@@ -88,7 +90,7 @@ class Cluster:
             self.api_url = f"http://127.0.0.1:{port}"
             self._commands["api"] = ["parallelrun_api.main", "--port", port]
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
-        self.environments: dict[str, dict[str, str]] = {}
+        self.environments: dict[str, dict[str, str]] = {"api": {"PARALLELRUN_TOKEN": token}} if token else {}
         """Additional environment variables of single services."""
         self.prefixes: dict[str, list[str]] = {name: command_for(0) for name in self.nodes} if worker_uids else {}
         """What the command lines of single services begin with, such as a command that runs them."""

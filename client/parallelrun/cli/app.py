@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.cluster import down, up
+from parallelrun.cli.doctor import doctor
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
 from parallelrun.cli.job import job
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command("run")(run_command)
 app.command("up")(up)
 app.command("down")(down)
+app.command("doctor")(doctor)
 app.add_typer(job, name="job")
 app.add_typer(node, name="node")
 

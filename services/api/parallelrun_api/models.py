@@ -235,6 +235,14 @@ class Node(_Answer):
     started: Time
     jobs: list[str]
     """The jobs that it works for."""
+    workers_apart: bool
+    """Whether user code runs as another user than the agent."""
+    memory_bytes: int
+    """All that the node has; 0: an agent of an earlier release doesn't say."""
+    disk_free_bytes: int
+    """Free where its workers have their working folders."""
+    clock_ahead_s: float
+    """How far its clock is ahead of Redis'; negative: behind."""
 
 
 class NodeList(_Answer):
