@@ -28,6 +28,7 @@ from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.wake import ask_for_leader
 from tests.redis_server import RedisServer, with_this_process
+from tests.security.as_user import command_for
 from tests.twins import sabotage
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +42,7 @@ class Cluster:
         token: what the API asks for; empty: nothing.
         failpoints: where a process dies or a call fails (see `parallelrun_core.service.failpoints`).
         without: the mechanism that is disabled in every service (see `tests.twins.sabotage`).
+        worker_uids: what the workers may be, if they are to be other users than their agents. For root only.
     """
 
     def __init__(
@@ -56,15 +58,19 @@ class Cluster:
         agent_flags: tuple[str, ...] = (),
         api: bool = False,
         redis_options: tuple[str, ...] = (),
+        worker_uids: str = "",
     ) -> None:
         self._launcher = ["-m", "parallelrun_core.service.launch"]
         if without:
             self._launcher = ["-m", "tests.twins.launch", without]
             with sabotage.without(without):
                 pass  # a part that is gone is found here, and not by services that don't start
-        self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-"))
+        self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-", dir="/tmp" if worker_uids else None))
         self.root = self.home / "data"
         self.root.mkdir()
+        if worker_uids:
+            self.home.chmod(0o711)
+            agent_flags = (*agent_flags, "--worker-uids", worker_uids)
         self.redis_server = RedisServer(*AOF, *redis_options)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, list[str]] = {
@@ -86,7 +92,7 @@ class Cluster:
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
         self.environments: dict[str, dict[str, str]] = {"api": {"PARALLELRUN_TOKEN": token}} if token else {}
         """Additional environment variables of single services."""
-        self.prefixes: dict[str, list[str]] = {}
+        self.prefixes: dict[str, list[str]] = {name: command_for(0) for name in self.nodes} if worker_uids else {}
         """What the command lines of single services begin with, such as a command that runs them."""
         self._environment = {
             **os.environ,

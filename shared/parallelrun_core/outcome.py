@@ -22,6 +22,7 @@ ErrorCategory = Literal[
     "INIT_EXCEPTION",
     "INIT_DIED",
     "ENVIRONMENT_FAILED",
+    "CODE_DAMAGED",
     "INIT_TIMEOUT",
     "LOAD_TIMEOUT",
     "NODE_LOST",

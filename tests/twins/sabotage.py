@@ -10,7 +10,7 @@ import gc
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
@@ -89,6 +89,16 @@ def _as_rq_does(entry: Any) -> Any:
     return Job.perform(entry)
 
 
+def _agents_own(*_: Any) -> Any:
+    from parallelrun_agent.users.worker_user import SAME_USER
+
+    return SAME_USER
+
+
+def _as_itself(*_: Any) -> Any:
+    return nullcontext()
+
+
 class Line(NamedTuple):
     """A piece of a script, and what it is without the mechanism."""
 
@@ -131,6 +141,19 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", _as_rq_does),
     ),
+    # The users that workers are.
+    "worker.users": (Step("parallelrun_agent.settings:AgentSettings.worker_user", _agents_own),),
+    # The rights with which an agent works where a job's code can write.
+    "worker.acting": (Step("parallelrun_agent.users.worker_user:WorkerUser.acting", _as_itself),),
+    # What keeps the memory of services from other processes of their user.
+    "service.hidden": (
+        Step("parallelrun_core.service.process:hide_memory", nothing),
+        Step("parallelrun_core.service.launch:hide_memory", nothing),
+    ),
+    # The comparison of stored code with its name.
+    "code.checked": (Step("parallelrun_core.code.stored:check_snapshot", nothing),),
+    # What is left out of the environment of an installer.
+    "installer.environment": (Step("parallelrun_agent.environments.surroundings:installers", dict),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

@@ -25,7 +25,15 @@ def test_a_service_can_gain_nothing_beyond_its_user(name: str) -> None:
     assert service["read_only"] is True
     assert service["pids_limit"] > 0
     assert "privileged" not in service
-    assert default_of(service["user"]).partition(":")[0] not in {"", "0", "root"}
+    user = default_of(service["user"]).partition(":")[0]
+    if name == "agent":  # it becomes another user at once, as does each worker
+        assert user == "0"
+        assert sorted(service["cap_add"]) == ["KILL", "SETGID", "SETUID"]
+        assert service["environment"]["PARALLELRUN_RUN_AS"] == "10001:10001"
+        assert default_of(service["environment"]["PARALLELRUN_WORKER_UIDS"]) == "20000-59999"
+    else:
+        assert user not in {"", "0", "root"}
+        assert "cap_add" not in service
 
 
 @each_service
@@ -121,5 +129,5 @@ def test_the_locked_files_agree() -> None:
 
 
 def default_of(value: str) -> str:
-    """What compose makes of `${NAME:-default}` when nothing is set."""
-    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)
+    """What compose makes of `${NAME:-default}` and `${NAME-default}` when nothing is set."""
+    return re.sub(r"\$\{\w+:?-([^}]*)\}", r"\1", value)

@@ -32,8 +32,8 @@ class LeaderReports:
         self._note(InitFailure(self._node, process, failure, started=time.time() - after_s, seconds=after_s))
         self._errors.add_init(process, failure)
 
-    def environment_failed(self, failure: Failure) -> None:
-        """The environment of the workers could not be built."""
+    def never_started(self, failure: Failure) -> None:
+        """No worker can be started: their environment could not be built, or their code is damaged."""
         self._note(InitFailure(self._node, "", failure))
 
     def _note(self, failure: InitFailure) -> None:

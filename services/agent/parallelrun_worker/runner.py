@@ -274,6 +274,8 @@ def _describe(error: BaseException, code: str) -> bytes:
         message = str(error)
     if isinstance(error, ModuleNotFoundError):
         message += f" (in the Python {sys.executable})"
+    if isinstance(error, PermissionError):
+        message += f" (as user {os.getuid()}, group {os.getgid()})"
     text = text.replace(f'File "{code}{os.sep}', 'File "')
     if len(text) > _MAX_TRACEBACK:  # where it began and where it ended; a long message is in the middle
         text = f"{text[: _MAX_TRACEBACK // 2]}\n…\n{text[-_MAX_TRACEBACK // 2 :]}"

@@ -15,7 +15,9 @@ from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.auth import load_token
 from parallelrun_api.settings import ApiSettings
+from parallelrun_core.folder.layout import PRIVATE_FOLDER
 from parallelrun_core.service import telemetry
+from parallelrun_core.service.process import hide_memory
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis, pauses_until_fit
 
@@ -26,10 +28,11 @@ _GRACE_S = 10
 
 def main(argv: list[str] | None = None) -> None:
     """Serve until SIGTERM or SIGINT; exits with 1 when it can't listen and with 3 when Redis is not fit for use."""
+    hide_memory()
     settings = ApiSettings.from_command_line(argv)
     telemetry.configure("api", log_format=settings.log_format)
     try:
-        settings.root.mkdir(parents=True, exist_ok=True)
+        settings.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         token = load_token(settings)
         listener = _listen(settings.host, settings.port)
     except (OSError, ValueError) as error:

@@ -17,7 +17,7 @@ from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
-from parallelrun_core.service.process import StopSignal
+from parallelrun_core.service.process import StopSignal, hide_memory
 from parallelrun_core.store.connection import connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import Registry
@@ -94,6 +94,7 @@ def _is_forgotten(folder: JobFolder, registry: Registry) -> bool:
 
 def main(argv: list[str] | None = None) -> None:
     """Run one master until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
+    hide_memory()
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
     wait_for_fit_redis(settings)

@@ -30,7 +30,15 @@ from pydantic import ValidationError
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.files import sync_folder, write_once
-from parallelrun_core.folder.layout import Layout, code_store, job_ids, jobs_of
+from parallelrun_core.folder.layout import (
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
+    Layout,
+    code_store,
+    job_ids,
+    jobs_of,
+    make_store,
+)
 from parallelrun_core.folder.schema import SCHEMA, decode
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.paths import within
@@ -170,15 +178,12 @@ class JobFolder:
             for name, given in spec.outputs.items()
         }
 
-    def make_outputs(self, spec: JobSpec) -> None:
-        """Create the folders of the job's outputs; those that exist are left alone.
-
-        Raises:
-            OSError: one can't be created.
-        """
-        for name, path in self.output_paths(spec).items():
-            folder = Path(path) if spec.outputs[name].type == "uri_folder" else Path(path).parent
-            folder.mkdir(parents=True, exist_ok=True)
+    def output_folders(self, spec: JobSpec) -> set[Path]:
+        """The folders of the job's named outputs."""
+        return {
+            Path(path) if spec.outputs[name].type == "uri_folder" else Path(path).parent
+            for name, path in self.output_paths(spec).items()
+        }
 
     def code(self, record: JobRecord) -> Path:
         return code_store(self.root) / record.code
@@ -207,7 +212,9 @@ class JobFolder:
         """
         beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
         try:
-            Layout(beside).parts.mkdir(parents=True)
+            make_store(beside.parent)
+            for each in (beside, Layout(beside).parts):
+                each.mkdir(mode=PRIVATE_FOLDER)
             record = msgspec.structs.replace(record, resumed=take_over(beside))
             _fill(beside, record)
             failpoints.reach("takeover.before_rename")
@@ -256,7 +263,7 @@ class JobFolder:
             Conflict: another request has just begun it.
         """
         try:
-            write_once(self.layout.reopening(reopening.generation), _pretty(reopening))
+            write_once(self.layout.reopening(reopening.generation), _pretty(reopening), mode=PRIVATE_FILE)
         except FileExistsError as error:
             raise Conflict(f"Job {self.job_id} has been reopened already.") from error
 
@@ -287,7 +294,7 @@ class JobFolder:
             generation: the one that ended, by default the current one. A caller that may be late must name it.
         """
         try:
-            write_once(self._result_file(generation), _pretty(result))
+            write_once(self._result_file(generation), _pretty(result), mode=PRIVATE_FILE)
         except FileExistsError:
             return self.result() or result
         return result
@@ -316,11 +323,13 @@ def job_folder(root: Path, job_id: str) -> JobFolder:
 
 
 def _fill(folder: Path, record: JobRecord) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_store(folder.parent)
     layout = Layout(folder)
-    for below in layout.folders:
-        below.mkdir(exist_ok=True)
-    write_once(layout.record, _pretty(record))
+    for each in (folder, layout.parts, layout.journals):
+        each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    for each in (layout.outputs, layout.logs):  # the folder around them closes them
+        each.mkdir(exist_ok=True)
+    write_once(layout.record, _pretty(record), mode=PRIVATE_FILE)
 
 
 def _pretty(record: msgspec.Struct) -> bytes:

@@ -19,6 +19,11 @@ JOURNALS: Final = "journals"
 OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
 
+PRIVATE_FILE: Final = 0o600
+PRIVATE_FOLDER: Final = 0o700
+"""Of what only the services need. An agent whose workers are other users opens a job's folder to those of that job."""
+_WAY_THROUGH: Final = 0o711
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -41,7 +46,13 @@ class Layout:
     @property
     def schemas(self) -> Iterator[Path]:
         """Those that are there."""
-        return self.path.glob("schema.*.json")
+        yield from self.path.glob("schema.*.json")
+        yield from self.schemas_of_workers.glob("schema.*.json")
+
+    @property
+    def schemas_of_workers(self) -> Path:
+        """Where workers write schemas that can't write to the job's folder."""
+        return self.path / "schemas"
 
     @property
     def parts(self) -> Path:
@@ -176,6 +187,14 @@ class Logs:
 def jobs_of(root: Path) -> Path:
     """The folder of all jobs."""
     return root / "jobs"
+
+
+def make_store(folder: Path) -> None:
+    """Create the folder of all jobs, or of all snapshots, with those above it: who doesn't own it finds only what he
+    knows the name of, and can do with that what its own mode allows.
+    """
+    folder.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    folder.mkdir(mode=_WAY_THROUGH, exist_ok=True)
 
 
 def job_ids(root: Path) -> list[str]:

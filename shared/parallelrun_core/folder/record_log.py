@@ -16,6 +16,7 @@ from pathlib import Path
 from isal.isal_zlib import crc32
 
 from parallelrun_core.folder.files import sync_folder
+from parallelrun_core.folder.layout import PRIVATE_FILE
 
 FRAME = struct.Struct("<II")
 _READ_AHEAD = 1 << 18
@@ -30,7 +31,7 @@ class RecordWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = open(path, "xb", buffering=1 << 16)  # noqa: SIM115 - it lives as long as the writer
+        self._file = open(path, "xb", buffering=1 << 16, opener=_private)  # noqa: SIM115 - it lives as long as the writer
         self.size = 0
         sync_folder(path.parent)
 
@@ -59,6 +60,10 @@ class RecordWriter:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, PRIVATE_FILE)
 
 
 class RecordReader:

@@ -42,8 +42,8 @@ def take_over(earlier: JobFolder, folder: Path) -> Resumed:
     mini_batches = _take_manifest(earlier.path, folder)
     taken = _take_decisions(earlier, folder, mini_batches)
     for path in (earlier.layout.inputs, *earlier.layout.schemas):
-        if path.exists():
-            shutil.copyfile(path, folder / path.name)
+        if path.exists() and not path.is_symlink():  # workers may have written it
+            shutil.copyfile(path, folder / path.name, follow_symlinks=False)
             sync_file(folder / path.name)
     for groups in earlier.layout.all_grouped:
         _take_groups(groups, folder / groups.name)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.users.places import make_output
+from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.local_folder import throw_away
 from parallelrun_agent.workers.survivors import MARK, mark
@@ -21,6 +23,12 @@ from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_worker.frames import WorkerConfig
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
+_OF_THE_AGENT = frozenset(
+    {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "USER", "LOGNAME"}
+)
+_HOME = ".home"
+_TEMPORARY = ".tmp"
+_LOCAL = 0o770
 _HOLD_UPS = 2
 """How many things that hang after shutdown() a worker can interrupt before its time is over."""
 
@@ -44,6 +52,10 @@ class WorkerPlan:
     """Folder for the files that the script writes below `logs/` in its working folder."""
     python: str = sys.executable
     """The interpreter that runs it."""
+    user: WorkerUser = SAME_USER
+    """Who it is."""
+    own_logs: tuple[Path, ...] = ()
+    """Files to which it appends by name."""
     max_log_bytes: int = 64 << 20
     """How long each of the four files for output may get."""
 
@@ -75,6 +87,7 @@ class PlanMaker:
         self._exit_s = settings.shutdown_seconds / (_HOLD_UPS + 1)
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
+        self._user = settings.worker_user(folder.job_id)
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
         output = folder.output_file(spec)
         self._output = _output_folder(folder, spec)
@@ -97,6 +110,9 @@ class PlanMaker:
         """The agent's own environment without our settings, which hold the password of Redis (reference §3.7)."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN)}
         activated = self._python.variables(inherited) if self._python else {}
+        if self._user.is_other:  # the agent's own are closed to it, and a shared one is open to other jobs
+            inherited = {name: value for name, value in inherited.items() if name not in _OF_THE_AGENT}
+            inherited |= {"HOME": str(self._local / _HOME), "TMPDIR": str(self._local / _TEMPORARY)}
         return {
             **inherited,
             **activated,
@@ -108,11 +124,17 @@ class PlanMaker:
     def _make_folders(self) -> None:
         """Create what a script expects: the output's folder, and `logs` in the folder above the workers' own."""
         files = Logs(self._folder.logs).script_files(self._node)
-        with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
-            self._folder.make_outputs(self._spec)
-            for folder in (self._output, files, self._local):
+        for folder in {self._output, *self._folder.output_folders(self._spec)}:
+            with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
+                make_output(folder, self._user)
+        with suppress(OSError):
+            for folder in (files, self._local):
                 folder.mkdir(parents=True, exist_ok=True)
             (self._local / "logs").symlink_to(files)
+            self._user.share(self._local, _LOCAL)
+            if self._user.is_other:
+                for name in (_HOME, _TEMPORARY):
+                    self._user.make(self._local / name, 0o700)
 
     def next_plan(self, session: str) -> WorkerPlan:
         """The plan of the next worker; its name is never used again on this node for this job."""
@@ -145,6 +167,8 @@ class PlanMaker:
             exit_s=self._exit_s,
         )
         return WorkerPlan(
+            user=self._user,
+            own_logs=self._own_logs(config),
             config=config,
             environment={**self._environment, **gpu, **self._spec.environment_variables},
             working_folder=self._local / process,
@@ -158,14 +182,18 @@ class PlanMaker:
             max_log_bytes=self._max_log_bytes,
         )
 
+    def _own_logs(self, config: WorkerConfig) -> tuple[Path, ...]:
+        profile = [Path(config.log).with_suffix(".profile")] if config.profiling_module else []
+        return (Path(config.log), Path(config.errors), *profile)
+
     def clean(self, process: str) -> None:
         """Remove a dead worker's working folder, and free its GPU."""
-        throw_away(self._local / process, self._local.parent)
+        throw_away(self._local / process, self._local if self._user.is_other else self._local.parent, self._user)
         self._gpus.give_back(f"{self.job_id}/{process}")
 
     def close(self) -> None:
         """Remove the job's folder on this node."""
-        throw_away(self._local, self._local.parent)
+        throw_away(self._local, self._local.parent, self._user)
 
 
 def _output_folder(folder: JobFolder, spec: JobSpec) -> Path:

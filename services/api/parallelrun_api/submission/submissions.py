@@ -31,10 +31,11 @@ from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_zip
+from parallelrun_core.code.stored import add_snapshot
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.files import sync_file, sync_folder
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
-from parallelrun_core.folder.layout import code_store
+from parallelrun_core.folder.layout import code_store, make_store
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.service import failpoints, telemetry
@@ -164,11 +165,7 @@ class Submissions:
                 name = snapshot_folder(folder, beside, leave_out=self._root)
             check(beside / name)
             _sync_tree(beside / name)
-            try:
-                (beside / name).rename(store / name)
-            except OSError:
-                if not (store / name).is_dir():
-                    raise
+            add_snapshot(beside / name, store)
             sync_folder(store)
         return name
 
@@ -176,7 +173,7 @@ class Submissions:
 @contextmanager
 def _folder_beside(store: Path) -> Iterator[Path]:
     """A private folder on the volume of the store, removed afterwards."""
-    store.mkdir(parents=True, exist_ok=True)
+    make_store(store)
     beside = store / f".incoming-{secrets.token_hex(8)}"
     beside.mkdir(mode=0o700)
     try:

@@ -30,6 +30,10 @@ _MAX_DEPTH: Final = 32
 _HELD: Final = MAX_FILES + 2
 """Names of one folder in memory: those of a page, the one before it, and one that shows that another page follows."""
 _LIST: Final = "files"
+_CLOSED: Final = (
+    "the script has closed it to all users but its own, as `tempfile` does; before it ends, it can open it: "
+    "os.chmod(path, 0o644)"
+)
 _BLOCK: Final = 1 << 16
 
 
@@ -70,6 +74,8 @@ class ServedFolder:
             raise NotFound(f"There is no file {path[:200]!r}.")
         try:
             fd = open_beneath(self.anchor, "/".join((self.beneath, *parts)))
+        except PermissionError as error:
+            raise NotFound(f"The file {path[:200]!r} can't be read here: {_CLOSED}") from error
         except OSError as error:
             raise NotFound(f"There is no file {path[:200]!r}.") from error
         if not stat.S_ISREG(os.fstat(fd).st_mode):

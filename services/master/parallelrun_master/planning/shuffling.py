@@ -32,6 +32,8 @@ from parallelrun_master.planning.formats import format_of
 PIECE_BYTES: Final = 8 << 20
 """What is read at once; the memory that the reading takes is a multiple of it."""
 _WAIT_S: Final = 0.05
+_SECRET: Final = ("PARALLELRUN_", "REDIS_")
+"""Our settings have the password of Redis, and the environment of this child isn't hidden from its user's processes."""
 _TAIL_BYTES: Final = 2000
 
 OnProgress = Callable[[int, int], object]
@@ -147,6 +149,7 @@ class Shuffle:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 cwd=self._own,
+                env={name: value for name, value in os.environ.items() if not name.startswith(_SECRET)},
             )
         try:
             yield from self._follow(child, len(pieces), total)
