@@ -8,6 +8,7 @@ A line for each attack and target; the last one says `attack attempts=N held=N`.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -52,5 +53,10 @@ def tally(outcomes: Iterable[Played]) -> Counter[str]:
     return counts
 
 
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupt)  # containers don't end with those who started them
     sys.exit(main(sys.argv[1:]))
