@@ -69,6 +69,7 @@ class Heartbeats:
                 memory_bytes=self._memory_bytes,
                 disk_free_bytes=self._disk_free_bytes(),
                 sent=time.time(),
+                workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
             ),
             lease_ms=settings.lease_ms,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -118,6 +119,15 @@ def test_nodes_with_another_version_a_wrong_clock_no_room_or_no_life_are_named(c
         "on node000, workers run as the agent's own user: submitters can read what it can; "
         "old has another version than this client"
     )
+
+
+def test_nodes_whose_workers_are_users_of_their_own_are_not_warned_of() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can run workers as other users")
+    with Cluster(api=True, token=TOKEN, worker_uids="64200-64999") as cluster:
+        said = reports("nodes", url=cluster.api_url, token=TOKEN)
+
+    assert [each.level for each in said] == [Level.OK]
 
 
 def test_a_wrong_token_is_bad(cluster: Cluster) -> None:

@@ -26,7 +26,7 @@ def services():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             words = open(f"/proc/{pid}/cmdline").read().split("\\0")
-            if any(word.endswith((".main", ".background_process")) or "/parallelrun-" in word for word in words):
+            if any(word.endswith((".main", ".background_process")) or "/bin/parallelrun-" in word for word in words):
                 yield int(pid)
 """
 """What is before each script: it notes what didn't fail, and returns that as its rows."""

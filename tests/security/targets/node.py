@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from parallelrun_agent.settings import AgentSettings
 from tests.cluster import Cluster
 from tests.security.as_user import command_for
 from tests.security.target import HttpTarget, Missing, fill
@@ -25,8 +24,6 @@ def reach() -> Iterator[HttpTarget]:
     """Start it, with all other services, and stop it at the end."""
     if os.geteuid() != 0:
         raise Missing("only root can run workers as other users")
-    if "worker_uids" not in AgentSettings.model_fields:
-        raise Missing("agents have no users for workers yet")
     flags = ("--worker-uids", _WORKER_UIDS, "--run-as", f"{_SERVICES_UID}:{_SERVICES_UID}")
     with services(agent_flags=flags, services_uid=_SERVICES_UID, is_apart=True) as target:
         yield target
