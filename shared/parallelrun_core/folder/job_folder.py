@@ -20,6 +20,7 @@ import errno
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +32,7 @@ from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.files import sync_folder, write_once
 from parallelrun_core.folder.layout import Layout, code_store, job_ids, jobs_of
-from parallelrun_core.folder.schema import SCHEMA, decode
+from parallelrun_core.folder.schema import SCHEMA, decode, encode
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
@@ -233,7 +234,9 @@ class JobFolder:
         try:
             return decode((path := self.layout.record).read_bytes(), JobRecord, path)
         except FileNotFoundError as error:
-            raise NotFound(f"There is no job {self.job_id!r}.") from error
+            is_there = self.path.is_dir()  # it is being created, or damaged
+            why = f": its folder has no file {self.layout.record}" if is_there else ""
+            raise NotFound(f"There is no job {self.job_id!r}{why}.") from error
 
     @property
     def has_record(self) -> bool:
@@ -245,9 +248,16 @@ class JobFolder:
         return self.layout.generation()
 
     def reopenings(self) -> list[Reopening]:
-        """The reopenings in order, the one of the current generation last."""
+        """The reopenings in order, the one of the current generation last.
+
+        Raises:
+            CorruptLog: one is missing, or can't be read.
+        """
         paths = [self.layout.reopening(generation) for generation in range(1, self.generation() + 1)]
-        return [decode(path.read_bytes(), Reopening, path) for path in paths]
+        try:
+            return [decode(path.read_bytes(), Reopening, path) for path in paths]
+        except FileNotFoundError as error:
+            raise CorruptLog(f"{error.filename} is missing") from error
 
     def reopen(self, reopening: Reopening) -> None:
         """Begin a new generation, durably.
@@ -256,7 +266,7 @@ class JobFolder:
             Conflict: another request has just begun it.
         """
         try:
-            write_once(self.layout.reopening(reopening.generation), _pretty(reopening))
+            write_once(self.layout.reopening(reopening.generation), encode(reopening))
         except FileExistsError as error:
             raise Conflict(f"Job {self.job_id} has been reopened already.") from error
 
@@ -271,9 +281,12 @@ class JobFolder:
             return None
 
     def published(self) -> set[str]:
-        """The sha256 of each output that this job has ended with, in any of its generations."""
-        results = (decode(path.read_bytes(), JobResult, path) for path in self.layout.results)
-        return {result.output_sha256 for result in results}
+        """The sha256 of each output that this job has ended with, in any of its generations, as far as one can read."""
+        known = set()
+        for path in self.layout.results:
+            with suppress(CorruptLog):
+                known.add(decode(path.read_bytes(), JobResult, path).output_sha256)
+        return known
 
     @property
     def has_ended(self) -> bool:
@@ -287,7 +300,7 @@ class JobFolder:
             generation: the one that ended, by default the current one. A caller that may be late must name it.
         """
         try:
-            write_once(self._result_file(generation), _pretty(result))
+            write_once(self._result_file(generation), encode(result))
         except FileExistsError:
             return self.result() or result
         return result
@@ -320,8 +333,4 @@ def _fill(folder: Path, record: JobRecord) -> None:
     layout = Layout(folder)
     for below in layout.folders:
         below.mkdir(exist_ok=True)
-    write_once(layout.record, _pretty(record))
-
-
-def _pretty(record: msgspec.Struct) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(record), indent=2)
+    write_once(layout.record, encode(record))
