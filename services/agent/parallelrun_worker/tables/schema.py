@@ -8,6 +8,7 @@ import json
 import os
 from typing import Any
 
+from parallelrun_worker.checked_json import read, with_crc
 from parallelrun_worker.tables.inference import STRING, Kind, infer_kind
 from parallelrun_worker.tables.records import Record
 
@@ -66,10 +67,13 @@ def infer_schema(names: list[str], rows: list[Record], options: dict[str, Any]) 
 
 
 def frozen(path: str) -> Schema | None:
-    """The schema that was found before, or None."""
+    """The schema that was found before, or None.
+
+    Raises:
+        ValueError: it isn't what was written.
+    """
     try:
-        with open(path, encoding="utf-8") as file:
-            record = json.load(file)
+        record = read(path)
     except FileNotFoundError:
         return None
     return Schema(record["names"], record["kinds"])
@@ -80,7 +84,7 @@ def freeze(path: str, schema: Schema) -> Schema:
     beside = f"{path}.{os.getpid()}.{os.urandom(6).hex()}"
     try:
         with open(beside, "x", encoding="utf-8") as file:
-            json.dump({"names": schema.names, "kinds": schema.kinds}, file, indent=1)
+            json.dump(with_crc({"names": schema.names, "kinds": schema.kinds}), file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         os.link(beside, path)
