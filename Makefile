@@ -3,6 +3,7 @@
 PYTHON ?= python3
 AGENTS ?= 2
 SEEDS ?= 30
+KINDS ?=
 B ?=
 T ?= tests
 # Most tests wait for processes, not for a CPU. On a machine that is too slow for so many at once, a test may time out;
@@ -151,6 +152,10 @@ chaos: setup ## Kill, pause and disconnect processes at random (SEEDS=30)
 .PHONY: attack
 attack: setup ## Play every attack against each kind of cluster that can be had here
 	@$(BIN)/python -m tests.security
+
+.PHONY: damage
+damage: setup ## Damage each kind of file of a job, with and without its leader (KINDS=part,decisions)
+	@$(BIN)/python -m tests.damage --kinds "$(KINDS)"
 
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-Status = Literal["done", "failed", "retry"]
+Status = Literal["done", "failed", "retry", "lost"]
 
 ErrorCategory = Literal[
     "RUN_EXCEPTION",
@@ -73,7 +73,8 @@ class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Outcome(Place, array_like=True, frozen=True, gc=False):
-    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows.
+    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows. Only in a decision log:
+    `lost`, for a decision whose rows the disk has lost; the other fields are those of that decision.
 
     Flat, and in this order for ever: journals and decision logs hold the fields without their names. A new field is the
     last one, with a default.

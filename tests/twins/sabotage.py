@@ -157,6 +157,14 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "code.checked": (Step("parallelrun_core.code.stored:check_snapshot", nothing),),
     # What is left out of the environment of an installer.
     "installer.environment": (Step("parallelrun_agent.environments.surroundings:installers", dict),),
+    # The comparison of a leader's books with Redis.
+    "lead.watchdog": (Step("parallelrun_master.watchdog:Watchdog.check", always(False)),),
+    # The search for all rows that are not what was committed, once one of them is found.
+    "concatenate.lost_rows": (Step("parallelrun_concatenator.segments:SegmentTable.lost", always(())),),
+    # What tells damage from the place where a writer died.
+    "disk.tell_damage": (Step("parallelrun_core.folder.record_log:RecordReader._pass_over", always(False)),),
+    # The check of rows that come from another job, or from a journal.
+    "disk.check_rows": (Step("parallelrun_core.folder.takeover:has_rows", always(True)),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

@@ -39,6 +39,7 @@ from tests.twins.sabotage import always, expect_failure, nothing, without
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.concatenator import test_merge as merge
 from tests.unit.concatenator import test_output as output
+from tests.unit.core import test_damage as damaged
 from tests.unit.core import test_decisions as log
 from tests.unit.core import test_fitness as fitness
 from tests.unit.core import test_golden as golden
@@ -327,3 +328,16 @@ def test_a_gap_between_two_cuts_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         inner(round_trips.test_whatever_text_is_cut_the_same_rows_come_out)(
             content="a\nb\nc\nd\n", multi_line=False, size=3, header=False, block=64
         )
+
+
+# Damaged disks
+
+
+def test_damage_that_is_taken_for_the_end_of_a_log_is_found(tmp_path: Path) -> None:
+    with without("disk.tell_damage"), expect_failure():
+        damaged.check_damage_is_passed_over(tmp_path)
+
+
+def test_rows_of_another_job_that_are_taken_unseen_are_found(tmp_path: Path) -> None:
+    with without("disk.check_rows"), expect_failure():
+        takeovers.check_lost_rows(tmp_path)

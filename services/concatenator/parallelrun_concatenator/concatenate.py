@@ -7,15 +7,17 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import msgspec
 
 from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
-from parallelrun_concatenator.segments import SegmentTable
+from parallelrun_concatenator.segments import LacksDecisions, SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.errors import Fenced, ParallelRunError
+from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import last_closing
@@ -37,6 +39,8 @@ _TTL_MS = 5000
 _IDLE_BEATS = 120
 """A slow disk may take so long to write what it was given."""
 _PATIENCE_S = 60.0
+_MOST_LOST = 50_000
+"""Of one report. If there are more, the next one has them."""
 
 Answer = TypeVar("Answer")
 
@@ -139,9 +143,21 @@ class Concatenation:
             return Concatenated("", 0, "", problem=problem, is_postponed=True)
         if isinstance(error, OSError | ParallelRunError):
             self._log.error("concatenation_failed", error=str(error))
-            return Concatenated("", 0, "", problem=f"The output can't be put together: {error}")
+            return self._failed(error, str(error))
         self._log.exception("concatenation_crashed")
-        return Concatenated("", 0, "", problem=f"The output can't be put together: {type(error).__name__}: {error}")
+        return self._failed(error, f"{type(error).__name__}: {error}")
+
+    def _failed(self, error: Exception, why: str) -> Concatenated:
+        """The report of an output that can't be made of what is there, with what the leader can have made again."""
+        lost: list[LostRows] = []
+        lacks_decisions = isinstance(error, LacksDecisions)
+        if not lacks_decisions:
+            with suppress(OSError, ParallelRunError):
+                lost = list(islice(SegmentTable(self._folder.path).lost(self._folder.parts), _MOST_LOST))
+        if lost:
+            self._log.error("rows_lost", mini_batches=len(lost), first=lost[0].mini_batch, part=lost[0].part)
+        problem = f"The output can't be put together: {why}"
+        return Concatenated("", 0, "", problem=problem, lost=lost, lacks_decisions=lacks_decisions)
 
     def _make(self) -> Concatenated:
         job_id, folder = self._folder.job_id, self._folder

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.folder.decisions import DecisionWriter
+from parallelrun_core.folder.damage import Damage
+from parallelrun_core.folder.decisions import DecisionWriter, LostRows
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
@@ -36,13 +37,22 @@ class Ledger:
         tries: gets each try before Redis may forget it.
         errors: groups and counts failures.
         generation: how often the user has resumed or retried the job.
+        lost: rows that the disk has lost: what was decided with them is to be decided again.
 
     Raises:
         FileExistsError: this term has a decision log already.
     """
 
     def __init__(
-        self, folder: Path, queue: LeaderQueue, term: int, tries: TryReport, errors: ErrorGroups, *, generation: int = 0
+        self,
+        folder: Path,
+        queue: LeaderQueue,
+        term: int,
+        tries: TryReport,
+        errors: ErrorGroups,
+        *,
+        generation: int = 0,
+        lost: Sequence[LostRows] = (),
     ) -> None:
         self.progress = Progress()
         self.errors = errors
@@ -54,16 +64,26 @@ class Ledger:
         self._recent_retries: dict[tuple[int, str], None] = {}  # Redis may deliver them again
         self._generation = generation
         self._picked_before: Counter[int] = Counter()  # tries in earlier generations, of those that failed then
+        self.damage: list[Damage] = []
+        """Ranges of the logs that can't be read."""
+        self.times_lost: Counter[int] = Counter()
+        """How often a mini-batch has lost its decision."""
         self._retries = RetryLog(folder, term)
-        for outcome in self._retries.earlier():
+        for outcome in self._retries.earlier(on_damage=self.damage.append):
             self._note_retry(outcome)
             self._seen(outcome)
-        self._log = DecisionWriter(folder, term, seen=self._seen)
+        self._log = DecisionWriter(folder, term, seen=self._seen, lost=lost, on_damage=self.damage.append)
+        self.lost = [outcome.mini_batch for outcome in self._log.lost]
+        """Mini-batches that have lost their decision in this term."""
         self.decided = self._log.decided
         self._show_decided()
 
     def _seen(self, outcome: Outcome) -> None:
-        """An earlier leader has recorded this."""
+        """An earlier leader has recorded this, or it has been lost since."""
+        if outcome.status == "lost":
+            self.times_lost[outcome.mini_batch] += 1
+            self._picked_before[outcome.mini_batch] += outcome.tries
+            return
         if outcome.failure is not None:
             self.errors.add(outcome)
             if outcome.generation < self._generation and outcome.token:  # without a token it was given up, not tried
@@ -152,6 +172,11 @@ class Ledger:
             recovered += len(self.record(group)[0])
         self._log.sync()
         return recovered
+
+    @property
+    def last_seen(self) -> bytes:
+        """The last entry of the stream that was read."""
+        return self._last_seen
 
     @property
     def can_trim(self) -> bool:

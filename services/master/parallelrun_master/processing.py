@@ -22,6 +22,7 @@ from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.publisher import Publisher
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import InputUnreadable, Scheduler
+from parallelrun_master.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -40,14 +41,16 @@ class Processing:
         self._ledger = job.ledger
         self._scheduling_log = SchedulingLog(job.reports.log, job.spec.data_paths(), socket.gethostname())
         self._scheduler = Scheduler(
-            job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled
-        )
+            job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled,
+            closing=job.closing,
+        )  # fmt: skip
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(Nodes(job.redis), job.queue, job.spec, settings)
         self._waits_for_room = False
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
+        self._watchdog = Watchdog(job)
         self._intake = Intake(job, self._publisher.window, self._completion, self._speculation, self._nodes)
 
     def run(self) -> None:
@@ -154,6 +157,8 @@ class Processing:
         progress = self._ledger.progress
         lost, (outstanding, leased) = self._nodes.check(), self._job.queue.counts()
         self._publisher.window.refresh(outstanding, leased)
+        if self._watchdog.check(self._publisher.window.next_id, outstanding, leased, now):
+            self._completion.recorded(now)
         self._say_if_disks_are_full()
         if self._nodes.are_taken or self._nodes.are_full:
             self._completion.moved(now)  # it waits for slots of other jobs, or for room on the disks

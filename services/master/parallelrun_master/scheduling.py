@@ -33,6 +33,7 @@ class Scheduler:
 
     Args:
         begins, on_progress: see `InputCuts`.
+        closing: the manifest's, if it is known to be complete.
 
     Raises:
         FileExistsError: this term has a manifest already.
@@ -45,9 +46,11 @@ class Scheduler:
         term: int,
         begins: Callable[[int, bool], object] = lambda *_: None,
         on_progress: OnProgress = lambda *_: None,
+        *,
+        closing: Closing | None = None,
     ) -> None:
         self._folder = folder
-        self.closing: Closing | None = read_closing(folder)
+        self.closing: Closing | None = closing or read_closing(folder)
         self.handover = Handover()
         """What was scheduled last, durable."""
         self._writer: ManifestWriter | None = None

@@ -43,7 +43,7 @@ from parallelrun_core.folder.layout import (
     jobs_of,
     make_store,
 )
-from parallelrun_core.folder.schema import SCHEMA, decode
+from parallelrun_core.folder.schema import SCHEMA, decode, encode
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
@@ -256,7 +256,9 @@ class JobFolder:
         try:
             return decode((path := self.layout.record).read_bytes(), JobRecord, path)
         except FileNotFoundError as error:
-            raise NotFound(f"There is no job {self.job_id!r}.") from error
+            is_there = self.path.is_dir()  # it is being created, or damaged
+            why = f": its folder has no file {self.layout.record}" if is_there else ""
+            raise NotFound(f"There is no job {self.job_id!r}{why}.") from error
 
     @property
     def has_record(self) -> bool:
@@ -268,9 +270,16 @@ class JobFolder:
         return self.layout.generation()
 
     def reopenings(self) -> list[Reopening]:
-        """The reopenings in order, the one of the current generation last."""
+        """The reopenings in order, the one of the current generation last.
+
+        Raises:
+            CorruptLog: one is missing, or can't be read.
+        """
         paths = [self.layout.reopening(generation) for generation in range(1, self.generation() + 1)]
-        return [decode(path.read_bytes(), Reopening, path) for path in paths]
+        try:
+            return [decode(path.read_bytes(), Reopening, path) for path in paths]
+        except FileNotFoundError as error:
+            raise CorruptLog(f"{error.filename} is missing") from error
 
     def reopen(self, reopening: Reopening) -> None:
         """Begin a new generation, durably.
@@ -279,7 +288,7 @@ class JobFolder:
             Conflict: another request has just begun it.
         """
         try:
-            write_once(self.layout.reopening(reopening.generation), _pretty(reopening), mode=PRIVATE_FILE)
+            write_once(self.layout.reopening(reopening.generation), encode(reopening), mode=PRIVATE_FILE)
         except FileExistsError as error:
             raise Conflict(f"Job {self.job_id} has been reopened already.") from error
 
@@ -287,7 +296,7 @@ class JobFolder:
         """Record durably that the user wants this generation canceled. Again, it changes nothing."""
         request = CancelRequest(generation=generation, at=time.time())
         with suppress(FileExistsError):
-            write_once(self.layout.cancel(generation), _pretty(request), mode=PRIVATE_FILE)
+            write_once(self.layout.cancel(generation), encode(request), mode=PRIVATE_FILE)
 
     def has_cancel(self, generation: int) -> bool:
         """Whether the user wants this generation canceled; if it has ended otherwise, that came too late."""
@@ -308,9 +317,12 @@ class JobFolder:
             return None
 
     def published(self) -> set[str]:
-        """The sha256 of each output that this job has ended with, in any of its generations."""
-        results = (decode(path.read_bytes(), JobResult, path) for path in self.layout.results)
-        return {result.output_sha256 for result in results}
+        """The sha256 of each output that this job has ended with, in any of its generations, as far as one can read."""
+        known = set()
+        for path in self.layout.results:
+            with suppress(CorruptLog):
+                known.add(decode(path.read_bytes(), JobResult, path).output_sha256)
+        return known
 
     @property
     def has_ended(self) -> bool:
@@ -324,7 +336,7 @@ class JobFolder:
             generation: the one that ended, by default the current one. A caller that may be late must name it.
         """
         try:
-            write_once(self._result_file(generation), _pretty(result), mode=PRIVATE_FILE)
+            write_once(self._result_file(generation), encode(result), mode=PRIVATE_FILE)
         except FileExistsError:
             return self.result() or result
         return result
@@ -359,8 +371,4 @@ def _fill(folder: Path, record: JobRecord) -> None:
         each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     for each in (layout.outputs, layout.logs):  # the folder around them closes them
         each.mkdir(exist_ok=True)
-    write_once(layout.record, _pretty(record), mode=PRIVATE_FILE)
-
-
-def _pretty(record: msgspec.Struct) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(record), indent=2)
+    write_once(layout.record, encode(record), mode=PRIVATE_FILE)

@@ -90,8 +90,9 @@ class Layout:
         return self.path / f"reopened.{generation}.json"
 
     def generation(self) -> int:
-        """The last one of which there is a reopening; 0: none."""
-        numbers = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
+        """The last one that has begun or ended; 0: the job was never reopened."""
+        begun_or_ended = (*self.path.glob("reopened.*.json"), *self.path.glob("result.*.json"))
+        numbers = (path.name.split(".")[1] for path in begun_or_ended)
         return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
     def cancel(self, generation: int) -> Path:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from isal.isal_zlib import crc32
 
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import CorruptLog, InvalidInput, Problem
 from parallelrun_core.folder.files import write_once
 from parallelrun_core.folder.layout import INPUTS, Layout
 from parallelrun_core.mltable.document import FILE_NAME as TABLE_FILE
@@ -37,6 +38,8 @@ _FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
 _PATHS: Final = re.compile(rb"paths['\"]?\s*:")
 _MAX_TABLE_BYTES: Final = 1 << 20
 """A larger file is no MLTable: `load_document` refuses it, too."""
+
+_CRC: Final = "crc32"
 
 
 class InputPlan(msgspec.Struct, kw_only=True):
@@ -281,7 +284,8 @@ def as_json(plans: InputPlan | list[InputPlan]) -> bytes:
 def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
     """Freeze the plans; returns those of an earlier leader if there are any."""
     try:
-        write_once(Layout(folder).inputs, as_json(plans))
+        records = [_with_crc(record) for record in msgspec.to_builtins(plans)]
+        write_once(Layout(folder).inputs, json.dumps(records, indent=1).encode())
     except FileExistsError:
         return load_plans(folder) or plans
     return plans
@@ -292,15 +296,28 @@ def load_plans(folder: Path) -> list[InputPlan] | None:
 
     Raises:
         InvalidInput: it has a step that this release doesn't know.
+        CorruptLog: it isn't what was written.
     """
+    path = Layout(folder).inputs
     try:
-        records = json.loads(Layout(folder).inputs.read_bytes())
+        records = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
+    except ValueError as error:
+        raise CorruptLog(f"{path} can't be read: {error}") from error
+    for record in records:
+        crc = record.pop(_CRC, None)
+        if crc is not None and crc != _with_crc(record)[_CRC]:
+            raise CorruptLog(f"{path} can't be read: it isn't what was written")
     try:
         return [_plan_of(record) for record in records]
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{INPUTS} of the job is not one of this release: {error}") from error
+
+
+def _with_crc(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with a checksum, as workers check it, too (`parallelrun_worker/checked_json.py`)."""
+    return {**record, _CRC: crc32(json.dumps(record, sort_keys=True).encode())}
 
 
 def _plan_of(record: dict[str, Any]) -> InputPlan:

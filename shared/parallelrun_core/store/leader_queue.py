@@ -55,6 +55,7 @@ class LeaderQueue:
         self._forget = script(redis, "forget")
         self._assign = script(redis, "assign")
         self._speculate = script(redis, "speculate")
+        self._republish = script(redis, "republish")
         self._reap = script(redis, "reap")
         self._reap_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.outcomes,
@@ -84,6 +85,10 @@ class LeaderQueue:
     def checkpoint(self) -> int:
         """Id of the mini-batch to publish next."""
         return int(self._redis.hget(self._keys.job, "published") or 0)
+
+    def published_generation(self) -> int:
+        """That of what was published last."""
+        return int(self._redis.hget(self._keys.job, "generation") or 0)
 
     def publish(self, first: int, messages: list[bytes]) -> Published:
         """Put messages of consecutive ids up for leasing; with none, only read the checkpoint.
@@ -180,6 +185,39 @@ class LeaderQueue:
         if made < 0:
             raise Fenced(f"term {self.term} may not speculate")
         return made
+
+    def whereabouts(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+        """The mini-batches that Redis has messages of, those that wait, and those that a living session holds."""
+        keys = self._keys
+        with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hkeys(keys.messages)
+            pipe.lrange(keys.ready, 0, -1)
+            pipe.zrange(keys.sessions, 0, -1)
+            pipe.hgetall(keys.leases)
+            pipe.hgetall(keys.twins)
+            known, waiting, sessions, leases, twins = pipe.execute()
+        alive = set(sessions)
+        holders = chain(leases.items(), twins.items())
+        held = {int(raw) for raw, stem in holders if stem.partition(b"/")[0] in alive}
+        return frozenset(map(int, known)), frozenset(map(int, waiting)), frozenset(held)
+
+    def republish(self, last_seen: bytes, messages: list[tuple[int, bytes]]) -> int:
+        """Put mini-batches up again that nobody has; returns how many, none if there is a result that wasn't read.
+
+        Args:
+            last_seen: the last entry that was read.
+            messages: what Redis may have forgotten; empty: as Redis has it.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        keys = self._keys
+        named = [keys.job, keys.ready, keys.messages, keys.leases, keys.sessions, keys.outcomes, keys.twins]
+        flat = [word for mini_batch, message in messages for word in (mini_batch, message)]
+        put = int(self._republish(keys=named, args=[self.term, last_seen, *flat]))
+        if put == -1:
+            raise Fenced(f"term {self.term} may not publish")
+        return max(0, put)
 
     def counts(self) -> tuple[int, int]:
         """How many mini-batches are published and not decided, and how many of them agents hold."""

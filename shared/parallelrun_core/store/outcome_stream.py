@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from parallelrun_core import message
+from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.outcome import Failure, Outcome, decode_list
 from parallelrun_core.phases import InitFailure, Phase
 from parallelrun_core.store.keys import JobKeys
@@ -31,6 +32,10 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     is_postponed: bool = False
     """There is no output yet, for a reason that may pass: the disk is full, or the service was asked to stop. If there
     is a problem, too, the leader does not wait for it without end."""
+    lost: list[LostRows] = []
+    """Rows that are not what was committed. Their mini-batches have to be run again."""
+    lacks_decisions: bool = False
+    """The decision log can't be read as far as the leader has written it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def test_a_leader_that_writes_while_its_heir_begins_is_counted_as_it_is_read(
     """Otherwise progress and thresholds miss a decision for ever."""
     paused = DecisionWriter(tmp_path, 1)
 
-    def it_wakes_just_before(folder: Path, name: str, term: int) -> RecordWriter:
+    def it_wakes_just_before(folder: Path, name: str, term: int, **_: object) -> RecordWriter:
         paused.add([failed(0, items=7)])
         paused.sync()
         return open_term(folder, name, term)

@@ -8,6 +8,7 @@ import json
 import os
 from typing import Any
 
+from parallelrun_worker.checked_json import read, with_crc
 from parallelrun_worker.tables.inference import STRING, Kind, infer_kind
 from parallelrun_worker.tables.records import Record
 
@@ -66,11 +67,14 @@ def infer_schema(names: list[str], rows: list[Record], options: dict[str, Any]) 
 
 
 def frozen(path: str) -> Schema | None:
-    """The schema that was found before, or None."""
+    """The schema that was found before, or None.
+
+    Raises:
+        ValueError: it isn't what was written.
+    """
     for place in (path, _of_workers(path)):
         try:
-            with open(place, encoding="utf-8") as file:
-                record = json.load(file)
+            record = read(place)
         except FileNotFoundError:
             continue
         return Schema(record["names"], record["kinds"])
@@ -94,7 +98,7 @@ def _frozen_at(place: str, path: str, schema: Schema) -> Schema:
     beside = f"{place}.{os.getpid()}.{os.urandom(6).hex()}"
     try:
         with open(beside, "x", encoding="utf-8") as file:
-            json.dump({"names": schema.names, "kinds": schema.kinds}, file, indent=1)
+            json.dump(with_crc({"names": schema.names, "kinds": schema.kinds}), file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         os.link(beside, place)
