@@ -11,6 +11,7 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
+from parallelrun_core.service.state_folder import state_folder
 
 REDIS: Final = "redis"
 _PREFIX: Final = "PARALLELRUN_"
@@ -46,10 +47,15 @@ class Layout:
         """The folders of the workers, one for each node."""
         return self.home / "work"
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All of them: what is in them is of no use to jobs."""
+        return self.root, self.redis, self.logs, self.work
+
     def create(self) -> None:
         """Create the folders, accessible only to this user."""
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in (self.root, self.redis, self.logs, self.work):
+        for folder in self.folders:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -91,7 +97,12 @@ def cluster_services(
     if may_forget:
         shared["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
     # In the environment, not among the arguments, which everybody on the machine can read.
-    api = {**shared, "PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": "/"}
+    api = {
+        **shared,
+        "PARALLELRUN_TOKEN": token,
+        "PARALLELRUN_ALLOWED_ROOTS": "/",  # it is the user's own machine
+        "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, _closed(layout))),
+    }
     agents = [
         Service(
             name=node,
@@ -116,6 +127,14 @@ def cluster_services(
         *agents,
         Service(name="concatenator", command=_module("parallelrun_concatenator.main"), environment=shared),
     ]
+
+
+def _closed(layout: Layout) -> list[Path]:
+    """What jobs can't use of this machine: the folders of this cluster, and the tokens of others."""
+    try:
+        return [*layout.folders, state_folder()]
+    except RuntimeError:  # a user without a home folder has no tokens
+        return [*layout.folders]
 
 
 def node_names(nodes: int) -> list[str]:

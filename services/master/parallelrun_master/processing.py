@@ -40,7 +40,12 @@ class Processing:
         self._ledger = job.ledger
         self._scheduling_log = SchedulingLog(job.reports.log, job.spec.data_paths(), socket.gethostname())
         self._scheduler = Scheduler(
-            job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled
+            job.folder.path,
+            job.spec,
+            job.queue.term,
+            self._scheduling_log.begin_input,
+            self._shuffled,
+            rule=job.path_rule,
         )
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)

@@ -33,6 +33,7 @@ from parallelrun_core.folder.files import sync_folder, write_once
 from parallelrun_core.folder.layout import Layout, code_store, job_ids, jobs_of
 from parallelrun_core.folder.schema import SCHEMA, decode
 from parallelrun_core.ids import checked_job_id
+from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
@@ -64,6 +65,8 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     notes: list[str] = []
     """What ParallelRun does not do of the submitted document, or not as Azure ML does."""
     resumed: Resumed | None = None
+    places: Places | None = None
+    """Where its paths may be; None if an earlier release has accepted it."""
 
     def job_spec(self) -> JobSpec:
         """The job spec, without the fields that a later release has added.
@@ -169,6 +172,10 @@ class JobFolder:
             name: given.path or str(self.outputs_of(spec) / (given.file_name or name))
             for name, given in spec.outputs.items()
         }
+
+    def path_rule(self, record: JobRecord) -> PathRule:
+        """What paths this job may use, which includes its own `outputs`."""
+        return PathRule(self.root, record.places, self.job_id)
 
     def make_outputs(self, spec: JobSpec) -> None:
         """Create the folders of the job's outputs; those that exist are left alone.

@@ -125,7 +125,7 @@ class Submissions:
         with upload.reading.locating_problems():
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(folder, spec, self._registry)
-            earlier = earlier_job(self._root, spec) if spec.resume_from else None
+            earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
             code = self._snapshot(upload)
         record = JobRecord(
             job_id=job_id,
@@ -133,6 +133,7 @@ class Submissions:
             code=code,
             spec=spec.model_dump(mode="json"),
             notes=[str(note) for note in upload.reading.notes],
+            places=self._checks.places,
         )
         try:
             if earlier is None:

@@ -31,6 +31,8 @@ _HELD: Final = MAX_FILES + 2
 """Names of one folder in memory: those of a page, the one before it, and one that shows that another page follows."""
 _LIST: Final = "files"
 _BLOCK: Final = 1 << 16
+_MAX_SEARCHED: Final = 100_000
+"""Entries of a folder among which the other names of a file are searched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +74,43 @@ class ServedFolder:
             fd = open_beneath(self.anchor, "/".join((self.beneath, *parts)))
         except OSError as error:
             raise NotFound(f"There is no file {path[:200]!r}.") from error
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise NotFound(f"{path[:200]!r} is not a file.")
+            if status.st_nlink > 1 and self._names_of(status) != status.st_nlink:
+                raise NotFound(
+                    f"{path[:200]!r} also has a name elsewhere (a hard link), so it may be a file of others; "
+                    "copy it to give the job's output a file of its own."
+                )
+        except BaseException:
             os.close(fd)
-            raise NotFound(f"{path[:200]!r} is not a file.")
+            raise
         return fd
+
+    def _names_of(self, wanted: os.stat_result) -> int:
+        """How many names in this folder a file has; 0 if there is too much to search."""
+        names, folders, entries = 0, [""], 0
+        while folders:
+            below = folders.pop()
+            try:
+                fd = open_beneath(self.anchor, f"{self.beneath}/{below}".rstrip("/"), os.O_RDONLY | os.O_DIRECTORY)
+            except NotFound:
+                continue  # gone since it was listed
+            try:
+                with os.scandir(fd) as scan:
+                    for entry in scan:
+                        entries += 1
+                        if entries > _MAX_SEARCHED:
+                            return 0
+                        if entry.is_dir(follow_symlinks=False):
+                            folders += [] if self.only else [f"{below}{entry.name}/"]
+                        elif entry.inode() == wanted.st_ino:
+                            status = entry.stat(follow_symlinks=False)
+                            names += os.path.samestat(status, wanted)
+            finally:
+                os.close(fd)
+        return names
 
 
 @dataclass(frozen=True)
