@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,7 +23,7 @@ import msgspec
 
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.folder.layout import OUTPUTS, jobs_of
-from parallelrun_core.ids import is_job_id
+from parallelrun_core.ids import JOB_ID
 from parallelrun_core.storage.globs import Pattern
 
 _MOST_LINKS: Final = 40
@@ -53,33 +54,25 @@ class PathRule:
 
     Args:
         root: the cluster's root folder.
-        places: None for a job of an earlier release, which has been checked then: all but the cluster's own is open.
         job: the id of the job whose `outputs` may be written to; empty: of none.
     """
 
-    def __init__(self, root: Path, places: Places | None, job: str = "") -> None:
-        places = places or Places(roots=["/"])
+    def __init__(self, root: Path, places: Places, job: str = "") -> None:
         self._named = places.roots
-        self._open = _prefixes(places.roots)
         self._closed = _prefixes([str(root), *places.closed])
-        (self._jobs,) = _prefixes([str(jobs_of(root))])
-        self._own = f"{job}/{OUTPUTS}/".encode() if job else None
+        (jobs,) = map(re.escape, _prefixes([str(jobs_of(root))]))
+        closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(places.roots)))
+        outside = b"(?!%b)(?:%b)" % (closed, allowed)
+        read = b"%b|%b%b/%b/" % (outside, jobs, JOB_ID.encode(), OUTPUTS.encode())
+        written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
+        self.readable: Final = os.fsdecode(read)
+        """What the paths of the files match that may be read, without links and with a slash at their end."""
+        self._may_read, self._may_write = re.compile(read), re.compile(written)
 
     def is_open(self, real: bytes, *, is_written: bool = False) -> bool:
         """Whether a path that has no links may be used."""
-        path = real + b"/"
-        if path.startswith(self._closed):
-            return self._is_output(path, is_written=is_written)
-        return path.startswith(self._open)
-
-    def _is_output(self, path: bytes, *, is_written: bool) -> bool:
-        if not path.startswith(self._jobs):
-            return False
-        below = path[len(self._jobs) :]
-        if self._own is not None and below.startswith(self._own):
-            return True
-        job, _, rest = below.partition(b"/")
-        return not is_written and rest.startswith(f"{OUTPUTS}/".encode()) and is_job_id(os.fsdecode(job))
+        allowed = self._may_write if is_written else self._may_read
+        return allowed.match(real + b"/") is not None
 
     def holds_closed(self, real: bytes, pattern: Sequence[str] = ()) -> bool:
         """Whether files of the cluster are below this folder, where they would be listed.

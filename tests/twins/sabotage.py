@@ -131,6 +131,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", _as_rq_does),
     ),
+    # The rule about the paths of jobs, wherever it is asked.
+    "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
+    # That a file of an output has no other name elsewhere.
+    "paths.own_files": (Step("parallelrun_api.views.files:_is_shared", always(False)),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

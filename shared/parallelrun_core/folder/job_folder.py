@@ -173,9 +173,11 @@ class JobFolder:
             for name, given in spec.outputs.items()
         }
 
-    def path_rule(self, record: JobRecord) -> PathRule:
-        """What paths this job may use, which includes its own `outputs`."""
-        return PathRule(self.root, record.places, self.job_id)
+    def path_rule(self, record: JobRecord) -> PathRule | None:
+        """What paths this job may use, which includes its own `outputs`; None if an earlier release has accepted it, by
+        what was the rule then.
+        """
+        return PathRule(self.root, record.places, self.job_id) if record.places is not None else None
 
     def make_outputs(self, spec: JobSpec) -> None:
         """Create the folders of the job's outputs; those that exist are left alone.

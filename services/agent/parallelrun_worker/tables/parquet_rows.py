@@ -3,13 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
+from parallelrun_worker.tables.bounds import Open
 from parallelrun_worker.tables.conversion import as_objects
 from parallelrun_worker.tables.table_format import Piece, Records
 
 _BATCH_ROWS = 1 << 16
 
 
-def read_rows(piece: Piece, columns: list[str] | None) -> Any:
+def source_of(path: str, opener: Open) -> Any:
+    """What Arrow reads a file from: by itself, unless files are opened in another way."""
+    return path if opener is open else opener(path, "rb")
+
+
+def read_rows(piece: Piece, columns: list[str] | None, opener: Open = open) -> Any:
     """Rows of a file as an Arrow table; all columns, or these.
 
     Raises:
@@ -20,7 +26,7 @@ def read_rows(piece: Piece, columns: list[str] | None) -> Any:
     import pyarrow.parquet as pq
 
     path, start, end = piece[:3]
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(source_of(path, opener)) as file:
         batches = list(_batches(file, start, end, columns))
         schema = file.schema_arrow
         if columns is not None:
@@ -58,11 +64,11 @@ def to_frame(table: Any) -> Any:
     return frame
 
 
-def names_of(path: str) -> list[str]:
+def names_of(path: str, opener: Open = open) -> list[str]:
     """The names of a file's columns."""
     import pyarrow.parquet as pq
 
-    return list(pq.read_schema(path).names)
+    return list(pq.read_schema(source_of(path, opener)).names)
 
 
 def _batches(file: Any, start: int, end: int, columns: list[str] | None) -> Any:

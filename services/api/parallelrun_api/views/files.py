@@ -78,7 +78,7 @@ class ServedFolder:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise NotFound(f"{path[:200]!r} is not a file.")
-            if status.st_nlink > 1 and self._names_of(status) != status.st_nlink:
+            if _is_shared(status, self):
                 raise NotFound(
                     f"{path[:200]!r} also has a name elsewhere (a hard link), so it may be a file of others; "
                     "copy it to give the job's output a file of its own."
@@ -88,8 +88,8 @@ class ServedFolder:
             raise
         return fd
 
-    def _names_of(self, wanted: os.stat_result) -> int:
-        """How many names in this folder a file has; 0 if there is too much to search."""
+    def names_of(self, wanted: os.stat_result) -> int:
+        """How many names a file has in this folder; 0 if there is too much to search."""
         names, folders, entries = 0, [""], 0
         while folders:
             below = folders.pop()
@@ -111,6 +111,11 @@ class ServedFolder:
             finally:
                 os.close(fd)
         return names
+
+
+def _is_shared(status: os.stat_result, served: ServedFolder) -> bool:
+    """Whether a file has names outside of what is served: user code can give one of others a name in its outputs."""
+    return status.st_nlink > 1 and served.names_of(status) != status.st_nlink
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class InputCuts:
                         os.fsdecode(path) for path in islice(paths_in(Sources(plan, self._rule)), _SAMPLE_FILES)
                     ]
                     format_of(plan.kind).prepare(plan, self._rule)
-                    yield from check_columns(plan)
+                    yield from check_columns(plan, self._rule)
             plans = save_plans(self._folder, plans)
         for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)
@@ -165,7 +165,7 @@ class InputCuts:
         pieces = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES), self._rule).pieces(
             paths_in(Sources(plan, self._rule))
         )
-        shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress)
+        shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress, rule=self._rule)
         yield from shuffle.run(pieces, lambda: paths_in(Sources(plan, self._rule)))
         path = rows_of(number).encode()
         for start, end, keys in read_groups(self._folder, number):
