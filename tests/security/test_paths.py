@@ -81,14 +81,18 @@ def test_other_names_that_a_job_gives_to_its_own_outputs_are_served(target: Path
             assert (answer.status_code, answer.text) == (200, "its own")
 
 
-@pytest.fixture
-def places(tmp_path: Path) -> Path:
+def places_in(folder: Path) -> Path:
     """Folders `in`, `out` and `elsewhere`, and a root with a job."""
     for name in ("in", "out", "elsewhere", f"root/jobs/{JOB}/outputs", "root/code"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "in" / "file").touch()
-    (tmp_path / "elsewhere" / "secret").write_text("secret")
-    return tmp_path
+        (folder / name).mkdir(parents=True)
+    (folder / "in" / "file").touch()
+    (folder / "elsewhere" / "secret").write_text("secret")
+    return folder
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Path:
+    return places_in(tmp_path)
 
 
 def rule_of(places: Path, job: str = "") -> PathRule:

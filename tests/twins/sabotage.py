@@ -133,6 +133,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # The rule about the paths of jobs, wherever it is asked.
     "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
+    # The same in the processes that read tables with the rights of a master.
+    "paths.bounds": (Step("parallelrun_worker.tables.table_format:bounded", always(open)),),
     # That a file of an output has no other name elsewhere.
     "paths.own_files": (Step("parallelrun_api.views.files:_is_shared", always(False)),),
     # The end of what a dead worker has left behind outside its process group.

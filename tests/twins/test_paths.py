@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.security import test_master_paths as master_paths
 from tests.security import test_paths as paths
-from tests.security.test_paths import places  # noqa: F401 - a fixture
 from tests.twins.sabotage import expect_failure, without
 
 
@@ -24,10 +26,21 @@ def test_a_hard_link_that_is_served_is_found() -> None:
         paths.check_attack(paths.HARD_LINK, "paths.own_files")
 
 
-def test_a_rule_that_is_asked_only_at_submission_is_found(places: Path) -> None:
+@pytest.mark.parametrize(
+    "proof",
+    [
+        partial(paths.test_a_link_that_appears_after_the_check_is_not_followed, below=[]),
+        paths.test_what_is_opened_is_checked_when_it_is_open,
+        paths.test_an_output_is_not_written_through_a_link_that_has_appeared,
+    ],
+)
+def test_a_rule_that_is_asked_only_at_submission_is_found(proof: Callable[[Path], None], tmp_path: Path) -> None:
+    places = paths.places_in(tmp_path)
     with without("paths.rule"), expect_failure():
-        paths.test_a_link_that_appears_after_the_check_is_not_followed(places, [])
-    with without("paths.rule"), expect_failure():
-        paths.test_what_is_opened_is_checked_when_it_is_open(places)
-    with without("paths.rule"), expect_failure():
-        paths.test_an_output_is_not_written_through_a_link_that_has_appeared(places)
+        proof(places)
+
+
+@pytest.mark.parametrize("kind", master_paths.KINDS)
+def test_a_reader_of_a_master_that_opens_anything_is_found(kind: str, tmp_path: Path) -> None:
+    with without("paths.bounds"), expect_failure():
+        master_paths.check_readers(kind, tmp_path)

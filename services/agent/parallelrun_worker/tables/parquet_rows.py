@@ -1,6 +1,7 @@
 """Ranges of rows of a Parquet file to a DataFrame, with no more in memory than the range and one batch."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from parallelrun_worker.tables.bounds import Open
@@ -11,8 +12,8 @@ _BATCH_ROWS = 1 << 16
 
 
 def source_of(path: str, opener: Open) -> Any:
-    """What Arrow reads a file from: by itself, unless files are opened in another way."""
-    return path if opener is open else opener(path, "rb")
+    """What Arrow reads a file from, in a `with` statement: by itself, unless files are opened in another way."""
+    return nullcontext(path) if opener is open else opener(path, "rb")
 
 
 def read_rows(piece: Piece, columns: list[str] | None, opener: Open = open) -> Any:
@@ -26,7 +27,7 @@ def read_rows(piece: Piece, columns: list[str] | None, opener: Open = open) -> A
     import pyarrow.parquet as pq
 
     path, start, end = piece[:3]
-    with pq.ParquetFile(source_of(path, opener)) as file:
+    with source_of(path, opener) as source, pq.ParquetFile(source) as file:
         batches = list(_batches(file, start, end, columns))
         schema = file.schema_arrow
         if columns is not None:
@@ -68,7 +69,8 @@ def names_of(path: str, opener: Open = open) -> list[str]:
     """The names of a file's columns."""
     import pyarrow.parquet as pq
 
-    return list(pq.read_schema(source_of(path, opener)).names)
+    with source_of(path, opener) as source:
+        return list(pq.read_schema(source).names)
 
 
 def _batches(file: Any, start: int, end: int, columns: list[str] | None) -> Any:
