@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.errors import UnsafePath
+from parallelrun_core.code.entry_script_check import check_entry_script
+from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.path_rule import PathRule, Places, resolve
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.stores import storage_of
@@ -252,3 +253,12 @@ def test_an_output_is_not_written_through_a_link_that_has_appeared(places: Path)
     with pytest.raises(UnsafePath, match="outside of the folders"):
         storage_of("/").create(str(target), JOB, rule)
     assert [path.name for path in (places / "elsewhere").iterdir()] == ["secret"]
+
+
+def test_an_entry_script_that_is_a_link_shows_nothing_of_what_it_leads_to(places: Path) -> None:
+    (places / "elsewhere" / "secret").write_text("root:x:0:0:root:/root:/bin/sh\n")
+    (places / "in" / "entry.py").symlink_to(places / "elsewhere" / "secret")
+
+    with pytest.raises(InvalidInput, match="is a link to outside the code folder") as refused:
+        check_entry_script(places / "in", "entry.py")
+    assert "root:x" not in str(refused.value)

@@ -131,6 +131,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", _as_rq_does),
     ),
+    # The check of the Host header.
+    "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
     # The rule about the paths of jobs, wherever it is asked.
     "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
     # The same in the processes that read tables with the rights of a master.
