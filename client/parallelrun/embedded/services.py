@@ -11,7 +11,6 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
-from parallelrun_core.service.state_folder import state_folder
 
 REDIS: Final = "redis"
 _PREFIX: Final = "PARALLELRUN_"
@@ -101,7 +100,7 @@ def cluster_services(
         **shared,
         "PARALLELRUN_TOKEN": token,
         "PARALLELRUN_ALLOWED_ROOTS": "/",  # it is the user's own machine
-        "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, _closed(layout))),
+        "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.folders)),
     }
     agents = [
         Service(
@@ -127,14 +126,6 @@ def cluster_services(
         *agents,
         Service(name="concatenator", command=_module("parallelrun_concatenator.main"), environment=shared),
     ]
-
-
-def _closed(layout: Layout) -> list[Path]:
-    """What jobs can't use of this machine: the folders of this cluster, and the tokens of others."""
-    try:
-        return [*layout.folders, state_folder()]
-    except RuntimeError:  # a user without a home folder has no tokens
-        return [*layout.folders]
 
 
 def node_names(nodes: int) -> list[str]:
