@@ -1,8 +1,8 @@
 """The one rule that says which files and folders a job may read or write, wherever links lead.
 
 What a path leads to must be below an allowed folder, and must not be among the cluster's own files: those of its root
-folder, and other folders that the operator has closed. Two things there are open, all the same: a job writes to its own
-`outputs`, and reads those of other jobs, so that one job can continue the work of another.
+folder, and other folders that the operator has closed. Two things there are open, all the same, and need not be below
+an allowed folder: a job writes to its own `outputs`, and reads those of other jobs, to continue their work.
 
 A path is checked as the system would open it: after the expansion of patterns, and with every link followed. What a
 service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes

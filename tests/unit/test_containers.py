@@ -77,7 +77,7 @@ def test_the_token_is_on_a_volume_that_only_the_api_has() -> None:
 def test_jobs_may_not_name_what_the_services_keep() -> None:
     roots = SERVICES["api"]["environment"]["PARALLELRUN_ALLOWED_ROOTS"].split(":")
 
-    assert roots == ["/inputs", "/outputs", "/data"]  # of /data, the rule leaves the outputs of jobs
+    assert roots == ["/inputs", "/outputs"]
 
 
 def test_redis_keeps_what_it_acknowledged() -> None:

@@ -89,14 +89,18 @@ class ServedFolder:
         return fd
 
     def names_of(self, wanted: os.stat_result) -> int:
-        """How many names a file has in this folder; 0 if there is too much to search."""
+        """How many names a file has in this folder; 0 if there is too much to search.
+
+        A file system may refuse to make a link to what one can't write to (`fs.protected_hardlinks`), or not; so who
+        owns the file doesn't matter here, and a job may give its own outputs more names.
+        """
         names, folders, entries = 0, [""], 0
         while folders:
             below = folders.pop()
             try:
                 fd = open_beneath(self.anchor, f"{self.beneath}/{below}".rstrip("/"), os.O_RDONLY | os.O_DIRECTORY)
-            except NotFound:
-                continue  # gone since it was listed
+            except (NotFound, UnsafePath):
+                continue  # gone since it was listed, or of a name that can't be asked for
             try:
                 with os.scandir(fd) as scan:
                     for entry in scan:
