@@ -33,9 +33,11 @@ FROM ${BASE_IMAGE} AS base
 # A named volume takes owner and mode from the folder on which it is first mounted.
 RUN groupadd --gid 10001 parallelrun \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin parallelrun \
-    && mkdir /data \
-    && chown 10001:10001 /data \
-    && chmod 0750 /data
+    && mkdir /data /outputs /state \
+    && chown 10001:10001 /data /outputs /state \
+    && chmod 0750 /data \
+    && chmod 0711 /outputs \
+    && chmod 0700 /state
 # Libraries that keep caches in the home folder need one that is writable under a read-only root.
 ENV HOME=/tmp \
     PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

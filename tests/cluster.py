@@ -88,7 +88,7 @@ class Cluster:
         if self._port is not None:
             port = str(self._port.getsockname()[1])
             self.api_url = f"http://127.0.0.1:{port}"
-            self._commands["api"] = ["parallelrun_api.main", "--port", port]
+            self._commands["api"] = ["parallelrun_api.main", "--port", port, *([] if token else ["--insecure"])]
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
         self.environments: dict[str, dict[str, str]] = {"api": {"PARALLELRUN_TOKEN": token}} if token else {}
         """Additional environment variables of single services."""

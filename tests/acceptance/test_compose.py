@@ -57,6 +57,20 @@ def test_without_the_token_nobody_gets_in(user: HttpUser) -> None:
     assert user.client.get("/readyz").status_code == 200
 
 
+def test_only_its_own_names_are_answered(user: HttpUser) -> None:
+    assert user.client.get("/v1/jobs", headers={"Host": "attacker.example"}).status_code == 421
+    assert user.client.get("/v1/jobs", headers={"Host": "localhost"}).status_code == 200
+
+
+def test_the_token_is_where_only_the_api_can_read_it(compose: Compose) -> None:
+    for container in compose.containers():
+        is_api = service_of(container) == "api"
+        assert ("/state" in {mount["Destination"] for mount in container.attrs["Mounts"]}) == is_api
+        inside(container, "test", "!", "-e", "/data/token")
+    [api] = compose.containers("api")
+    assert inside(api, "stat", "-c", "%a %u", "/state/parallelrun/token").split() == ["600", "10001"]
+
+
 _AGENT = (
     "for p in /proc/[0-9]*; do grep -q '^Uid:.10001' $p/status && grep -q agent $p/cmdline && basename $p; done; true"
 )
@@ -73,7 +87,8 @@ def test_a_container_can_do_no_more_than_its_work(compose: Compose) -> None:
         assert host["PidsLimit"] > 0, service
         assert {host["NetworkMode"], host["PidMode"], host["IpcMode"]}.isdisjoint({"host"}), service
         writable = {mount["Destination"] for mount in container.attrs["Mounts"] if mount["RW"]}
-        assert writable <= {"/data", "/cache"} if service == "agent" else {"/data"}, service
+        own = {"agent": {"/cache"}, "api": {"/state"}}.get(service, set())
+        assert writable <= {"/data", "/outputs", *own}, service
         assert "docker.sock" not in str(container.attrs["Mounts"]), service
 
         # The same, from inside.

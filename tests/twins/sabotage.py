@@ -165,6 +165,14 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "disk.tell_damage": (Step("parallelrun_core.folder.record_log:RecordReader._pass_over", always(False)),),
     # The check of rows that come from another job, or from a journal.
     "disk.check_rows": (Step("parallelrun_core.folder.takeover:has_rows", always(True)),),
+    # The check of the Host header.
+    "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
+    # The rule about the paths of jobs, wherever it is asked.
+    "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
+    # The same in the processes that read tables with the rights of a master.
+    "paths.bounds": (Step("parallelrun_worker.tables.table_format:bounded", always(open)),),
+    # That a file of an output has no other name elsewhere.
+    "paths.own_files": (Step("parallelrun_api.views.files:_is_shared", always(False)),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

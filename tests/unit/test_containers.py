@@ -65,6 +65,29 @@ def test_only_the_api_is_published_and_only_on_this_machine() -> None:
     assert all(port.startswith("127.0.0.1:") for port in published["api"])
 
 
+def test_the_api_answers_to_its_own_names_only() -> None:
+    """A page whose name was pointed at this machine is told by the Host header (DNS rebinding)."""
+    environment = SERVICES["api"]["environment"]
+    names = environment["PARALLELRUN_ALLOWED_HOSTS"].split(",")
+
+    assert names == ["localhost", "127.0.0.1", "api", "${PARALLELRUN_HOSTS:-}"]
+
+
+def test_the_token_is_on_a_volume_that_only_the_api_has() -> None:
+    with_it = [name for name, service in SERVICES.items() if "state:/state" in map(str, service["volumes"])]
+
+    assert with_it == ["api"]
+    assert SERVICES["api"]["environment"]["XDG_STATE_HOME"] == "/state"
+    assert "PARALLELRUN_TOKEN_FILE" not in SERVICES["api"]["environment"]
+    assert re.search(r"mkdir [^\n]*/state.*chown 10001:10001 [^\n]*/state.*chmod 0700 /state", DOCKERFILE, re.DOTALL)
+
+
+def test_jobs_may_not_name_what_the_services_keep() -> None:
+    roots = SERVICES["api"]["environment"]["PARALLELRUN_ALLOWED_ROOTS"].split(":")
+
+    assert roots == ["/inputs", "/outputs"]
+
+
 def test_redis_keeps_what_it_acknowledged() -> None:
     command = SERVICES["redis"]["command"]
     options = dict(zip(command[1::2], command[2::2], strict=True))

@@ -46,10 +46,15 @@ class Layout:
         """The folders of the workers, one for each node."""
         return self.home / "work"
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All of them: what is in them is of no use to jobs."""
+        return self.root, self.redis, self.logs, self.work
+
     def create(self) -> None:
         """Create the folders, accessible only to this user."""
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in (self.root, self.redis, self.logs, self.work):
+        for folder in self.folders:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -91,7 +96,12 @@ def cluster_services(
     if may_forget:
         shared["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
     # In the environment, not among the arguments, which everybody on the machine can read.
-    api = {**shared, "PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": "/"}
+    api = {
+        **shared,
+        "PARALLELRUN_TOKEN": token,
+        "PARALLELRUN_ALLOWED_ROOTS": "/",  # it is the user's own machine
+        "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.folders)),
+    }
     agents = [
         Service(
             name=node,

@@ -79,7 +79,7 @@ def build_context(settings: ApiSettings) -> Context:
     nodes = Nodes(client)
     job_views = JobViews(client)
     jobs = Jobs(settings.root, registry)
-    checks = PathChecks(root=settings.root, roots=settings.roots)
+    checks = PathChecks(root=settings.root, places=settings.places)
     submissions = Submissions(settings.root, checks, registry, lambda job_id: _call_leader(client, job_id))
     feeds = Feeds(EventStreams(settings.redis_url, wait_s=WAIT_S), jobs.has_ended)
     metrics = Metrics()

@@ -13,7 +13,7 @@ from anyio.to_thread import run_sync
 
 from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
-from parallelrun_api.http.auth import load_token
+from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.folder.layout import PRIVATE_FOLDER
 from parallelrun_core.service import telemetry
@@ -41,11 +41,11 @@ def main(argv: list[str] | None = None) -> None:
     raise SystemExit(asyncio.run(serve(settings, token, listener)))
 
 
-async def serve(settings: ApiSettings, token: str, listener: socket.socket) -> int:
+async def serve(settings: ApiSettings, token: Token, listener: socket.socket) -> int:
     """Serve on a listening socket until a signal comes; returns the exit code."""
     context = build_context(settings)
     config = uvicorn.Config(
-        create_app(context, token),
+        create_app(context, token.text),
         access_log=False,
         log_config=None,
         proxy_headers=False,
@@ -59,7 +59,8 @@ async def serve(settings: ApiSettings, token: str, listener: socket.socket) -> i
         "started",
         host=host,
         port=port,
-        token_needed=bool(token),
+        token_needed=bool(token.text),
+        token_file=token.file,
         redis=without_password(settings.redis_url),
         root=str(settings.root),
     )

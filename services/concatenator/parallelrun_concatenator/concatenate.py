@@ -176,13 +176,17 @@ class Concatenation:
                     queue.show({"progress": text}, event=("progress", text))
 
         began = time.monotonic()
-        spec = folder.record().job_spec()
+        record = folder.record()
+        spec = record.job_spec()
         target = folder.output_file(spec)
         table = SegmentTable(folder.path)
         table.check_complete(last_closing(folder.path))
         progress.bytes_to_concatenate = table.bytes
         assembler, notes = assembler_of(spec, target, table, folder.parts)
-        merged = merge(table.in_order(), folder.parts, target, show, assembler, before_publishing=self._earlier_outputs)
+        merged = merge(
+            table.in_order(), folder.parts, target, show, assembler,
+            before_publishing=self._earlier_outputs, rule=folder.path_rule(record),
+        )  # fmt: skip
         seconds = round(time.monotonic() - began, 3)
         self._log.info("concatenated", segments=len(table), bytes=merged.length, seconds=seconds)
         return Concatenated(str(target), merged.length, merged.sha256, notes=notes)

@@ -42,7 +42,7 @@ class Processing:
         self._scheduling_log = SchedulingLog(job.reports.log, job.spec.data_paths(), socket.gethostname())
         self._scheduler = Scheduler(
             job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled,
-            closing=job.closing,
+            closing=job.closing, rule=job.path_rule,
         )  # fmt: skip
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)

@@ -45,6 +45,7 @@ from parallelrun_core.folder.layout import (
 )
 from parallelrun_core.folder.schema import SCHEMA, decode, encode
 from parallelrun_core.ids import checked_job_id
+from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
@@ -76,6 +77,8 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     notes: list[str] = []
     """What ParallelRun does not do of the submitted document, or not as Azure ML does."""
     resumed: Resumed | None = None
+    places: Places | None = None
+    """Where its paths may be; None if an earlier release has accepted it."""
 
     def job_spec(self) -> JobSpec:
         """The job spec, without the fields that a later release has added.
@@ -196,6 +199,12 @@ class JobFolder:
             Path(path) if spec.outputs[name].type == "uri_folder" else Path(path).parent
             for name, path in self.output_paths(spec).items()
         }
+
+    def path_rule(self, record: JobRecord) -> PathRule | None:
+        """What paths this job may use, which includes its own `outputs`; None if an earlier release has accepted it, by
+        what was the rule then.
+        """
+        return PathRule(self.root, record.places, self.job_id) if record.places is not None else None
 
     def code(self, record: JobRecord) -> Path:
         return code_store(self.root) / record.code

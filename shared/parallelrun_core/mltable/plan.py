@@ -27,6 +27,7 @@ from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
 from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.mltable.steps import AnyStep, ExtractColumns, RowStep, Skip, Take, TakeRandomSample, parse_steps
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec, load_document
 from parallelrun_core.spec.fields import Input
@@ -117,8 +118,8 @@ def _rows_wanted(steps: list[RowStep]) -> tuple[int, int | None] | None:
     return (first, end) if is_counted else None
 
 
-def plan_inputs(spec: JobSpec) -> list[InputPlan]:
-    """The plans of a job's inputs. Reads MLTable files, no data.
+def plan_inputs(spec: JobSpec, rule: PathRule | None = None) -> list[InputPlan]:
+    """The plans of a job's inputs. Reads MLTable files, as far as the rule allows it, and no data.
 
     Raises:
         InvalidInput: with one problem for each wrong place, in the job spec or in an MLTable file.
@@ -127,7 +128,7 @@ def plan_inputs(spec: JobSpec) -> list[InputPlan]:
     plans = []
     for name, given in spec.data_inputs():
         try:
-            plans.append(plan_input(name, given, list(spec.partition_keys), unit=spec.size.unit))
+            plans.append(plan_input(name, given, list(spec.partition_keys), unit=spec.size.unit, rule=rule))
         except InvalidInput as error:
             problems += error.problems
     Problems(problems).check()
@@ -137,7 +138,9 @@ def plan_inputs(spec: JobSpec) -> list[InputPlan]:
     return plans
 
 
-def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain") -> InputPlan:
+def plan_input(
+    name: str, given: Input, keys: list[str], *, unit: str = "plain", rule: PathRule | None = None
+) -> InputPlan:
     """The plan of one input. `unit`: that of the mini-batch size (`MiniBatchSize.unit`).
 
     Raises:
@@ -148,8 +151,8 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     problems = Problems()
     steps = parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
     problems.check()
-    if given.type == "mltable" and not _is_source(given.path, steps, pointer):
-        table = _load(given.path, pointer)
+    if given.type == "mltable" and not _is_source(given.path, steps, pointer, rule):
+        table = _load(given.path, pointer, rule)
         plan.sources, plan.root, plan.left_out = table.sources, os.path.dirname(table.file), table.file
         steps = [*table.steps, *steps]
     _sort_steps(plan, steps, pointer)
@@ -162,7 +165,7 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     return plan
 
 
-def _is_source(path: str, steps: list[AnyStep], pointer: str) -> bool:
+def _is_source(path: str, steps: list[AnyStep], pointer: str, rule: PathRule | None) -> bool:
     """Whether the path of an input of type mltable has the data themselves: files, which the job says how to read.
 
     Raises:
@@ -177,7 +180,7 @@ def _is_source(path: str, steps: list[AnyStep], pointer: str) -> bool:
         return False  # the MLTable can't be read, either
     is_read = any(isinstance(each, ReadStep) for each in steps)
     is_data = bool(step or storage.split(path)[1]) or (
-        is_read and not name.endswith((".yml", ".yaml")) and not _is_mltable(path)
+        is_read and not name.endswith((".yml", ".yaml")) and not _is_mltable(path, rule)
     )
     if is_data and not is_read:
         message = f"{path!r} is not an MLTable, which is a folder with a file {TABLE_FILE}"
@@ -186,10 +189,10 @@ def _is_source(path: str, steps: list[AnyStep], pointer: str) -> bool:
     return is_data
 
 
-def _is_mltable(path: str) -> bool:
+def _is_mltable(path: str, rule: PathRule | None) -> bool:
     """Whether a file whose name doesn't tell is an MLTable by its content."""
     try:
-        with storage_of(path).open(path) as opened:
+        with storage_of(path).open(path, rule) as opened:
             text = opened.read(_MAX_TABLE_BYTES + 1)
         if not _PATHS.search(text):  # spares most data the slow parser
             return False
@@ -199,9 +202,9 @@ def _is_mltable(path: str) -> bool:
     return isinstance(document, dict) and "paths" in document
 
 
-def _load(path: str, pointer: str) -> MLTable:
+def _load(path: str, pointer: str, rule: PathRule | None) -> MLTable:
     try:
-        return load_mltable(path)
+        return load_mltable(path, rule)
     except InvalidInput as error:
         where = f"{pointer}/path"
         raise InvalidInput(

@@ -34,15 +34,26 @@ if TYPE_CHECKING:
 
 
 class ApiServer:
-    """One `parallelrun-api` process; `with` it."""
+    """One `parallelrun-api` process; `with` it.
+
+    Args:
+        insecure: it requires no token, unless the flags name one.
+    """
 
     def __init__(
-        self, root: Path, redis_url: str, *flags: str, volatile: bool = True, env: dict[str, str] | None = None
+        self,
+        root: Path,
+        redis_url: str,
+        *flags: str,
+        volatile: bool = True,
+        insecure: bool = True,
+        env: dict[str, str] | None = None,
     ) -> None:
         self.root = root
         self._command = [
             sys.executable, "-m", "parallelrun_api", "--port", "0", "--root", str(root), "--redis-url", redis_url,
-            *(["--allow-volatile-redis"] if volatile else []), *flags,
+            *(["--allow-volatile-redis"] if volatile else []),
+            *(["--insecure"] if insecure and "--token" not in flags else []), *flags,
         ]  # fmt: skip
         self._env = {**os.environ, **(env or {})}
         self._lines: queue.Queue[dict[str, Any]] = queue.Queue()

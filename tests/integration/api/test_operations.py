@@ -64,32 +64,38 @@ class TestToken:
             ((), {"PARALLELRUN_TOKEN": "from-env"}, "from-env"),
             (("--token-file", str(tmp_path / "secret")), {}, "from-file"),
         ):
-            with ApiServer(tmp_path, redis_url, *flags, env=env) as server, server.client() as api:
+            with ApiServer(tmp_path, redis_url, *flags, insecure=False, env=env) as server, server.client() as api:
                 assert api.get("/v1/jobs").status_code == 401
                 assert api.get("/v1/jobs", headers={"Authorization": f"Bearer {token}"}).status_code == 200
                 server.stop()
             assert token not in "".join(server.raw_log)
 
-    def test_one_is_made_for_a_server_that_others_can_reach(self, redis_url: str, tmp_path: Path) -> None:
-        tokens = []
+    @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+    def test_one_is_made_for_every_server(self, host: str, redis_url: str, tmp_path: Path) -> None:
+        tokens, root, path = [], tmp_path / "root", tmp_path / "state" / "parallelrun" / "token"
+        env = {"XDG_STATE_HOME": str(tmp_path / "state")}
         for _ in range(2):
-            with ApiServer(tmp_path, redis_url, "--host", "0.0.0.0") as server, server.client() as api:
-                token = (tmp_path / "token").read_text().strip()
+            with (
+                ApiServer(root, redis_url, "--host", host, insecure=False, env=env) as server,
+                server.client() as api,
+            ):
+                token = path.read_text().strip()
                 assert api.get("/v1/jobs").status_code == 401
-                assert api.get("/metrics").status_code == 401
+                assert api.get("/metrics").status_code == (401 if host == "0.0.0.0" else 200)
                 headers = {"Authorization": f"Bearer {token}"}
                 assert api.get("/v1/jobs", headers=headers).status_code == 200
                 server.stop()
             assert token not in "".join(server.raw_log)
+            assert server.log[0]["token_file"] == str(path)
             tokens.append(token)
 
-        assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert len(tokens[0]) >= 40
         assert tokens[0] == tokens[1]
 
     def test_an_empty_token_file_does_not_open_the_door(self, redis_url: str, tmp_path: Path) -> None:
-        (tmp_path / "token").write_text("")
-        server = ApiServer(tmp_path, redis_url, "--host", "0.0.0.0")
+        (tmp_path / "empty").write_text("")
+        server = ApiServer(tmp_path, redis_url, "--token-file", str(tmp_path / "empty"), insecure=False)
         server.start()
 
         server.wait_for("not_started")

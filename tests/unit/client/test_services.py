@@ -59,3 +59,14 @@ def test_a_home_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
     layout.create()
 
     assert all(path.stat().st_mode & 0o077 == 0 for path in (layout.home, layout.root, layout.logs, layout.work))
+
+
+def test_jobs_may_use_the_whole_machine_but_not_what_the_cluster_keeps(tmp_path: Path) -> None:
+    layout = Layout(home=tmp_path)
+    api, *others = cluster_services(layout, redis_url="u", port=1, token="t", nodes=1, slots=1)
+
+    assert api.environment["PARALLELRUN_ALLOWED_ROOTS"] == "/"
+    assert api.environment["PARALLELRUN_CLOSED_FOLDERS"].split(":") == [
+        str(tmp_path / name) for name in ("data", "redis", "services", "work")
+    ]
+    assert not any("PARALLELRUN_CLOSED_FOLDERS" in service.environment for service in others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,8 +16,7 @@ from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_core.errors import NotFound
-from parallelrun_core.folder.layout import code_store, jobs_of
-from parallelrun_core.paths import within
+from parallelrun_core.path_rule import PathRule, resolve
 from parallelrun_core.service import telemetry
 
 log = telemetry.logger()
@@ -115,10 +115,12 @@ def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFol
     """A file or folder that a job has named; None when it leads to where jobs may not write."""
     # The job may have put a link there since it was submitted, so it is resolved and checked again; a link that comes
     # later is found when the path is walked from the top.
-    real = (path.parent if kind == "uri_file" else path).resolve()
     only = path.name if kind == "uri_file" else ""
-    root = context.settings.root.resolve()
-    is_ours = within(real, [jobs_of(root), code_store(root)]) or (not only and root.is_relative_to(real))
-    if is_ours or not within(real, context.settings.roots):
+    rule = PathRule(context.settings.root, context.settings.places)
+    try:
+        real = resolve(os.fsencode(path.parent if only else path))
+    except OSError:
         return None
-    return ServedFolder(anchor=Path("/"), beneath=str(real).lstrip("/"), only=only, name=name)
+    if not rule.is_open(real, is_written=True) or (not only and rule.holds_closed(real)):
+        return None
+    return ServedFolder(anchor=Path("/"), beneath=os.fsdecode(real).lstrip("/"), only=only, name=name)

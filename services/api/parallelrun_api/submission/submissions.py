@@ -148,7 +148,7 @@ class Submissions:
         with upload.reading.locating_problems():
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
-            earlier = earlier_job(self._root, spec) if spec.resume_from else None
+            earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
             return _Prepared(self._snapshot(upload), earlier)
 
     def _create(self, job_id: str, upload: Upload, prepared: _Prepared, *, is_alone: bool) -> None:
@@ -164,6 +164,7 @@ class Submissions:
             code=prepared.code,
             spec=upload.spec.model_dump(mode="json"),
             notes=[str(note) for note in upload.reading.notes],
+            places=self._checks.places,
         )
         try:
             if is_alone and prepared.earlier is None:
