@@ -131,6 +131,13 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", _as_rq_does),
     ),
+    # What makes words of users visible, and no formulas of a spreadsheet.
+    "words.visible": (
+        Step("parallelrun_core.words:_shown", lambda suspect: suspect[0]),
+        Step("parallelrun_core.words:_is_formula", always(False)),
+    ),
+    # What hides the values of a job's variables and secrets in reports of errors.
+    "secrets.mask": (Step("parallelrun_core.masking:Mask.add", nothing),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

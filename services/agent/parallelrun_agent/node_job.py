@@ -25,7 +25,6 @@ from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
-from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
@@ -64,7 +63,7 @@ class NodeJob:
             changed=self._on_python,
         )
         self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python)
-        errors = ErrorFiles(folder.logs, settings.node, Mask({"environment_variables": spec.environment_variables}))
+        errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
         self._reports = LeaderReports(redis, folder.job_id, settings.node, errors)
         machine = JobMachine(
             spec,
@@ -101,7 +100,7 @@ class NodeJob:
 
     def _on_python(self) -> None:
         if self._python.failure is not None:
-            self._reports.environment_failed(self._python.failure)
+            self._reports.environment_failed(self._plans.mask.failure(self._python.failure))
 
     @property
     def disk_is_full(self) -> bool:

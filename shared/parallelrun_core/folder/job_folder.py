@@ -320,7 +320,7 @@ def _fill(folder: Path, record: JobRecord) -> None:
     layout = Layout(folder)
     for below in layout.folders:
         below.mkdir(exist_ok=True)
-    write_once(layout.record, _pretty(record))
+    write_once(layout.record, _pretty(record), mode=0o600)  # its environment variables may be secrets
 
 
 def _pretty(record: msgspec.Struct) -> bytes:

@@ -299,5 +299,6 @@ def _prepare(plan: WorkerPlan, streams: list[int]) -> Path:
         (plan.working_folder / "logs").symlink_to(plan.script_logs)
     stdout, stderr, *_ = streams
     config_path = plan.working_folder / ".worker.json"
+    config_path.touch(0o600)  # the arguments in it may hold secrets
     config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr)._asdict()))
     return config_path

@@ -14,6 +14,7 @@ from parallelrun_api.models import Problem, ProblemEntry
 from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
 from parallelrun_core.folder.disk_trouble import may_pass
 from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError
+from parallelrun_core.words import visible
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -126,8 +127,8 @@ def _own(error: ParallelRunError) -> _Known:
 
 
 def _sendable(text: str) -> str:
-    """A text that may repeat what a client sent, made fit for JSON: without halves of characters."""
-    return text.encode(errors="replace").decode()
+    """A text that may repeat what a client sent, made fit for JSON and for people: without halves of characters."""
+    return visible(text)
 
 
 def _of_http(error: HTTPException) -> _Known:
@@ -136,14 +137,14 @@ def _of_http(error: HTTPException) -> _Known:
         return _own(NotFound("No such endpoint; see docs/openapi.json."))
     title = HTTPStatus(status).phrase
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() != "content-type"}
-    return _Known(_problem(status, _CODES.get(status, f"http_{status}"), title, str(error.detail)), headers)
+    return _Known(_problem(status, _CODES.get(status, f"http_{status}"), title, _sendable(str(error.detail))), headers)
 
 
 def _of_parameter(details: dict[str, object]) -> ProblemEntry:
     where = details.get("loc") or ()
     pointer = "/" + "/".join(map(str, where)) if isinstance(where, tuple | list) else ""
     message = str(details.get("msg", "not valid"))
-    return ProblemEntry(pointer=pointer, message=message[:1].lower() + message[1:])
+    return ProblemEntry(pointer=_sendable(pointer), message=_sendable(message[:1].lower() + message[1:]))
 
 
 def _in_words(entry: ProblemEntry) -> str:

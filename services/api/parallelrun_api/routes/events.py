@@ -101,7 +101,7 @@ def masked_data(event: Event, mask: Mask) -> str:
     if event.name != "error":
         return event.data
     error = json.loads(event.data)
-    return json.dumps(error | {name: mask.text(error[name]) for name in ("message", "traceback") if name in error})
+    return json.dumps(error | {name: mask.printable(error[name]) for name in ("message", "traceback") if name in error})
 
 
 def _frame(name: str, data: str, event_id: EventId | None = None) -> bytes:
