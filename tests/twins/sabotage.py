@@ -136,6 +136,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.words:_shown", lambda suspect: suspect[0]),
         Step("parallelrun_core.words:_is_formula", always(False)),
     ),
+    # The page tokens of lists: an API without them answers as its contract doesn't say.
+    "contract.tokens": (Step("parallelrun_api.http.paging:decode_token", lambda token, kind, length: [""].pop(1)),),
     # What hides the values of a job's variables and secrets in reports of errors.
     "secrets.mask": (Step("parallelrun_core.masking:Mask.add", nothing),),
     # The end of what a dead worker has left behind outside its process group.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ from parallelrun_core.words import visible
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
+    from starlette.routing import Route
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_S: Final = "2"
@@ -26,13 +28,27 @@ RETRY_AFTER_S: Final = "2"
 _CODES: Final = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
 
-def install(app: FastAPI) -> None:
-    """Make an app answer every error with a problem."""
-    app.add_exception_handler(ParallelRunError, _answer)
-    app.add_exception_handler(RequestValidationError, _answer)
-    app.add_exception_handler(HTTPException, _answer)
-    app.add_exception_handler(RedisError, _answer)
-    app.add_exception_handler(OSError, _answer)
+def install(app: FastAPI, routes: Sequence[Route]) -> None:
+    """Make an app answer every error with a problem.
+
+    Args:
+        routes: all of its routes, to say which methods an address has.
+    """
+
+    async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and error.status_code == 405:
+            path = request.url.path
+            methods = {method for each in routes if each.path_regex.match(path) for method in each.methods or ()}
+            error = HTTPException(
+                405, error.detail, {"Allow": ", ".join(sorted(methods))} if methods else error.headers
+            )
+        return await _answer(request, error)
+
+    app.add_exception_handler(ParallelRunError, answer)
+    app.add_exception_handler(RequestValidationError, answer)
+    app.add_exception_handler(HTTPException, answer)
+    app.add_exception_handler(RedisError, answer)
+    app.add_exception_handler(OSError, answer)
 
 
 async def _answer(request: Request, error: Exception) -> Response:

@@ -172,8 +172,10 @@ def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
     )
 
 
-def _output(result: JobResult) -> models.Output:
-    return models.Output(path=result.output, bytes=result.output_bytes, sha256=result.output_sha256, order=result.order)
+def _output(result: JobResult) -> models.OutputFile:
+    return models.OutputFile(
+        path=result.output, bytes=result.output_bytes, sha256=result.output_sha256, order=result.order
+    )
 
 
 def _links(job_id: str) -> models.Links:
