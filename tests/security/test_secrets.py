@@ -102,6 +102,21 @@ def test_what_attackers_read_of_a_failed_job_has_none_of_its_variables() -> None
         assert stat.S_IMODE(record.stat().st_mode) == 0o600
 
 
+SEEN_BY_OTHERS = """
+import os
+def run(mini_batch):
+    with open("/proc/self/cmdline") as file:
+        return [oct(os.stat(".worker.json").st_mode & 0o777), str(os.environ["API_KEY"] in file.read()), os.getcwd()]
+"""
+
+
+@pytest.mark.integration
+def test_a_secret_is_not_on_a_command_line_and_in_no_file_that_others_can_read(tmp_path: Path) -> None:
+    with cluster_with_secrets(tmp_path) as cluster:
+        rows = ClusterTarget(cluster).rows_of(SEEN_BY_OTHERS, **JOB)
+        assert rows[:2] == ["0o600", "False"]
+
+
 @pytest.mark.integration
 def test_a_secret_that_is_not_on_the_node_fails_the_job_with_its_name(tmp_path: Path) -> None:
     with cluster_with_secrets(tmp_path) as cluster:

@@ -20,6 +20,7 @@ _SECRET: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 _PASSED_ON: Final = frozenset(
     {"PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT"}
 )
+_SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
 
 
@@ -136,8 +137,10 @@ def _module(name: str, *arguments: str) -> tuple[str, ...]:
 
 
 def _secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    kept = (_SECRET, "PARALLELRUN_SECRETS_DIR")
-    return {name: value for name, value in environment.items() if name.startswith(kept)}
+    own = {name: value for name, value in environment.items() if name.startswith(_SECRET)}
+    if folder := environment.get(_SECRETS_DIR):
+        own[_SECRETS_DIR] = os.path.abspath(folder)  # agents have another current folder
+    return own
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

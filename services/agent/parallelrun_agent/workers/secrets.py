@@ -52,9 +52,7 @@ def _of_file(name: str, file: str, settings: AgentSettings) -> str:
     except NotFound as error:
         where = f"into {folder / file} (no links)"
         raise SecretMissing(f"Secret {name} isn't on node {settings.node}: put it {where}.") from error
-    with open(fd, "rb") as opened:
-        is_file = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
-        data = opened.read(_MAX_BYTES + 1) if is_file else b""
+    data = _content(fd)
     try:
         value = data.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
@@ -63,6 +61,16 @@ def _of_file(name: str, file: str, settings: AgentSettings) -> str:
         limit = f"a text in UTF-8 of at most {_MAX_BYTES:,} bytes, not empty and without NUL"
         raise SecretMissing(f"Secret {name} on node {settings.node}: {folder / file} must be {limit}.")
     return value
+
+
+def _content(fd: int) -> bytes:
+    """What is in a file, up to a byte more than is allowed; nothing if it can't be read or is no file."""
+    try:
+        return os.read(fd, _MAX_BYTES + 1) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def _check_folder(name: str, folder: Path, settings: AgentSettings) -> None:
