@@ -173,6 +173,15 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "paths.bounds": (Step("parallelrun_worker.tables.table_format:bounded", always(open)),),
     # That a file of an output has no other name elsewhere.
     "paths.own_files": (Step("parallelrun_api.views.files:_is_shared", always(False)),),
+    # What makes words of users visible, and no formulas of a spreadsheet.
+    "words.visible": (
+        Step("parallelrun_core.words:_shown", lambda suspect: suspect[0]),
+        Step("parallelrun_core.words:_is_formula", always(False)),
+    ),
+    # The page tokens of lists: an API without them answers as its contract doesn't say.
+    "contract.tokens": (Step("parallelrun_api.http.paging:decode_token", lambda token, kind, length: [""].pop(1)),),
+    # What hides the values of a job's variables and secrets in reports of errors.
+    "secrets.mask": (Step("parallelrun_core.masking:Mask.add", nothing),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

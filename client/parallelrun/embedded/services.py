@@ -14,10 +14,13 @@ from parallelrun.embedded.supervisor import Service
 
 REDIS: Final = "redis"
 _PREFIX: Final = "PARALLELRUN_"
+_SECRET: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
+"""What the variables begin with that jobs refer to as their secrets, and only agents need."""
 # The settings of another cluster must not reach this one through the user's shell.
 _PASSED_ON: Final = frozenset(
     {"PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT"}
 )
+_SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
 
 
@@ -112,7 +115,7 @@ def cluster_services(
                 *("--work-dir", str(layout.work / node)),
                 *("--grace-seconds", str(_AGENT_GRACE_S)),
             ),
-            environment=shared,
+            environment={**shared, **_secrets(os.environ)},
         )
         for node in node_names(nodes)
     ]
@@ -141,6 +144,13 @@ def usable_cpus() -> int:
 def _module(name: str, *arguments: str) -> tuple[str, ...]:
     # -P: a file such as `redis.py` in the user's current folder must not be imported.
     return (sys.executable, "-P", "-m", "parallelrun_core.service.launch", name, *arguments)
+
+
+def _secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    own = {name: value for name, value in environment.items() if name.startswith(_SECRET)}
+    if folder := environment.get(_SECRETS_DIR):
+        own[_SECRETS_DIR] = os.path.abspath(folder)  # agents have another current folder
+    return own
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

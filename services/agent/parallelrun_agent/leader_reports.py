@@ -28,9 +28,10 @@ class LeaderReports:
         self._phases: list[Phase] = []
 
     def init_failed(self, process: str, failure: Failure, after_s: float) -> None:
-        """A worker didn't get through init(), or couldn't be started."""
+        """A worker didn't get through init(), or couldn't be started; without a name if there was none yet."""
         self._note(InitFailure(self._node, process, failure, started=time.time() - after_s, seconds=after_s))
-        self._errors.add_init(process, failure)
+        if process:
+            self._errors.add_init(process, failure)
 
     def never_started(self, failure: Failure) -> None:
         """No worker can be started: their environment could not be built, or their code is damaged."""

@@ -27,7 +27,6 @@ from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
-from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
@@ -71,7 +70,7 @@ class NodeJob:
         )
         self._code = JobCode(folder.code(record), node.loop.wake)
         self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python)
-        errors = ErrorFiles(folder.logs, settings.node, Mask({"environment_variables": spec.environment_variables}))
+        errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
         self._reports = LeaderReports(redis, folder.job_id, settings.node, errors)
         self._on_python()
         machine = JobMachine(
@@ -111,7 +110,7 @@ class NodeJob:
 
     def _on_python(self) -> None:
         if self._python.failure is not None:
-            self._reports.never_started(self._python.failure)
+            self._reports.never_started(self._plans.mask.failure(self._python.failure))
 
     @property
     def disk_is_full(self) -> bool:

@@ -7,6 +7,7 @@ import re
 import socket
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field, field_validator
 
@@ -14,6 +15,9 @@ from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.ids import checked_node
 from parallelrun_core.service.settings import ServiceSettings
+
+SECRET_PREFIX: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
+"""What the environment variables begin with that are secrets for jobs."""
 
 
 def _default_node() -> str:
@@ -33,6 +37,8 @@ class AgentSettings(ServiceSettings):
     """Local folder for the workers' working folders; emptied at start."""
     cache_dir: Path | None = None
     """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
+    secrets_dir: Path | None = None
+    """Local folder with a file for each secret that jobs may refer to; the agent's alone (mode 0700)."""
     environments_kept: int = Field(default=20, ge=1)
     """How many environments of jobs are kept there; the least recently used are removed first, never one in use."""
     sync: bool = True
@@ -84,6 +90,11 @@ class AgentSettings(ServiceSettings):
     @property
     def may_build_packages(self) -> bool:
         return self.uids is None if self.allow_source_packages is None else self.allow_source_packages
+
+    @staticmethod
+    def secret_variable(name: str) -> str:
+        """The value of a secret from this agent's environment; empty: it isn't there."""
+        return os.environ.get(SECRET_PREFIX + name, "")
 
     @property
     def local_folder(self) -> Path:

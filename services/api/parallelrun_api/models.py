@@ -111,7 +111,7 @@ class Failure(_Answer):
     """The five most frequent errors."""
 
 
-class Output(_Answer):
+class OutputFile(_Answer):
     """The file with all rows."""
 
     path: str
@@ -145,7 +145,7 @@ class Job(_Answer):
     ended: Time | None = None
     progress: Progress
     failure: Failure | None = None
-    output: Output | None = None
+    output: OutputFile | None = None
     warnings: list[str] = []
     """Warnings about the output of a completed job: rows with line breaks, columns that differ, …"""
     spec: dict[str, Any]

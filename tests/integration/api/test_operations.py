@@ -142,6 +142,36 @@ class TestOrigin:
 
 class TestProblems:
     @pytest.mark.parametrize(
+        "path, allowed",
+        [
+            ("/v1/jobs", "GET, POST"),
+            (f"/v1/jobs/{JOB}", "GET"),
+            (f"/v1/jobs/{JOB}:retry", "POST"),
+            (f"/v1/jobs/{JOB}/logs/a/b", "GET"),
+        ],
+    )
+    def test_a_wrong_method_is_answered_with_all_that_are_right(
+        self, path: str, allowed: str, api: httpx.Client
+    ) -> None:
+        answer = api.request("TRACE", path)
+
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+    @pytest.mark.parametrize("ids", ["[false]", "[1.0]", '["1"]', "[-1]", "[18446744073709551616]"])
+    def test_ids_are_whole_numbers_and_nothing_that_could_be_one(self, ids: str, api: httpx.Client) -> None:
+        body = f'{{"mini_batches": {ids}}}'
+        answer = api.post(f"/v1/jobs/{JOB}:retry", content=body, headers={"Content-Type": "application/json"})
+
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/body/mini_batches/0")
+
+    def test_a_body_that_is_no_text_is_a_problem_of_the_contract(self, api: httpx.Client) -> None:
+        headers = {"Content-Type": "application/json"}
+        answer = api.post(f"/v1/jobs/{JOB}:retry", content=b"\xff\xfe", headers=headers)
+
+        documented = api.get("/v1/openapi.json").json()["paths"]["/v1/jobs/{job_id}:retry"]["post"]["responses"]
+        assert str(answer.status_code) in documented
+
+    @pytest.mark.parametrize(
         "method, path, status, code",
         [
             ("GET", "/nowhere", 404, "not_found"),
@@ -149,7 +179,7 @@ class TestProblems:
             ("GET", "/docs", 404, "not_found"),
             ("PUT", "/v1/jobs", 405, "method_not_allowed"),
             ("DELETE", f"/v1/jobs/{JOB}", 405, "method_not_allowed"),
-            ("GET", f"/v1/jobs/{JOB}:cancel", 404, "not_found"),
+            ("GET", f"/v1/jobs/{JOB}:cancel", 405, "method_not_allowed"),
             ("GET", "/v1/jobs?limit=x", 422, "invalid_input"),
         ],
     )

@@ -36,6 +36,17 @@ def test_only_the_api_gets_the_token_and_never_as_an_argument(tmp_path: Path) ->
     assert not any("canary" in word for service in services for word in service.command)
 
 
+def test_only_agents_get_what_jobs_may_refer_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_SECRET_KEY", "canary")
+    monkeypatch.setenv("PARALLELRUN_SECRETS_DIR", "below")
+    monkeypatch.chdir(tmp_path)
+    services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=1)
+
+    with_it = [service for service in services if "canary" in service.environment.values()]
+    assert [service.name for service in with_it] == ["node1", "node2"]
+    assert {service.environment["PARALLELRUN_SECRETS_DIR"] for service in with_it} == {str(tmp_path / "below")}
+
+
 def test_each_node_has_its_own_name_and_work_folder(tmp_path: Path) -> None:
     services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=3)
 

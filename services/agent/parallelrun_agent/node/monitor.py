@@ -107,6 +107,6 @@ class ResourceMonitor:
         path = hours / f"{now:%Y%m%d%H}" / f"processes_{now:%M}"
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self._processes.text(now.isoformat(timespec="seconds")), errors="backslashreplace")
+            path.write_text(self._processes.text(now.isoformat(timespec="seconds")), encoding="utf-8")
             for old in sorted(hours.iterdir())[:-_HOURS_KEPT]:
                 shutil.rmtree(old, ignore_errors=True)

@@ -14,9 +14,11 @@ from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.local_folder import throw_away
+from parallelrun_agent.workers.secrets import secret_values
 from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.masking import Mask
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
@@ -83,6 +85,9 @@ class PlanMaker:
         self._folder = folder
         self._spec = spec
         self._node = settings.node
+        self._settings = settings
+        self.mask = Mask({"environment_variables": spec.environment_variables})
+        """Hides what must not be reported; the values of secrets, too, from when a worker has them."""
         self._max_log_bytes = settings.max_log_bytes
         self._exit_s = settings.shutdown_seconds / (_HOLD_UPS + 1)
         self._code = folder.code(record)
@@ -96,13 +101,12 @@ class PlanMaker:
             "separator": spec.append_row_separator,
             "safe": spec.append_row_safe_output,
         }
-        self._argv = self._make_argv()
         self._environment = self._make_environment()
         self._next_process = 0
 
-    def _make_argv(self) -> list[str]:
+    def _make_argv(self, secrets: dict[str, str]) -> list[str]:
         """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
-        user = self._spec.argv(self._folder.output_paths(self._spec))
+        user = self._spec.argv(self._folder.output_paths(self._spec), secrets)
         engine = engine_arguments(self._spec, str(self._output))
         return [self._spec.entry_script, *engine, *user, *input_arguments(self._spec)]
 
@@ -137,7 +141,14 @@ class PlanMaker:
                     self._user.make(self._local / name, 0o700)
 
     def next_plan(self, session: str) -> WorkerPlan:
-        """The plan of the next worker; its name is never used again on this node for this job."""
+        """The plan of the next worker; its name is never used again on this node for this job.
+
+        Raises:
+            SecretMissing: the node lacks a secret of the job.
+        """
+        secrets = secret_values(self._spec.secrets, self._settings)
+        variables = self._spec.variables(secrets)
+        self.mask.add([*secrets.values(), *variables.values()] if secrets else ())
         if not self._next_process:
             self._make_folders()
         process = f"process{self._next_process:03d}"
@@ -152,7 +163,7 @@ class PlanMaker:
             workers=self._workers,
             code=str(self._code),
             entry_script=self._spec.entry_script,
-            argv=self._argv,
+            argv=self._make_argv(secrets),
             inputs=str(self._folder.layout.inputs),
             schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
             output=self._output_settings,
@@ -165,12 +176,13 @@ class PlanMaker:
             nice=self._spec.nice,
             profiling_module=self._spec.profiling_module,
             exit_s=self._exit_s,
+            masked=self.mask.forms,
         )
         return WorkerPlan(
             user=self._user,
             own_logs=self._own_logs(config),
             config=config,
-            environment={**self._environment, **gpu, **self._spec.environment_variables},
+            environment={**self._environment, **gpu, **variables},
             working_folder=self._local / process,
             part=self._folder.layout.part(session, process) if self._spec.writes_rows else None,
             stdout=logs.stdout(node, process),

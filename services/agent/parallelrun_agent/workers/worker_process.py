@@ -313,5 +313,6 @@ def _prepare(plan: WorkerPlan, streams: list[int]) -> Path:
         plan.script_logs.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             (plan.working_folder / "logs").symlink_to(plan.script_logs)
+        config_path.touch(0o600)  # the arguments in it may hold secrets
         config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr)._asdict()))
     return config_path

@@ -29,14 +29,14 @@ Tail = Annotated[int | None, Query(description="Only this many last lines, at mo
 _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 
 
-@router.get("/jobs/{job_id}/logs", summary="List logs", response_model=FileList, responses=problems(404))
+@router.get("/jobs/{job_id:job}/logs", summary="List logs", response_model=FileList, responses=problems(404))
 def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The log files of a job, by path, 10,000 on each page."""
     return json_answer(page(_logs(context, job_id), page_begin(page_token)))
 
 
 @router.get(
-    "/jobs/{job_id}/logs/{path:path}",
+    "/jobs/{job_id:job}/logs/{path:path}",
     summary="Read a log",
     response_class=Response,
     responses={**content("text/plain", "The log."), **_PARTIAL, **problems(404, 416)},
@@ -55,7 +55,7 @@ def read_log(
     return download(fd, Path(path).name, TEXT, Wanted(range=range, if_range=if_range, tail=tail))
 
 
-@router.get("/jobs/{job_id}/outputs", summary="List outputs", response_model=FileList, responses=problems(404))
+@router.get("/jobs/{job_id:job}/outputs", summary="List outputs", response_model=FileList, responses=problems(404))
 def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The output files of a job, by path, 10,000 on each page.
 
@@ -66,7 +66,7 @@ def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Res
 
 
 @router.get(
-    "/jobs/{job_id}/outputs/{path:path}",
+    "/jobs/{job_id:job}/outputs/{path:path}",
     summary="Download an output",
     response_class=Response,
     responses={**content("application/octet-stream", "The file."), **_PARTIAL, **problems(404, 416)},

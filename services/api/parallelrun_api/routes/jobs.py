@@ -41,12 +41,14 @@ _SPEC: Final[dict[str, Any]] = {
             "description": "`type: pipeline` with one parallel step, or `type: parallel`; see docs/compatibility.md.",
             "type": "object",
             "required": ["type"],
+            "properties": {"type": {"enum": ["pipeline", "parallel"]}},
         },
         {
             "title": "A v1 document of Azure ML",
             "description": "`parallel_run_config`, with the arguments of its step beside it.",
             "type": "object",
             "required": ["parallel_run_config"],
+            "properties": {"parallel_run_config": {"type": "object"}},
         },
     ]
 }
@@ -127,7 +129,7 @@ def list_jobs(
 
 
 @router.get(
-    "/jobs/{job_id}",
+    "/jobs/{job_id:job}",
     summary="Get a job",
     response_model=Job,
     responses={200: {"headers": _ETAG}, 304: {"description": "Nothing has changed."}, **problems(404)},
@@ -169,7 +171,7 @@ async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: fl
 
 
 @router.post(
-    "/jobs/{job_id}:cancel",
+    "/jobs/{job_id:job}:cancel",
     summary="Cancel a job",
     status_code=202,
     response_model=Job,

@@ -129,7 +129,9 @@ def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
         peak_memory_bytes=use.peak_bytes or None,
         read_bytes=use.read_bytes if use.read_bytes >= 0 else None,
         failure=MiniBatchFailure(
-            category=failure.category, message=mask.text(failure.message), traceback=mask.text(failure.traceback)
+            category=failure.category,
+            message=mask.printable(failure.message),
+            traceback=mask.printable(failure.traceback),
         )
         if failure
         else None,
