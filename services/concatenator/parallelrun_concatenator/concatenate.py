@@ -19,6 +19,8 @@ from parallelrun_core.errors import Fenced, ParallelRunError
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import last_closing
+from parallelrun_core.folder.session_keys import SessionKey
+from parallelrun_core.ids import new_session
 from parallelrun_core.service.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
@@ -27,6 +29,7 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.seals import Seal
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -37,6 +40,7 @@ _TTL_MS = 5000
 _IDLE_BEATS = 120
 """A slow disk may take so long to write what it was given."""
 _PATIENCE_S = 60.0
+_NAME = "concatenator"
 
 Answer = TypeVar("Answer")
 
@@ -76,6 +80,8 @@ class Concatenation:
         self._folder = folder
         self._generation = folder.generation()
         self._registry = Registry(redis)
+        self._session = new_session(_NAME)
+        self._key = SessionKey(folder.keys, self._session)
         self._log = logger(job_id=folder.job_id)
 
     def run(self) -> None:
@@ -127,7 +133,20 @@ class Concatenation:
             raise  # not a problem of the output: it can be made when Redis is back
         except Exception as error:
             made = self._trouble(error)
-        _patiently(lambda: report_concatenated(self._redis, self._folder.job_id, made))
+        _patiently(lambda: self._report(made))
+
+    def _report(self, made: Concatenated) -> None:
+        """Report this with a seal, which shows the leader that it comes from a concatenator; without, it is no end."""
+        seal = None
+        if not made.is_postponed:
+            try:
+                self._key.publish()
+                seal = Seal(self._session, self._key.value)
+            except OSError as error:
+                self._log.warning("disk_trouble", error=str(error))
+                problem = made.problem or f"The output can't be reported: {error}"
+                made = Concatenated("", 0, "", problem=problem, is_postponed=True)
+        report_concatenated(self._redis, self._folder.job_id, made, seal)
 
     def _trouble(self, error: Exception) -> Concatenated:
         if isinstance(error, OSError) and is_full(error):

@@ -1,4 +1,4 @@
-"""What agents had finished when Redis forgot the job: candidates in their journals for mini-batches without a decision.
+"""What agents had finished when Redis forgot it: candidates in their journals for mini-batches without a decision.
 
 Such a candidate was durable before its agent offered it to Redis, so it need not be run again. Which delivery it came
 from no longer matters: nobody else has decided the mini-batch, and whoever still works on it is too late.
@@ -7,7 +7,8 @@ from no longer matters: nobody else has decided the mini-batch, and whoever stil
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.job_folder import JobFolder
@@ -15,16 +16,40 @@ from parallelrun_core.folder.record_log import read_records
 from parallelrun_core.outcome import Outcome, decode_list
 
 _BLOCK_BYTES = 1 << 20
+_ASKED_AT_ONCE = 1000
 
 
 def finished(folder: JobFolder, decided: Decided, generation: int) -> Iterator[Outcome]:
     """The candidates with status `done` of this generation that have no decision and whose rows are intact."""
+    return (each for each in _candidates(folder, decided, generation) if _is_finished(folder, each))
+
+
+def reported(
+    folder: JobFolder, decided: Decided, generation: int, undecided: Callable[[Sequence[int]], set[int]]
+) -> Iterator[Outcome]:
+    """The same, and those that failed for good, if Redis took that as their decision.
+
+    Args:
+        undecided: those of some mini-batches that Redis still has.
+    """
+    candidates = _candidates(folder, decided, generation)
+    while some := list(islice(candidates, _ASKED_AT_ONCE)):
+        waiting = undecided([each.mini_batch for each in some])
+        for each in some:
+            if _is_finished(folder, each) or (each.status == "failed" and each.mini_batch not in waiting):
+                yield each
+
+
+def _candidates(folder: JobFolder, decided: Decided, generation: int) -> Iterator[Outcome]:
     for journal in sorted(folder.journals.glob("*")):
         for _, raw in read_records(journal):
             for outcome in decode_list(raw):
-                is_open = outcome.generation == generation and outcome.mini_batch not in decided
-                if is_open and outcome.status == "done" and _has_rows(folder, outcome):
+                if outcome.generation == generation and outcome.mini_batch not in decided:
                     yield outcome
+
+
+def _is_finished(folder: JobFolder, outcome: Outcome) -> bool:
+    return outcome.status == "done" and _has_rows(folder, outcome)
 
 
 def _has_rows(folder: JobFolder, outcome: Outcome) -> bool:

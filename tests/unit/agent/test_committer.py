@@ -26,7 +26,7 @@ def test_a_part_file_is_closed_also_when_its_worker_is_buried_during_the_last_sy
 
     monkeypatch.setattr(os, "fdatasync", slow)
     wake, wake_end = os.pipe()
-    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end)
+    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end, prepare=lambda: None)
     part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
     os.write(part, b"0123456789")
     committer.add(outcome(0, length=10), part)
@@ -48,7 +48,7 @@ def test_a_part_file_whose_close_fails_takes_no_later_result_along(
 ) -> None:
     """A file system on the network may tell of a quota when a file is closed; what was committed has been synced."""
     wake, wake_end = os.pipe()
-    committer = Committer(tmp_path / "journal", sync=False, wake=wake_end)
+    committer = Committer(tmp_path / "journal", sync=False, wake=wake_end, prepare=lambda: None)
     part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
     close, failed = os.close, threading.Event()
 
@@ -81,7 +81,7 @@ def test_what_is_added_during_a_sync_shares_the_next_one(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "fdatasync", wait_for_leave)
     wake, wake_end = os.pipe()
-    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end)
+    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end, prepare=lambda: None)
     part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
     os.write(part, bytes(50))
 
