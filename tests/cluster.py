@@ -26,8 +26,9 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.roles import Role
 from parallelrun_core.store.rq.wake import ask_for_leader
-from tests.redis_server import RedisServer, with_this_process
+from tests.redis_server import SECRETS, RedisServer, with_this_process
 from tests.twins import sabotage
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +65,9 @@ class Cluster:
         self.root = self.home / "data"
         self.root.mkdir()
         self.redis_server = RedisServer(*AOF, *redis_options)
+        if without:
+            with sabotage.without(without):
+                self.redis_server.write_users()  # services may run the scripts that they have
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, list[str]] = {
             "master": ["parallelrun_master.main", "--leaders", "2"],
@@ -138,7 +142,10 @@ class Cluster:
     def start(self, name: str) -> None:
         """Start a service, or start it again."""
         module, *flags = self._commands[name]
-        environment = {**self._environment, **self.environments.get(name, {})}
+        secret = SECRETS[next((role for role in Role if name.startswith(role)), Role.AGENT)]
+        environment = {
+            **self._environment, "PARALLELRUN_REDIS_SECRET": secret, **self.environments.get(name, {}),
+        }  # fmt: skip
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [*self.prefixes.get(name, []), *with_this_process(), sys.executable, *self._launcher, module, *flags],

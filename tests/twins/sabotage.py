@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from parallelrun_core.store import scripts
+from parallelrun_core.store import script_texts
 
 
 @contextmanager
@@ -47,14 +47,14 @@ def altered(script: str, old: str, new: str) -> Iterator[None]:
     Raises:
         LookupError: it no longer has such text.
     """
-    source = scripts.source
+    source = script_texts.source
     if old not in source(script):
         raise LookupError(f"{script}.lua has no {old!r} that sabotage could replace")
 
     def read(name: str) -> str:
         return source(name).replace(old, new) if name == script else source(name)
 
-    with patch.object(scripts, "source", read):
+    with patch.object(script_texts, "source", read):
         yield
 
 
@@ -131,6 +131,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", _as_rq_does),
     ),
+    # What shows a leader that an outcome comes from a session of its job.
+    "outcomes.sealed": (Step("parallelrun_core.store.seals:Seals.objection", always("")),),
+    # What a service may not do on Redis.
+    "redis.roles": (Step("parallelrun_core.store.roles:rules", always(["~*", "&*", "+@all"])),),
+    # The end of what everybody may do on Redis who reaches it.
+    "redis.passwords": (Step("parallelrun_core.store.roles:_nobody", always("user default on nopass ~* &* +@all")),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

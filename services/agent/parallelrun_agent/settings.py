@@ -6,6 +6,7 @@ import os
 import socket
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
@@ -19,6 +20,8 @@ def _default_node() -> str:
 
 class AgentSettings(ServiceSettings):
     """Settings of one agent."""
+
+    redis_user: ClassVar[str] = "agent"
 
     node: str = Field(default_factory=_default_node)
     """Name of this node; unique in the cluster."""

@@ -53,7 +53,7 @@ def concatenate(settings: ConcatenatorSettings, job_id: str) -> None:
     """Put the output of a job together, if it is finalizing. Safe to run twice, also at the same time."""
     signal.signal(signal.SIGTERM, _stop)
     try:
-        Concatenation(connect(settings.redis_url), JobFolder(settings.root, job_id), leave=lambda: os._exit(1)).run()
+        Concatenation(connect(settings.redis_login), JobFolder(settings.root, job_id), leave=lambda: os._exit(1)).run()
     except CONNECTION_ERRORS as error:
         logger(job_id=job_id).warning("redis_away", error=str(error))  # the leader asks again
     except _Stopped:

@@ -32,7 +32,7 @@ class UnfitRedis(Exception):
 
 def wait_for_fit_redis(settings: ServiceSettings) -> None:
     """Return once Redis is up and fit for use; end this process when it is up and isn't fit."""
-    with connect(settings.redis_url) as client:
+    with connect(settings.redis_login) as client:
         try:
             for pause_s in pauses_until_fit(client, may_forget=settings.allow_volatile_redis):
                 time.sleep(pause_s)
