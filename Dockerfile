@@ -34,7 +34,11 @@ RUN groupadd --gid 10001 parallelrun \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin parallelrun \
     && mkdir /data \
     && chown 10001:10001 /data \
-    && chmod 0750 /data
+    && chmod 0750 /data \
+    && mkdir -p /secret /secrets/api /secrets/master /secrets/agent /secrets/concatenator /secrets/redis \
+    && chown 10001:10001 /secret /secrets/* \
+    && chmod 0700 /secret /secrets/* \
+    && chmod 0755 /secrets/redis
 # Libraries that keep caches in the home folder need one that is writable under a read-only root.
 ENV HOME=/tmp \
     PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

@@ -57,30 +57,23 @@ class ServiceSettings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         return value.absolute()
 
-    @field_validator("redis_secret_file")
-    @classmethod
-    def _is_private(cls, value: Path | None) -> Path | None:
-        from parallelrun_core.store.credentials import read_secret
-
-        if value is not None:
-            try:
-                read_secret(value)
-            except InvalidInput as error:
-                raise ValueError(str(error)) from error
-        return value
-
     @property
     def redis_login(self) -> str:
         """The URL of Redis with this service's user and secret, if it has one. Not to be logged.
 
+        Not checked before: a service may have to become another user first, who can read it.
+
         Raises:
-            InvalidInput: the file with the secret can't be read any more, or others can read it, too.
+            SystemExit: the file with the secret can't be read, or others can read it, too.
         """
         from parallelrun_core.store.credentials import login, read_secret
 
         secret = self.redis_secret.get_secret_value()
         if self.redis_secret_file is not None:
-            secret = read_secret(self.redis_secret_file)
+            try:
+                secret = read_secret(self.redis_secret_file)
+            except InvalidInput as error:
+                raise SystemExit(f"--redis-secret-file: {error}") from None
         return login(self.redis_url, self.redis_user, secret)
 
     @property
