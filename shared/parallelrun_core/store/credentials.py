@@ -6,7 +6,6 @@ for each role, and writes the ACL file with their hashes; `parallelrun redis-acl
 
 from __future__ import annotations
 
-import argparse
 import os
 import secrets
 import stat
@@ -77,6 +76,8 @@ def prepare(folder: Path, acl: Path) -> dict[Role, Path]:
 
 def main() -> None:
     """Prepare the secrets of a cluster."""
+    import argparse  # not for those who only log in
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--acl", type=Path, help="the ACL file; by default users.acl in the folder")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
 
 def source(name: str) -> str:
     """The text of the script `lua/<name>.lua`."""
-    return (files("parallelrun_core.store") / "lua" / f"{name}.lua").read_text()
+    return (Path(__file__).with_name("lua") / f"{name}.lua").read_text()

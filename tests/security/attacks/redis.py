@@ -58,7 +58,7 @@ def secrets():
     """Whatever looks like a password, in what this user may read."""
     text = ""
     places = [*glob.glob("/proc/[0-9]*/environ"), *glob.glob("/proc/[0-9]*/cmdline"), *glob.glob("/tmp/*/users.acl")]
-    for folder in ("/data", "/secrets", "/run/secrets", "/users", os.path.expanduser("~")):
+    for folder in ("/data", "/secret", "/secrets", "/run/secrets", "/users", os.path.expanduser("~")):
         places += [path for path in glob.glob(folder + "/*") + glob.glob(folder + "/*/*") if os.path.isfile(path)]
     for place in places:
         try:

@@ -101,3 +101,26 @@ def test_what_is_added_during_a_sync_shares_the_next_one(monkeypatch: pytest.Mon
     assert [each.outcome.mini_batch for each in committer.durable] == [0, 1, 2, 3, 4]
     for fd in (wake, wake_end, part):
         os.close(fd)
+
+
+def test_what_could_not_be_prepared_is_not_stored_and_the_next_attempt_prepares_again(tmp_path: Path) -> None:
+    """Nothing may be reported before leaders can read the key of its seal."""
+    prepared: list[bool] = []
+
+    def prepare() -> None:
+        prepared.append(len(prepared) > 0)
+        if len(prepared) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    wake, wake_end = os.pipe()
+    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end, prepare=prepare)
+    for number in range(2):
+        committer.add(outcome(number, part="", length=0), -1)
+        committer.hurry()
+        assert os.read(wake, 1)
+    committer.stop()
+    for fd in (wake, wake_end):
+        os.close(fd)
+    assert [candidate.outcome.mini_batch for candidate, *_ in committer.not_stored] == [0]
+    assert [candidate.outcome.mini_batch for candidate in committer.durable] == [1]
+    assert prepared == [False, True]
