@@ -17,10 +17,10 @@ from redis.exceptions import AuthenticationError, ConnectionError, NoPermissionE
 
 from parallelrun.embedded.cluster import Cluster as Embedded
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.store import roles
 from parallelrun_core.store.connection import connect, without_password
 from parallelrun_core.store.credentials import login, prepare, read_secret
-from parallelrun_core.store.roles import Role
+from parallelrun_core.store.fitness import UnfitRedis, check
+from parallelrun_core.store.roles import Role, scripts_of
 from tests.redis_server import SECRETS, RedisServer
 from tests.security.attacks import redis as attacks
 
@@ -124,9 +124,18 @@ def test_a_service_runs_only_the_scripts_of_its_role(server: RedisServer, role: 
     with as_role(server, role) as client, connect(server.url) as tester:
         tester.script_load(own)
         assert is_denied(client, ("EVALSHA", sha1(own.encode(), usedforsecurity=False).hexdigest(), "1", f"{OURS}:job"))
-        others = {name for each in Role for name in roles._RIGHTS[each].scripts} - set(roles._RIGHTS[role].scripts)
-        for name in others:
-            assert is_denied(client, ("EVALSHA", roles._sha(name), "1", f"{OURS}:job")), name
+        hashes = {sha for each in Role for sha in scripts_of(each).values()} - set(scripts_of(role).values())
+        assert [sha for sha in hashes if not is_denied(client, ("EVALSHA", sha, "1", f"{OURS}:job"))] == []
+        check(client, may_forget=True, role=role)
+
+
+@pytest.mark.parametrize("role", [Role.API, Role.MASTER, Role.AGENT])
+def test_users_of_an_older_release_are_noticed_at_the_start(server: RedisServer, role: Role) -> None:
+    """Their scripts have other hashes: nothing would work, and nobody would say why."""
+    with connect(server.url) as tester:
+        tester.execute_command("ACL", "SETUSER", role, "-evalsha")
+    with as_role(server, role) as client, pytest.raises(UnfitRedis, match="redis-acl"):
+        check(client, may_forget=True, role=role)
 
 
 def test_who_has_no_name_or_a_wrong_password_gets_nothing(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def rules(role: Role) -> list[str]:
     words = ["resetkeys", *(f"~{pattern}" for pattern in rights.keys), "resetchannels", "-@all"]
     words += [f"+{command}" for command in sorted(set(rights.commands.split()))]
     if rights.scripts:
-        words += ["+script|load", *(f"+evalsha|{_sha(name)}" for name in rights.scripts)]
+        words += ["+script|load", *(f"+evalsha|{sha}" for sha in scripts_of(role).values())]
     return words
 
 
@@ -91,6 +91,11 @@ def acl_file(secrets: Mapping[Role, str]) -> str:
         password = sha256(secret.encode()).hexdigest()
         lines.append(f"user {role} on resetpass #{password} {' '.join(rules(role))}")
     return "\n".join(lines) + "\n"
+
+
+def scripts_of(role: Role) -> dict[str, str]:
+    """The scripts of a role, each with its hash in this release."""
+    return {name: _sha(name) for name in _RIGHTS[role].scripts}
 
 
 def _nobody() -> str:
