@@ -67,7 +67,7 @@ class Cluster:
         self.redis_server = RedisServer(*AOF, *redis_options)
         if without:
             with sabotage.without(without):
-                self.redis_server.write_users()  # services may run the scripts that they have
+                self.redis_server.know_services()  # services may run the scripts that they have
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, list[str]] = {
             "master": ["parallelrun_master.main", "--leaders", "2"],

@@ -34,8 +34,8 @@ class RedisServer:
         self.socket = self.folder / "redis.sock"
         self.url = f"unix://{self.socket}"
         self._options = options
-        self._users = self.folder / "users.acl"
-        self.write_users()
+        self._users = ""
+        self.know_services()
         self._binary = binary or os.environ.get(SERVER_VARIABLE) or str(get_binary_path())
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -47,18 +47,21 @@ class RedisServer:
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def write_users(self) -> None:
+    def know_services(self) -> None:
         """Know the services by `SECRETS`; whoever has no name may do anything, for it is the test."""
         services = acl_file(SECRETS).partition("\n")[2]
-        self._users.write_text(f"user default on nopass ~* &* +@all\n{services}")
+        self._users = f"user default on nopass ~* &* +@all\n{services}"
 
     def start(self) -> None:
         """Start the server; it answers when this returns."""
+        users = self.folder / "users.acl"
+        if not users.exists():
+            users.write_text(self._users)
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*with_this_process(), shutil.which(self._binary) or self._binary, "--port", "0", "--save", "",
                  "--unixsocket", str(self.socket), "--dir", str(self.folder), *self._options,
-                 "--aclfile", str(self._users)],
+                 "--aclfile", str(users)],
                 stdout=log, stderr=log,
             )  # fmt: skip
         deadline = time.monotonic() + 20
