@@ -13,6 +13,7 @@ RUN /opt/venv/bin/python -m pip install --require-hashes -r requirements/runtime
 
 FROM libraries AS agent-libraries
 # A file in requirements/ with the packages of entry scripts; if empty, only ParallelRun's own libraries are there.
+# If it has a hash for any package, as ours do for all, pip installs nothing that has none.
 ARG AGENT_REQUIREMENTS=
 COPY requirements requirements
 RUN if [ -n "${AGENT_REQUIREMENTS}" ]; then \

@@ -61,7 +61,7 @@ NOBODY_MAY: dict[str, tuple[str, ...]] = {
 AN_AGENT_MAY_NOT: dict[str, tuple[str, ...]] = {
     "wake a master": ("LPUSH", "rq:queue:jobs", "x"),
     "put an entry into a queue": ("HSET", "rq:job:x", "data", "[]"),
-    "read idempotency keys": ("EXISTS", "parallelrun:idempotency:x"),
+    "read what masters remember": ("EXISTS", "parallelrun:known"),
     "take leadership": ("HSET", f"{OURS}:leader", "a", "b"),
     "give mini-batches up": ("HSET", f"{OURS}:given_up", "0", "1"),
     "write events": ("XADD", f"{OURS}:events", "*", "event", "x"),

@@ -126,6 +126,9 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "lease.deadline": (_DEADLINE,),
     # The check that the rows of an answer are in its part file.
     "commit.check_rows": (Step("parallelrun_agent.committer:Committer._with_rows", lambda committer, group: group),),
+    # The job of an idempotency key, and the request to cancel, as they are on the volume.
+    "key.in_folder": (Step("parallelrun_api.submission.key_claims:KeyClaims.job_of", always(None)),),
+    "cancel.in_folder": (Step("parallelrun_core.folder.job_folder:JobFolder.has_cancel", always(False)),),
     # What keeps RQ from calling whatever an entry of its queues names.
     "rq.only_ours": (
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from parallelrun_api.submission import submissions
+from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
@@ -23,7 +24,6 @@ from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store import errors
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_master.handover import Handover
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.planning.input_cuts import Known, known_in
@@ -242,7 +242,7 @@ def test_an_answer_before_the_code_is_on_the_disk_is_found(
 def test_a_key_that_is_not_kept_is_found(
     tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(IdempotencyKeys, "claim", lambda self, key, sha256, job_id: job_id)
+    monkeypatch.setattr(KeyClaims, "job_of", always(None))
     with expect_failure():
         accept.test_the_same_key_makes_one_job_whoever_asks(tmp_path, site, redis)
 

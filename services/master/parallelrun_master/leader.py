@@ -117,6 +117,8 @@ class Leader:
             result = self._folder.result()
             while result is None:
                 match job.state():
+                    case JobState.QUEUED | JobState.PROCESSING if job.is_canceled():
+                        job.move(JobState.CANCELED)  # Redis has forgotten it
                     case JobState.QUEUED:
                         self._stages.enter(Stage.STARTING)
                         _start(job)

@@ -59,6 +59,10 @@ class LedJob:
         """The job's state, as Redis has it."""
         return self.registry.state(self.job_id)
 
+    def is_canceled(self) -> bool:
+        """Whether the user has asked for the end of this generation, whatever Redis knows."""
+        return self.folder.has_cancel(self.queue.generation)
+
     def start(self) -> None:
         """Let the job be processed; it began now, or when this term did so first.
 

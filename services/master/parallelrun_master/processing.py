@@ -105,7 +105,7 @@ class Processing:
         if self._speculation is not None:
             self._speculation.start_over()
         self._completion.moved(time.monotonic())  # nobody could make progress
-        return self._job.state() is JobState.PROCESSING
+        return self._job.state() is JobState.PROCESSING and not self._job.is_canceled()
 
     def _round(self) -> bool:
         """List a little, publish what fits, record what came in; returns whether the job has left this state."""
@@ -199,6 +199,8 @@ class Processing:
         )
 
     def _end(self, end: End) -> None:
+        if self._job.is_canceled():
+            return  # Redis has forgotten it
         if self._completion.is_decided:
             progress = self._ledger.progress
             progress.published, progress.running, progress.preparing = progress.scheduled, 0, 0

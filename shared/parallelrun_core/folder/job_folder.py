@@ -12,7 +12,9 @@ jobs/<job id>/
     logs/…                   for people; named as in the reference
     result.json              how it ended; written once
     reopened.<generation>.json   a resume or retry by the user; result.<generation>.json: how that ended
+    cancel.<generation>.json     the user's request to cancel this generation
 code/<sha256>/               snapshots of the users' code, shared between jobs
+keys/<date>/<sha256>         which job an idempotency key stands for      (api/submission/key_claims.py)
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from __future__ import annotations
 import errno
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,7 +44,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 
-_BESIDE: Final = ".taking-over-"
+_BESIDE: Final = ".creating-"
 
 
 class Resumed(msgspec.Struct, kw_only=True, frozen=True):
@@ -111,6 +115,14 @@ class Reopening(msgspec.Struct, kw_only=True, frozen=True):
     """Only these of the failed ones; all of them when None."""
     accept_changed_inputs: bool = False
     """Continue even if files were changed or removed since they were scheduled."""
+
+
+class CancelRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """`cancel.<generation>.json`: the user wants this generation canceled, whatever Redis knows of it."""
+
+    schema: int = SCHEMA
+    generation: int
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +211,16 @@ class JobFolder:
         finally:
             sync_folder(self.path.parent)  # also when it is there: who made it may have been killed before it did so
 
-    def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed]) -> JobRecord:
-        """Create the folder of a job that takes over work of another one; returns the record with what that is.
+    def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed] | None) -> JobRecord:
+        """Create the folder of a job that others may be creating, too, or that takes over work of another job.
 
         All of it appears at once. A process that dies before leaves a folder beside it, which `abandoned` finds.
 
         Args:
             take_over: puts that work into a folder.
+
+        Returns:
+            The record, with what was taken over.
 
         Raises:
             FileExistsError: the job exists already.
@@ -213,9 +228,10 @@ class JobFolder:
         beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
         try:
             Layout(beside).parts.mkdir(parents=True)
-            record = msgspec.structs.replace(record, resumed=take_over(beside))
+            if take_over is not None:
+                record = msgspec.structs.replace(record, resumed=take_over(beside))
             _fill(beside, record)
-            failpoints.reach("takeover.before_rename")
+            failpoints.reach("create.before_rename")
             try:
                 beside.rename(self.path)
             except OSError as error:
@@ -265,6 +281,20 @@ class JobFolder:
         except FileExistsError as error:
             raise Conflict(f"Job {self.job_id} has been reopened already.") from error
 
+    def record_cancel(self, generation: int) -> None:
+        """Record durably that the user wants this generation canceled. Again, it changes nothing."""
+        request = CancelRequest(generation=generation, at=time.time())
+        with suppress(FileExistsError):
+            write_once(self.layout.cancel(generation), _pretty(request))
+
+    def has_cancel(self, generation: int) -> bool:
+        """Whether the user wants this generation canceled; if it has ended otherwise, that came too late."""
+        return self.layout.cancel(generation).exists()
+
+    def withdraw_cancel(self, generation: int) -> None:
+        """The request to cancel was refused, or the user wants the job to go on after all."""
+        self.layout.cancel(generation).unlink(missing_ok=True)
+
     def _result_file(self, generation: int | None = None) -> Path:
         return self.layout.result(self.generation() if generation is None else generation)
 
@@ -299,7 +329,7 @@ class JobFolder:
 
 
 def abandoned(root: Path) -> Iterator[Path]:
-    """Folders of jobs that began to take over another one's work; some may still be doing so."""
+    """Folders of jobs that were never whole; some may still be about to be."""
     return jobs_of(root).glob(f"{_BESIDE}*")
 
 

@@ -89,6 +89,10 @@ class Layout:
         numbers = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
         return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
+    def cancel(self, generation: int) -> Path:
+        """The request to cancel a generation."""
+        return self.path / f"cancel.{generation}.json"
+
     # Rows that are grouped by keys
 
     def grouped(self, number: int) -> Path:
@@ -191,6 +195,11 @@ def job_ids(root: Path) -> list[str]:
     except FileNotFoundError:
         return []
     return sorted(filter(is_job_id, names))
+
+
+def key_claims(root: Path) -> Path:
+    """The folder of what was submitted with an idempotency key."""
+    return root / "keys"
 
 
 def code_store(root: Path) -> Path:

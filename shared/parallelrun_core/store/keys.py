@@ -21,11 +21,6 @@ KNOWN: Final = PREFIX + "known"
 """string: there once a master has claimed to check that Redis knows all jobs that have a folder."""
 
 
-def idempotency(key: str) -> str:
-    """string: what was submitted under this idempotency key, as `sha256 of the request:job id`."""
-    return f"{PREFIX}idempotency:{key}"
-
-
 @dataclass(frozen=True, slots=True)
 class JobKeys:
     """The keys of one job; the braces make Redis Cluster keep them on one shard."""

@@ -107,7 +107,7 @@ def run(mini_batch):
                 continue
             for command in (
                 "FLUSHALL", "CONFIG SET maxmemory 1", "EVAL return 0", "KEYS *", "ACL LIST", "SHUTDOWN NOSAVE",
-                "RPUSH rq:queue:jobs x", "GET parallelrun:idempotency:x", "SET canary 1", "DEBUG SLEEP 0",
+                "RPUSH rq:queue:jobs x", "GET parallelrun:known", "SET canary 1", "DEBUG SLEEP 0",
             ):
                 answers = ask(kind, address, f"AUTH agent {secret}", command)
                 if len(answers) > 1 and answers[0] == "+OK" and answers[1][:1] in "+*$:":

@@ -18,12 +18,9 @@ from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.jobs import etag, matches
-from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.layout import code_store
-from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
 
-log = telemetry.logger()
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
 LONGEST_WAIT_S: Final = 60.0
@@ -96,7 +93,7 @@ async def submit(
     context: Ctx,
     idempotency_key: Annotated[
         str | None,
-        Header(description="For a day, repeating a request with its key gives the same job.", max_length=200),
+        Header(description="For at least a day, repeating a request with its key gives the same job.", max_length=200),
     ] = None,
 ) -> Response:
     """Check a job spec, keep a copy of its code, and accept the job.
@@ -181,22 +178,5 @@ async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: fl
 )
 def cancel(job_id: JobId, context: Ctx) -> Response:
     """Cancel a job. One whose output is being put together, or that has ended otherwise, can't be canceled (409)."""
-    job = context.jobs.get(job_id)
-    if job.state != JobState.CANCELED:
-        try:
-            context.registry.move(job_id, JobState.CANCELED)
-        except NotFound:
-            _cancel_unknown(context, job)
-        except Conflict:
-            if context.registry.state(job_id) != JobState.CANCELED:
-                raise
-        log.info("job_canceled", job_id=job_id)
+    context.cancels.cancel(job_id)
     return json_answer(context.jobs.get(job_id), 202)
-
-
-def _cancel_unknown(context: Context, job: Job) -> None:
-    """Cancel a job that Redis has forgotten: a leader is asked to record that."""
-    if job.state.is_terminal:
-        raise Conflict(f"Job {job.id} is {job.state}: it can't become {JobState.CANCELED}.")
-    context.submissions.register(job.id)
-    context.registry.move(job.id, JobState.CANCELED)

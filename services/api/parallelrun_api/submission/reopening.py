@@ -80,7 +80,9 @@ class Reopenings:
         spec = record.job_spec()
         check_nobody_else_writes(folder, spec, self._registry)
         self._wait_until_retired(folder.job_id)
-        if folder.result() is not None:
+        if folder.result() is None:
+            folder.withdraw_cancel(folder.generation())  # Redis forgot it, and no leader has recorded it yet
+        else:
             folder.reopen(
                 Reopening(
                     generation=folder.generation() + 1,
