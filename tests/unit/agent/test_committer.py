@@ -103,7 +103,7 @@ def test_what_is_added_during_a_sync_shares_the_next_one(monkeypatch: pytest.Mon
         os.close(fd)
 
 
-def test_what_could_not_be_prepared_is_not_stored_and_the_next_attempt_prepares_again(tmp_path: Path) -> None:
+def test_what_could_not_be_prepared_is_not_stored_and_is_prepared_again(tmp_path: Path) -> None:
     """Nothing may be reported before leaders can read the key of its seal."""
     prepared: list[bool] = []
 

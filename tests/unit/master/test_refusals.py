@@ -13,7 +13,7 @@ def test_a_flood_of_them_is_logged_less_and_less_often() -> None:
     assert refusals.count == 1000
 
 
-def test_the_journals_are_asked_once_for_what_was_refused_and_at_ever_longer_intervals() -> None:
+def test_the_journals_are_asked_for_what_was_refused_at_ever_longer_intervals() -> None:
     refusals, asked, now = Refusals(), [], 100.0
     assert not refusals.are_to_be_mended(now)
     refusals.note()
