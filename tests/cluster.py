@@ -26,8 +26,9 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.roles import Role
 from parallelrun_core.store.rq.wake import ask_for_leader
-from tests.redis_server import RedisServer, with_this_process
+from tests.redis_server import SECRETS, RedisServer, with_this_process
 from tests.security.as_user import command_for
 from tests.twins import sabotage
 
@@ -72,6 +73,9 @@ class Cluster:
             self.home.chmod(0o711)
             agent_flags = (*agent_flags, "--worker-uids", worker_uids)
         self.redis_server = RedisServer(*AOF, *redis_options)
+        if without:
+            with sabotage.without(without):
+                self.redis_server.know_services()  # services may run the scripts that they have
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, list[str]] = {
             "master": ["parallelrun_master.main", "--leaders", "2"],
@@ -146,7 +150,10 @@ class Cluster:
     def start(self, name: str) -> None:
         """Start a service, or start it again."""
         module, *flags = self._commands[name]
-        environment = {**self._environment, **self.environments.get(name, {})}
+        secret = SECRETS[next((role for role in Role if name.startswith(role)), Role.AGENT)]
+        environment = {
+            **self._environment, "PARALLELRUN_REDIS_SECRET": secret, **self.environments.get(name, {}),
+        }  # fmt: skip
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [*self.prefixes.get(name, []), *with_this_process(), sys.executable, *self._launcher, module, *flags],

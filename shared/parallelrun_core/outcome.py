@@ -124,11 +124,6 @@ def encode_list(encoded: list[bytes]) -> bytes:
     return b"[" + b",".join(encoded) + b"]"
 
 
-def encode_lines(encoded: list[bytes]) -> bytes:
-    """The same, with each outcome on a line of its own: a script can pick some of them without parsing JSON."""
-    return b"[" + b"\n,".join(encoded) + b"]"
-
-
 def decode_list(raw: bytes) -> list[Outcome]:
     return _list_decoder.decode(raw)
 

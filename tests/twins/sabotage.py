@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from parallelrun_core.store import scripts
+from parallelrun_core.store import script_texts
 
 
 @contextmanager
@@ -47,14 +47,14 @@ def altered(script: str, old: str, new: str) -> Iterator[None]:
     Raises:
         LookupError: it no longer has such text.
     """
-    source = scripts.source
+    source = script_texts.source
     if old not in source(script):
         raise LookupError(f"{script}.lua has no {old!r} that sabotage could replace")
 
     def read(name: str) -> str:
         return source(name).replace(old, new) if name == script else source(name)
 
-    with patch.object(scripts, "source", read):
+    with patch.object(script_texts, "source", read):
         yield
 
 
@@ -128,7 +128,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "lead.term": (
         *(
             Line(script, "~= ARGV[1] then", "== '' then")
-            for script in ("assign", "forget", "reap", "retire", "speculate", "transition")
+            for script in ("assign", "drop", "forget", "reap", "retire", "speculate", "transition")
         ),
         Step("parallelrun_core.store.leader_queue:LeaderQueue._check_term", nothing),
     ),
@@ -182,6 +182,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "contract.tokens": (Step("parallelrun_api.http.paging:decode_token", lambda token, kind, length: [""].pop(1)),),
     # What hides the values of a job's variables and secrets in reports of errors.
     "secrets.mask": (Step("parallelrun_core.masking:Mask.add", nothing),),
+    # What shows a leader that an outcome comes from a session of its job.
+    "outcomes.sealed": (Step("parallelrun_core.store.seals:Seals.objection", always("")),),
+    # What a service may not do on Redis.
+    "redis.roles": (Step("parallelrun_core.store.roles:rules", always(["~*", "&*", "+@all"])),),
+    # The end of what everybody may do on Redis who reaches it.
+    "redis.passwords": (Step("parallelrun_core.store.roles:_nobody", always("user default on nopass ~* &* +@all")),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

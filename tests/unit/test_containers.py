@@ -13,7 +13,9 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 LOCKED = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
 
+ROLES = ("agent", "api", "concatenator", "master")
 each_service = pytest.mark.parametrize("name", sorted(SERVICES))
+each_that_stays = pytest.mark.parametrize("name", sorted(SERVICES.keys() - {"keys"}))
 
 
 @each_service
@@ -36,7 +38,7 @@ def test_a_service_can_gain_nothing_beyond_its_user(name: str) -> None:
         assert "cap_add" not in service
 
 
-@each_service
+@each_that_stays
 def test_a_service_is_watched_and_stopped_in_order(name: str) -> None:
     service = SERVICES[name]
 
@@ -52,8 +54,9 @@ def test_no_service_sees_the_host(name: str) -> None:
     service = SERVICES[name]
 
     assert "docker.sock" not in str(service)
-    for shared in ("network_mode", "pid", "ipc", "devices"):
+    for shared in ("pid", "ipc", "devices"):
         assert shared not in service
+    assert service.get("network_mode", "none") == "none"
     bound = [volume for volume in service["volumes"] if isinstance(volume, dict)]
     assert all(volume["read_only"] for volume in bound)
 
@@ -86,6 +89,27 @@ def test_jobs_may_not_name_what_the_services_keep() -> None:
     roots = SERVICES["api"]["environment"]["PARALLELRUN_ALLOWED_ROOTS"].split(":")
 
     assert roots == ["/inputs", "/outputs"]
+
+
+def test_each_service_has_its_own_password_for_redis_and_redis_has_none() -> None:
+    mounted = {name: [volume for volume in SERVICES[name]["volumes"] if "secret" in volume] for name in SERVICES}
+
+    assert mounted["redis"] == []
+    for role in ROLES:
+        assert mounted[role] == [f"secret-{role}:/secret:ro"]
+        assert SERVICES[role]["environment"]["PARALLELRUN_REDIS_SECRET_FILE"] == "/secret/secret"
+        assert f"secret-{role}:/secrets/{role}" in mounted["keys"]
+    assert "redis-users:/users:ro" in SERVICES["redis"]["volumes"]
+    assert SERVICES["redis"]["depends_on"]["keys"]["condition"] == "service_completed_successfully"
+
+
+def test_redis_reaches_nothing_and_only_who_needs_it_reaches_it() -> None:
+    networks = {name: set(service["networks"]) for name, service in SERVICES.items() if "networks" in service}
+
+    assert COMPOSE["networks"]["queue"] == {"internal": True}
+    assert networks["redis"] == {"queue"}
+    assert SERVICES["keys"]["network_mode"] == "none"
+    assert networks["api"] & networks["agent"] == {"queue"}
 
 
 def test_redis_keeps_what_it_acknowledged() -> None:

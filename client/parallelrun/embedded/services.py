@@ -11,6 +11,7 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
+from parallelrun_core.store.roles import Role
 
 REDIS: Final = "redis"
 _PREFIX: Final = "PARALLELRUN_"
@@ -87,8 +88,13 @@ def cluster_services(
     slots: int,
     jobs: int = 1,
     may_forget: bool = False,
+    redis_secrets: Mapping[Role, str] | None = None,
 ) -> list[Service]:
-    """API, master, concatenator, and an agent for each node: `node1`, `node2`, …"""
+    """API, master, concatenator, and an agent for each node: `node1`, `node2`, …
+
+    Args:
+        redis_secrets: the password of each role on Redis; None: the URL has all that it takes.
+    """
     leaders = str(jobs + 1)  # a spare one, ready when another stops answering
     shared = {
         "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine, people read the logs
@@ -98,9 +104,13 @@ def cluster_services(
     }
     if may_forget:
         shared["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
-    # In the environment, not among the arguments, which everybody on the machine can read.
+
+    def environment(role: Role) -> dict[str, str]:
+        # In the environment, not among the arguments, which everybody on the machine can read.
+        return {**shared, "PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else shared
+
     api = {
-        **shared,
+        **environment(Role.API),
         "PARALLELRUN_TOKEN": token,
         "PARALLELRUN_ALLOWED_ROOTS": "/",  # it is the user's own machine
         "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.folders)),
@@ -115,7 +125,7 @@ def cluster_services(
                 *("--work-dir", str(layout.work / node)),
                 *("--grace-seconds", str(_AGENT_GRACE_S)),
             ),
-            environment={**shared, **_secrets(os.environ)},
+            environment={**environment(Role.AGENT), **_secrets(os.environ)},
         )
         for node in node_names(nodes)
     ]
@@ -125,9 +135,17 @@ def cluster_services(
             command=_module("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
             environment=api,
         ),
-        Service(name="master", command=_module("parallelrun_master.main", "--leaders", leaders), environment=shared),
+        Service(
+            name="master",
+            command=_module("parallelrun_master.main", "--leaders", leaders),
+            environment=environment(Role.MASTER),
+        ),
         *agents,
-        Service(name="concatenator", command=_module("parallelrun_concatenator.main"), environment=shared),
+        Service(
+            name="concatenator",
+            command=_module("parallelrun_concatenator.main"),
+            environment=environment(Role.CONCATENATOR),
+        ),
     ]
 
 

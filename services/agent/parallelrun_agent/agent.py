@@ -39,7 +39,7 @@ class Agent:
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
-        self._link = RedisLink(settings.redis_url)
+        self._link = RedisLink(settings.redis_login)
         self._loop = EventLoop()
         self._orphans = Orphans()
         self._jobs: dict[str, NodeJob] = {}

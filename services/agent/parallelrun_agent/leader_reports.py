@@ -9,6 +9,7 @@ from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_core.outcome import Failure
 from parallelrun_core.phases import InitFailure, Phase, PhaseName
 from parallelrun_core.store.outcome_stream import report_init_failure, report_phases
+from parallelrun_core.store.seals import Seal
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -48,12 +49,12 @@ class LeaderReports:
         if failure is not None:
             self._errors.add_shutdown(process, failure)
 
-    def send(self) -> None:
+    def send(self, seal: Seal) -> None:
         """Report all of it. Raises redis-py's errors, and can be repeated after one."""
         while self._init_failures:
-            report_init_failure(self._redis, self._job_id, self._init_failures[0])
+            report_init_failure(self._redis, self._job_id, self._init_failures[0], seal)
             self._init_failures.pop(0)
         if self._phases:
-            report_phases(self._redis, self._job_id, self._phases)
+            report_phases(self._redis, self._job_id, self._phases, seal)
             self._phases = []
         self.has_news = False

@@ -128,7 +128,7 @@ class NodeJob:
         if not self._code.is_ready and (damage := self._code.take_failure()) is not None:
             self._reports.never_started(damage)
         if self._reports.has_news:
-            self._reports.send()
+            self._send_reports(now)
         if self._python.is_due(now):
             report_preparing(self._redis, self.job_id, self._settings.node)
             self._python.reported(now)
@@ -144,6 +144,17 @@ class NodeJob:
             log.warning("reports_refused", job_id=self.job_id, count=answer.refused)
         with self._driver as machine:
             machine.answered_turn(turn, answer, sent_at=now, now=time.monotonic())
+
+    def _send_reports(self, now: float) -> None:
+        if self.disk_is_full:
+            return
+        try:
+            seal = self._driver.session.seal
+        except OSError as error:
+            with self._driver as machine:
+                machine.disk_failed(str(error), now)
+        else:
+            self._reports.send(seal)
 
     def reassert(self) -> None:
         """Redis was away and may have forgotten: report what this session holds."""

@@ -7,7 +7,7 @@ import re
 import socket
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from pydantic import Field, field_validator
 
@@ -26,6 +26,8 @@ def _default_node() -> str:
 
 class AgentSettings(ServiceSettings):
     """Settings of one agent."""
+
+    redis_user: ClassVar[str] = "agent"
 
     node: str = Field(default_factory=_default_node)
     """Name of this node; unique in the cluster."""

@@ -74,14 +74,14 @@ class Context:
 
 def build_context(settings: ApiSettings) -> Context:
     """Put a server together; nothing is connected or written yet."""
-    client = connect(settings.redis_url)
+    client = connect(settings.redis_login)
     registry = Registry(client)
     nodes = Nodes(client)
     job_views = JobViews(client)
     jobs = Jobs(settings.root, registry)
     checks = PathChecks(root=settings.root, places=settings.places)
     submissions = Submissions(settings.root, checks, registry, lambda job_id: _call_leader(client, job_id))
-    feeds = Feeds(EventStreams(settings.redis_url, wait_s=WAIT_S), jobs.has_ended)
+    feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
     metrics = Metrics()
     metrics.watch(ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers))
     return Context(

@@ -97,7 +97,8 @@ class _Server(uvicorn.Server):
 async def _in_background(context: Context, server: _Server) -> None:
     """Work that need not be done before the first request is answered. The server ends if it fails."""
     try:
-        pauses = pauses_until_fit(context.redis, may_forget=context.settings.allow_volatile_redis)
+        settings = context.settings
+        pauses = pauses_until_fit(context.redis, may_forget=settings.allow_volatile_redis, role=settings.redis_user)
         while (pause_s := await run_sync(next, pauses, None)) is not None:  # noqa: ASYNC110
             await asyncio.sleep(pause_s)  # there is no event for a server that comes up
         await run_sync(_import_what_submissions_need)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field, SecretStr, field_validator
 
@@ -13,6 +14,8 @@ from parallelrun_core.service.settings import ServiceSettings
 
 class ApiSettings(ServiceSettings):
     """Settings of the API: where it listens, which clients it admits, and how much it accepts."""
+
+    redis_user: ClassVar[str] = "api"
 
     host: str = "127.0.0.1"
     """Address to listen on."""

@@ -21,6 +21,8 @@ from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import last_closing
+from parallelrun_core.folder.session_keys import SessionKey
+from parallelrun_core.ids import new_session
 from parallelrun_core.service.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
@@ -29,6 +31,7 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.seals import Seal
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -41,6 +44,7 @@ _IDLE_BEATS = 120
 _PATIENCE_S = 60.0
 _MOST_LOST = 50_000
 """Of one report. If there are more, the next one has them."""
+_NAME = "concatenator"
 
 Answer = TypeVar("Answer")
 
@@ -53,7 +57,7 @@ def concatenate(settings: ConcatenatorSettings, job_id: str) -> None:
     """Put the output of a job together, if it is finalizing. Safe to run twice, also at the same time."""
     signal.signal(signal.SIGTERM, _stop)
     try:
-        Concatenation(connect(settings.redis_url), JobFolder(settings.root, job_id), leave=lambda: os._exit(1)).run()
+        Concatenation(connect(settings.redis_login), JobFolder(settings.root, job_id), leave=lambda: os._exit(1)).run()
     except CONNECTION_ERRORS as error:
         logger(job_id=job_id).warning("redis_away", error=str(error))  # the leader asks again
     except _Stopped:
@@ -80,6 +84,8 @@ class Concatenation:
         self._folder = folder
         self._generation = folder.generation()
         self._registry = Registry(redis)
+        self._session = new_session(_NAME)
+        self._key = SessionKey(folder.keys, self._session)
         self._log = logger(job_id=folder.job_id)
 
     def run(self) -> None:
@@ -131,7 +137,20 @@ class Concatenation:
             raise  # not a problem of the output: it can be made when Redis is back
         except Exception as error:
             made = self._trouble(error)
-        _patiently(lambda: report_concatenated(self._redis, self._folder.job_id, made))
+        _patiently(lambda: self._report(made))
+
+    def _report(self, made: Concatenated) -> None:
+        """Report this with a seal, which shows the leader that it comes from a concatenator; without, it is no end."""
+        seal = None
+        if not made.is_postponed:
+            try:
+                self._key.publish()
+                seal = Seal(self._session, self._key.value)
+            except OSError as error:
+                self._log.warning("disk_trouble", error=str(error))
+                problem = made.problem or f"The output can't be reported: {error}"
+                made = Concatenated("", 0, "", problem=problem, is_postponed=True)
+        report_concatenated(self._redis, self._folder.job_id, made, seal)
 
     def _trouble(self, error: Exception) -> Concatenated:
         if isinstance(error, OSError) and is_full(error):

@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> None:
     wait_for_fit_redis(settings)
     stop = StopSignal()
     workers = RqWorkers(
-        settings.redis_url,
+        settings.redis_login,
         CONCATENATE,
         partial(concatenate, settings),
         settings.concatenators,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -14,15 +15,22 @@ import msgspec
 
 from parallelrun_core.folder.damage import Damage
 from parallelrun_core.folder.decisions import DecisionWriter, LostRows
+from parallelrun_core.folder.layout import Layout
+from parallelrun_core.folder.session_keys import read_key
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import StreamEntry
+from parallelrun_core.store.seals import Seals
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
+from parallelrun_master.policy.refusals import Refusals
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
+
+log = logger()
 
 _BEGINNING = b"0-0"
 _SYNC_EVERY_S = 0.1
@@ -58,6 +66,8 @@ class Ledger:
         self.errors = errors
         self._tries = tries
         self._queue = queue
+        self._seals = Seals(partial(read_key, Layout(folder).keys))
+        self.refusals = Refusals()
         self._last_seen = self._forgotten = _BEGINNING
         self._is_synced = True
         self._synced_at = 0.0
@@ -113,14 +123,19 @@ class Ledger:
         progress.items_scheduled = max(progress.items_scheduled, decided.items_done + decided.items_failed)
 
     def read(self, *, block_ms: int | None) -> list[StreamEntry]:
-        """What has come in since the last call; waits for something when `block_ms` is given."""
-        entries = self._queue.read_entries(self._last_seen, block_ms=block_ms)
+        """What has come in since the last call; waits for something when `block_ms` is given.
+
+        What no session of this job has sealed is refused and logged: such an entry carries nothing (`refusals`).
+        """
+        entries = self._queue.read_entries(self._last_seen, self._seals, block_ms=block_ms)
         if not entries:
             self._tries.caught_up()
             return entries
         self._last_seen = entries[-1].entry_id
         self._is_synced = False
         for entry in entries:
+            if entry.refused:
+                self._refuse(entry)
             phases = list(entry.phases)
             if entry.init_failure is not None and entry.init_failure.process:
                 node, process, failure, started, seconds = msgspec.structs.astuple(entry.init_failure)
@@ -129,6 +144,16 @@ class Ledger:
                 if self._tries.add_phase(phase):
                     self.errors.add_phase(phase)
         return entries
+
+    def _refuse(self, entry: StreamEntry) -> None:
+        if self.refusals.note():
+            log.warning(
+                "outcome_refused",
+                job_id=self._queue.job_id,
+                session=entry.refused_from,
+                reason=entry.refused,
+                count=self.refusals.count,
+            )
 
     def start_over(self) -> None:
         """Redis was restarted and may have forgotten: read its stream from the beginning. Repeats are dropped."""

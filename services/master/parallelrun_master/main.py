@@ -40,7 +40,7 @@ class Master:
     def __init__(self, settings: MasterSettings) -> None:
         self._settings = settings
         self._log = telemetry.logger()
-        self._redis = connect(settings.redis_url)
+        self._redis = connect(settings.redis_login)
         self._registry = Registry(self._redis)
         self._run_id = ""
         self._skipped = SkippedJobs(settings.root)
@@ -133,7 +133,7 @@ def main(argv: list[str] | None = None) -> None:
     wait_for_fit_redis(settings)
     stop = StopSignal()
     workers = RqWorkers(
-        settings.redis_url, LEAD, partial(lead, settings), settings.leaders, listen_s=settings.leader_seconds
+        settings.redis_login, LEAD, partial(lead, settings), settings.leaders, listen_s=settings.leader_seconds
     )
     telemetry.logger().info(
         "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)

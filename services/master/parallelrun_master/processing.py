@@ -155,7 +155,11 @@ class Processing:
     def _check(self, now: float) -> None:
         """Check nodes, progress, stragglers and stalls, a few times a second."""
         progress = self._ledger.progress
-        lost, (outstanding, leased) = self._nodes.check(), self._job.queue.counts()
+        lost = self._nodes.check()
+        if self._nodes.given_up:
+            self._intake.give_up(self._nodes.given_up, now)
+        self._intake.mend(now)
+        outstanding, leased = self._job.queue.counts()
         self._publisher.window.refresh(outstanding, leased)
         if self._watchdog.check(self._publisher.window.next_id, outstanding, leased, now):
             self._completion.recorded(now)

@@ -6,6 +6,7 @@ jobs/<job id>/
     decisions.<term>         the one outcome of every mini-batch          (decisions.py)
     retries.<term>           tries that failed and were followed by another; for counts only
     journals/<session>       an agent's candidates, before the fence      (record_log.py)
+    keys/<session>           seals what the session reports on Redis      (session_keys.py)
     parts/<session>.<process>    rows, as the worker wrote them
     outputs/<file>           the result, whole or absent
     logs/…                   for people; named as in the reference
@@ -158,6 +159,10 @@ class JobFolder:
     @property
     def journals(self) -> Path:
         return self.layout.journals
+
+    @property
+    def keys(self) -> Path:
+        return self.layout.keys
 
     @property
     def logs(self) -> Path:

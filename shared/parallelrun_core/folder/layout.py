@@ -16,6 +16,7 @@ RECORD: Final = "job.json"
 INPUTS: Final = "inputs.json"
 PARTS: Final = "parts"
 JOURNALS: Final = "journals"
+KEYS: Final = "keys"
 OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
 
@@ -64,6 +65,11 @@ class Layout:
     @property
     def journals(self) -> Path:
         return self.path / JOURNALS
+
+    @property
+    def keys(self) -> Path:
+        """The keys of the job's sessions; there with the first of them."""
+        return self.path / KEYS
 
     @property
     def outputs(self) -> Path:

@@ -77,6 +77,11 @@ class JobKeys:
         return self._key("lost")
 
     @property
+    def given_up(self) -> str:
+        """hash: id → failed tries, of mini-batches that were lost too often, until the leader has recorded that."""
+        return self._key("given_up")
+
+    @property
     def sessions(self) -> str:
         """zset: agent session → when its lease ends, ms of Redis' clock."""
         return self._key("sessions")
@@ -106,4 +111,5 @@ class JobKeys:
         return [
             self.job, self.leader, self.ready, self.messages, self.leases, self.twins, self.tries, self.lost,
             self.sessions, self.nodes, self.outcomes, self.events, self.concatenating, self.setbacks,
+            self.given_up,
         ]  # fmt: skip

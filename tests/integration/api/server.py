@@ -28,6 +28,8 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.roles import Role
+from tests.redis_server import SECRETS
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -55,7 +57,7 @@ class ApiServer:
             *(["--allow-volatile-redis"] if volatile else []),
             *(["--insecure"] if insecure and "--token" not in flags else []), *flags,
         ]  # fmt: skip
-        self._env = {**os.environ, **(env or {})}
+        self._env = {**os.environ, "PARALLELRUN_REDIS_SECRET": SECRETS[Role.API], **(env or {})}
         self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
         self._reader: threading.Thread | None = None
         self.log: list[dict[str, Any]] = []

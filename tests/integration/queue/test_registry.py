@@ -36,7 +36,7 @@ def test_every_move_is_allowed_or_refused_as_the_table_says(job: JobOnRedis, pre
         assert job.registry.status(job.job_id).version == 1
         ((event, data),) = job.events()
         assert (event, data) == ("state", f'{{"state":"{to}"}}')
-        assert len(job.leader.read_entries(b"0-0", block_ms=None)) == 1
+        assert len(job.entries()) == 1
     else:
         with pytest.raises(Conflict, match=present.value):
             job.registry.move(job.job_id, to)

@@ -56,7 +56,7 @@ def test_nothing_is_put_up_while_there_are_results_that_were_not_read(redis: Red
     agent = job.agent()
     agent.queue.turn("stay", decided(agent.lease(1)), 0)
     assert job.leader.republish(NOTHING_READ, [(0, message(0))]) == 0
-    (entry,) = job.leader.read_entries(NOTHING_READ, block_ms=None)
+    (entry,) = job.leader.read_entries(NOTHING_READ, job.seals, block_ms=None)
     assert job.leader.republish(entry.entry_id, [(0, message(0))]) == 1, "the leader knows better"
 
 

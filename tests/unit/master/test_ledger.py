@@ -12,6 +12,7 @@ from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.folder.term_log import open_term
 from parallelrun_core.outcome import Outcome, encode, encode_list
 from parallelrun_core.store.outcome_stream import StreamEntry
+from parallelrun_core.store.seals import Seals
 from parallelrun_master.ledger import Ledger
 from tests.unit.core.factories import failed, outcome
 from tests.unit.master import factories
@@ -28,7 +29,7 @@ class Stream:
     def add(self, *outcomes: Outcome) -> None:
         self.entries.append(StreamEntry(b"%d-0" % (len(self.entries) + 1), outcomes=outcomes))
 
-    def read_entries(self, after: bytes, *, block_ms: int | None) -> list[StreamEntry]:
+    def read_entries(self, after: bytes, seals: Seals, *, block_ms: int | None) -> list[StreamEntry]:
         return [entry for entry in self.entries if int(entry.entry_id[:-2]) > int(after[:-2])]
 
     def forget(self, up_to: bytes) -> None:
