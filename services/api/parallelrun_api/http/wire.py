@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import h11
@@ -13,8 +14,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from parallelrun_api.http.connections import Connections, Moved
 
 MAX_HEAD_BYTES: Final = 32 << 10
-_READ_BYTES: Final = 32 << 10
-"""That are read at a time: a body in chunks of one byte takes a second for each 256 KiB, and all others wait."""
+_FIRST_READ_BYTES: Final = 8 << 10
+"""That are read at a time before a token was shown: of a body in chunks of one byte, 256 KiB take half a second, in
+which all others wait."""
+_READ_BYTES: Final = 64 << 10
+"""That are read at a time of the body of a client with a token."""
 _WORDS: Final = {
     400: ("bad_request", "Bad Request", "The request is not valid HTTP."),
     408: ("request_timeout", "Request Timeout", "The request took too long to arrive."),
@@ -38,13 +42,22 @@ class BoundedHttp(H11Protocol):
     def _cycle(self) -> RequestResponseCycle | None:
         return cast("RequestResponseCycle | None", self.cycle)
 
+    @property
+    def _is_known(self) -> bool:
+        """Whether the latest request came with a token."""
+        return "token_name" in cast("dict[str, object]", self.scope["state"])
+
+    def _read_at_most(self, size_bytes: int) -> None:
+        """Limit what asyncio reads, and hands over, at a time."""
+        if hasattr(self.transport, "max_size"):
+            self.transport.max_size = size_bytes
+
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._is_open = True
-        if hasattr(transport, "max_size"):
-            transport.max_size = _READ_BYTES
+        self._read_at_most(_FIRST_READ_BYTES)
         self._all.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -71,7 +84,8 @@ class BoundedHttp(H11Protocol):
             # Refused before its body was here. What still comes is not even parsed; the client may read the answer
             # until its time is up.
             self._is_deaf = True
-            self.transport.write_eof()
+            with suppress(OSError):  # it is gone already
+                self.transport.write_eof()
         self._note(is_asking=False)
 
     def send_400_response(self, msg: str) -> None:
@@ -99,10 +113,11 @@ class BoundedHttp(H11Protocol):
             return
         if self._cycle is not None and not self._cycle.response_complete:
             self._all.works(self)
+            if self._is_known and self._received > _FIRST_READ_BYTES:
+                self._read_at_most(_READ_BYTES)
         elif not (is_asking and self._is_asking):
             self._is_asking = is_asking
-            state = cast("dict[str, object]", self.scope["state"])
-            self._all.waits(self, is_known="token_name" in state)
+            self._all.waits(self, is_known=self._is_known)
 
     def _refuse(self, status: int) -> None:
         """Answer without the application, if nothing is answered yet, and close."""

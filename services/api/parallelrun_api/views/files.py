@@ -27,6 +27,8 @@ MAX_FILES: Final = 10_000
 MAX_TAIL_LINES: Final = 100_000
 _MAX_TAIL_BYTES: Final = 16 << 20
 _MAX_DEPTH: Final = 32
+_PLAIN: Final = 250
+"""Characters of a name that is not too long, with a `/` at its end."""
 _LIST: Final = "files"
 _BLOCK: Final = 1 << 16
 
@@ -168,6 +170,8 @@ def _file(folder: int, prefix: str, name: str) -> Iterator[FileEntry]:
 
 
 def _can_be_asked_for(name: str) -> bool:
+    if name.isascii() and name.isprintable() and "\\" not in name and len(name) < _PLAIN:
+        return True  # nearly all of them, in a tenth of the time
     try:
         relative_parts(name)
         name.encode()

@@ -83,10 +83,14 @@ class FolderNames:
 def _smallest(folder: int, first: str, most: int) -> list[str]:
     """The first `most` names from `first` on, never with more than twice as many in memory."""
     names: list[str] = []
-    last = None
+    last = ""
     with os.scandir(folder) as entries:
-        for name in map(_marked, entries):
-            if name and name >= first and (last is None or name < last):
+        for entry in entries:
+            name = entry.name
+            if (last and name >= last) or (name < first and not first.startswith(name)):
+                continue  # most of them; with a mark or without it, they are not here
+            name = _marked(entry)
+            if name and name >= first and (not last or name < last):
                 names.append(name)
                 if len(names) == 2 * most:
                     names.sort()
