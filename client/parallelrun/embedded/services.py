@@ -91,7 +91,12 @@ def cluster_services(
     if may_forget:
         shared["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
     # In the environment, not among the arguments, which everybody on the machine can read.
-    api = {**shared, "PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": "/"}
+    api = {
+        **shared,
+        "PARALLELRUN_TOKEN": token,
+        "PARALLELRUN_ALLOWED_ROOTS": "/",
+        "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
+    }
     agents = [
         Service(
             name=node,
