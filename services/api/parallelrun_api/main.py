@@ -29,6 +29,9 @@ log = telemetry.logger()
 
 _GRACE_S: Final = 10
 _SWEEP_EVERY_S: Final = 1.0
+_BACKLOG: Final = 2048
+_ACCEPTED_AT_ONCE: Final = 32
+"""asyncio goes on accepting for as long as the backlog says, before those that were ended are closed."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -54,6 +57,7 @@ async def serve(settings: ApiSettings, token: str, listener: socket.socket, audi
         create_app(context, token, audit),
         http=cast("type[asyncio.Protocol]", partial(BoundedHttp, connections=context.connections)),
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        backlog=_ACCEPTED_AT_ONCE,
         # What it warns of is up to anybody who can connect.
         log_level="error",
         access_log=False,
@@ -99,6 +103,11 @@ class _Server(uvicorn.Server):
         self.should_exit = True
         self._context.stop()
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_BACKLOG)  # the kernel's queue was made as short as the number that is accepted at once
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
@@ -140,7 +149,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(2048)
+        listener.listen(_BACKLOG)
         listener.setblocking(False)
     except BaseException:
         listener.close()

@@ -33,15 +33,31 @@ if TYPE_CHECKING:
     from redis import Redis
 
 
+ROOT = Path(__file__).parents[3]
+
+
 class ApiServer:
-    """One `parallelrun-api` process; `with` it."""
+    """One `parallelrun-api` process; `with` it.
+
+    Args:
+        run_by: what its command line begins with, such as a command that runs it.
+        without: the mechanism that is disabled in it (see `tests.twins.sabotage`).
+    """
 
     def __init__(
-        self, root: Path, redis_url: str, *flags: str, volatile: bool = True, env: dict[str, str] | None = None
+        self,
+        root: Path,
+        redis_url: str,
+        *flags: str,
+        volatile: bool = True,
+        env: dict[str, str] | None = None,
+        run_by: tuple[str, ...] = (),
+        without: str = "",
     ) -> None:
         self.root = root
+        module = ["tests.twins.launch", without, "parallelrun_api.main"] if without else ["parallelrun_api"]
         self._command = [
-            sys.executable, "-m", "parallelrun_api", "--port", "0", "--root", str(root), "--redis-url", redis_url,
+            *run_by, sys.executable, "-m", *module, "--port", "0", "--root", str(root), "--redis-url", redis_url,
             *(["--allow-volatile-redis"] if volatile else []), *flags,
         ]  # fmt: skip
         self._env = {**os.environ, **(env or {})}
@@ -62,7 +78,7 @@ class ApiServer:
 
     def start(self) -> None:
         """Start the process, and don't wait for it."""
-        self.process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True, env=self._env)
+        self.process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True, env=self._env, cwd=ROOT)
         self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
         self._reader.start()
 
