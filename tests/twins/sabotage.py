@@ -171,6 +171,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_api.http.lanes:Lane.run", _in_any_thread),
         Step("parallelrun_api.views.folder_names:FolderNames._stretch", _looked_up_anew),
     ),
+    # The audit log.
+    "http.audit": (Step("parallelrun_api.http.audit:Audit.answered", nothing),),
     # The limit on event streams.
     "http.streams": (Step("parallelrun_api.context:Context.check_streams", nothing),),
     # The end of what a dead worker has left behind outside its process group.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.api.conftest import Site
+from tests.security import test_audit_log as audit_log
 from tests.security import test_capacity as capacity
 from tests.security.test_capacity import many_files, site, start
 from tests.twins.sabotage import expect_failure
@@ -48,3 +49,8 @@ def test_streams_without_a_limit_are_found(start: capacity.Start, site: Site) ->
 def test_long_lists_without_a_limit_are_found(start: capacity.Start, site: Site, many_files: Path) -> None:
     with expect_failure():
         capacity.check_long_lists(start, site, many_files, without="http.lanes")
+
+
+def test_changes_that_are_not_on_record_are_found(redis_url: str, redis: object, tmp_path: Path) -> None:
+    with expect_failure():
+        audit_log.check_record(redis_url, tmp_path, without="http.audit")
