@@ -123,6 +123,12 @@ def slow_bodies(target: Target, count: int = 50, within_s: float = 70.0) -> str:
     return dripping(target, begin.encode(), count=count, within_s=within_s)
 
 
+def slow_requests(target: Target) -> str:
+    """Both at once."""
+    with ThreadPoolExecutor(2) as players:
+        return " ".join(filter(None, players.map(lambda play: play(target), (slow_heads, slow_bodies))))
+
+
 def huge_head(target: Target) -> str:
     """A head without an end: it must not be gathered."""
     with connect(target) as connection:
@@ -255,8 +261,7 @@ def _newest(target: Target) -> str:
 
 _PLAYS: dict[str, Callable[[Target], str]] = {
     "connections that say nothing": half_open,
-    "heads that never end": slow_heads,
-    "bodies that never end": slow_bodies,
+    "heads and bodies that never end": slow_requests,
     "a head without limit": huge_head,
     "bodies in chunks of one byte": tiny_chunks,
     "bodies that are too large or too deep": large_or_deep,
