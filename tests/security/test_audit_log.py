@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -132,3 +133,18 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match="symbolic links"):
         AuditFile(tmp_path / "audit.log")
+
+
+def test_what_the_file_cannot_take_goes_to_stderr_and_no_half_of_a_line_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, write = tmp_path / "audit.log", os.write
+    audit = Audit(AuditFile(log))
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda fd, data: write(fd, data[:10]))
+        audit.answered(asked(state={"request_id": "1"}), 202, [])
+    audit.answered(asked(state={"request_id": "2"}), 202, [])
+    audit.close()
+
+    assert [line["request_id"] for line in lines_of(log)] == ["2"]
+    assert '"request_id": "1"' in capsys.readouterr().err

@@ -21,11 +21,13 @@ def test_connections_that_may_say_nothing_are_found(start: capacity.Start) -> No
         capacity.check_silent_connections(start, without="http.connections")
 
 
+@pytest.mark.slow
 def test_heads_that_may_take_any_time_are_found(start: capacity.Start) -> None:
     with expect_failure():
         capacity.check_slow_heads(start, without="http.connections")
 
 
+@pytest.mark.slow
 def test_bodies_that_may_take_any_time_are_found(start: capacity.Start) -> None:
     with expect_failure():
         capacity.check_slow_bodies(start, without="http.connections")
@@ -46,6 +48,7 @@ def test_streams_without_a_limit_are_found(start: capacity.Start, site: Site) ->
         capacity.check_streams(start, site, without="http.streams")
 
 
+@pytest.mark.slow
 def test_long_lists_without_a_limit_are_found(start: capacity.Start, site: Site, many_files: Path) -> None:
     with expect_failure():
         capacity.check_long_lists(start, site, many_files, without="http.lanes")

@@ -28,7 +28,7 @@ def run(mini_batch):
         os.close(os.open(f"{folder}/file-{number:06d}.txt", os.O_CREAT | os.O_WRONLY))
     return mini_batch
 """
-SLEEPS = "import time\ndef run(mini_batch):\n    time.sleep(30)\n    return mini_batch\n"
+SLEEPS = "import time\ndef run(mini_batch):\n    time.sleep(300)\n    return mini_batch\n"
 
 
 def client_of(target: Target, *, token: str | None = None, timeout_s: float = ANSWER_S) -> httpx.Client:
@@ -227,7 +227,7 @@ def many_streams(target: Target, path: str, count: int = 2500) -> str:
         refused = 0
         for connection in opened:
             with suppress(OSError):
-                refused += connection.recv(1 << 12).startswith(b"HTTP/1.1 429 ")
+                refused += connection.recv(1 << 12).startswith((b"HTTP/1.1 429 ", b"HTTP/1.1 503 "))
         if trouble := what_is_not_answered(target):
             return trouble
         return "" if refused else f"{len(opened)} streams at once are all answered"
@@ -250,6 +250,8 @@ def _streams_of_a_job(target: Target) -> str:
             time.sleep(0.1)
         return many_streams(target, f"/v1/jobs/{job_id}/events")
     finally:
+        with client_of(target, timeout_s=60) as client:
+            client.post(f"/v1/jobs/{_newest(target)}:cancel")
         job.join()
 
 

@@ -6,6 +6,7 @@ sent, so nobody has been answered without one. Refusals that come in masses are 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -48,9 +49,13 @@ class AuditFile:
         Raises:
             OSError: it can't be written.
         """
-        if os.fstat(self._fd).st_size + len(line) > self._max_bytes:
+        size = os.fstat(self._fd).st_size
+        if size + len(line) > self._max_bytes:
             self._turn()
-        os.write(self._fd, line)
+            size = 0
+        if os.write(self._fd, line) < len(line):
+            os.ftruncate(self._fd, size)  # no half of a line, in which the next one would get lost
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
         """Close the file."""
