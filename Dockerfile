@@ -48,6 +48,9 @@ ENV HOME=/tmp \
 STOPSIGNAL SIGTERM
 
 FROM base AS control
+RUN mkdir /audit \
+    && chown 10001:10001 /audit \
+    && chmod 0700 /audit
 COPY --from=libraries /opt/venv /opt/venv
 COPY --from=package /package /opt/venv
 WORKDIR /data

@@ -21,6 +21,7 @@ from parallelrun_core.service.pacing import Backoff
 REPEATABLE_STATUS: Final = frozenset({429, 502, 503, 504})
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _MAX_PROBLEM_BYTES: Final = 1 << 20
+_BUSY: Final = 429
 _IN_FLIGHT: Final = "idempotency_key_in_flight"
 """A request whose answer was lost is still in progress; asking again gets its answer."""
 
@@ -36,6 +37,15 @@ class RetryPolicy:
     first_pause_s: float = 0.2
     longest_pause_s: float = 30.0
     """A server that asks for a longer pause than this counts as down."""
+    busy_s: float = 120.0
+    """How long a server may answer that it is busy (429), which says that it is well and will answer later."""
+
+    def busy_pause_s(self, refusals: int, asked_s: float | None, waited_s: float) -> float | None:
+        """How long to wait after so many answers in a row that the server is busy; None: give up."""
+        if waited_s >= self.busy_s:
+            return None
+        spread_s = Backoff(self.first_pause_s, self.longest_pause_s / 6, jitter=0.5).after_s(refusals)
+        return min(asked_s or 0.0, self.longest_pause_s) + spread_s
 
     def pause_s(self, failures: int, asked_s: float | None) -> float | None:
         """How long to wait after this many failures in a row; None: give up."""
@@ -101,7 +111,8 @@ class Transport:
         read_timeout_s: float | None = None,
     ) -> Any:
         """Send one request and return the JSON of its answer; repeated on failure only when `idempotent`."""
-        failures = 0
+        failures = refusals = 0
+        waited_s = 0.0
         while True:
             try:
                 response = self._http.request(
@@ -117,13 +128,19 @@ class Transport:
                 error: ParallelRunError = error_of(response.status_code, problem_of(response))
                 again = response.status_code in REPEATABLE_STATUS or error.code == _IN_FLIGHT
                 asked_s = retry_after_s(response.headers)
+                is_busy = response.status_code == _BUSY
             except httpx.TransportError as failure:
-                error, again, asked_s = self.lost(failure), True, None
-            failures += 1
-            pause_s = self._retry.pause_s(failures, asked_s) if again and idempotent else None
+                error, again, asked_s, is_busy = self.lost(failure), True, None, False
+            failures, refusals = (failures, refusals + 1) if is_busy else (failures + 1, 0)
+            pause_s = None
+            if is_busy and idempotent:
+                pause_s = self._retry.busy_pause_s(refusals, asked_s, waited_s)
+            elif again and idempotent:
+                pause_s = self._retry.pause_s(failures, asked_s)
             if pause_s is None:
                 raise error
             self._sleep(pause_s)
+            waited_s += pause_s
 
     @contextmanager
     def stream(

@@ -99,6 +99,29 @@ def _as_itself(*_: Any) -> Any:
     return nullcontext()
 
 
+def _as_uvicorn_does(protocol: Any) -> None:
+    """Parse and drop what comes after an answer."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    H11Protocol.on_response_complete(protocol)
+    protocol._note(is_asking=False)
+
+
+async def _in_any_thread(lane: Any, key: Any, read: Callable[[], Any]) -> Any:
+    """One more thread for each list."""
+    import asyncio
+
+    return await asyncio.to_thread(read)
+
+
+def _looked_up_anew(names: Any, folder: int, first: str) -> Any:
+    """Look at the whole folder for each page."""
+    from parallelrun_api.views.folder_names import _smallest, _Stretch
+
+    here = _smallest(folder, first, names._held)
+    return _Stretch(first, here, len(here) < names._held, (0, 0))
+
+
 class Line(NamedTuple):
     """A piece of a script, and what it is without the mechanism."""
 
@@ -188,6 +211,27 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "redis.roles": (Step("parallelrun_core.store.roles:rules", always(["~*", "&*", "+@all"])),),
     # The end of what everybody may do on Redis who reaches it.
     "redis.passwords": (Step("parallelrun_core.store.roles:_nobody", always("user default on nopass ~* &* +@all")),),
+    # The limits on connections: their number, and how slow they may be.
+    "http.connections": (
+        Step("parallelrun_api.http.connections:Connections.opened", nothing),
+        Step("parallelrun_api.http.connections:Connections.sweep", nothing),
+    ),
+    # The end of reading when a request was refused, and short reads before that.
+    "http.deaf": (
+        Step("parallelrun_api.http.wire:BoundedHttp._read_at_most", nothing),
+        Step("parallelrun_api.http.wire:BoundedHttp.on_response_complete", _as_uvicorn_does),
+    ),
+    # The limit on bodies that are not submissions.
+    "http.bounded_bodies": (Step("parallelrun_api.http.requests:_bounded", lambda receive: receive),),
+    # The few long lists at once, and what is remembered between them.
+    "http.lanes": (
+        Step("parallelrun_api.http.lanes:Lane.run", _in_any_thread),
+        Step("parallelrun_api.views.folder_names:FolderNames._stretch", _looked_up_anew),
+    ),
+    # The audit log.
+    "http.audit": (Step("parallelrun_api.http.audit:Audit.answered", nothing),),
+    # The limit on event streams.
+    "http.streams": (Step("parallelrun_api.context:Context.check_streams", nothing),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

@@ -121,6 +121,37 @@ def test_redis_keeps_what_it_acknowledged() -> None:
     assert options["--maxmemory-policy"] == "noeviction"
 
 
+@each_service
+def test_no_log_grows_without_a_limit(name: str) -> None:
+    assert SERVICES[name]["logging"] == {"driver": "json-file", "options": {"max-size": "10m", "max-file": "3"}}
+
+
+def test_what_is_not_the_users_own_code_has_a_limit_on_its_memory() -> None:
+    limits = {name: in_mebibytes(default_of(service["mem_limit"])) for name, service in SERVICES.items()}
+    command = SERVICES["redis"]["command"]
+    of_data = in_mebibytes(default_of(command[command.index("--maxmemory") + 1]))
+
+    assert limits.pop("agent") == 0  # none, unless it is set
+    assert all(limit >= 512 for limit in limits.values())
+    assert of_data < 0.75 * limits["redis"]
+
+
+def in_mebibytes(text: str) -> int:
+    number, unit = re.fullmatch(r"(\d+)([gm]?)b?", text).groups()  # type: ignore[union-attr]
+    return int(number) * {"g": 1024, "m": 1, "": 0}[unit]
+
+
+def test_the_audit_log_is_where_only_the_api_writes() -> None:
+    path = SERVICES["api"]["environment"]["PARALLELRUN_AUDIT_LOG"]
+    users = [
+        name for name, service in SERVICES.items() if any(str(each).endswith(":/audit") for each in service["volumes"])
+    ]
+
+    assert path.startswith("/audit/")
+    assert users == ["api"]
+    assert "chown 10001:10001 /audit" in DOCKERFILE.partition(" AS control\n")[2]
+
+
 def test_agents_can_be_scaled() -> None:
     assert not {"container_name", "ports", "hostname"} & set(SERVICES["agent"])
     assert SERVICES["agent"]["environment"]["PARALLELRUN_SLOTS"] is None  # the shell's, and none if that has none

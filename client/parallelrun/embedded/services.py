@@ -114,6 +114,7 @@ def cluster_services(
         "PARALLELRUN_TOKEN": token,
         "PARALLELRUN_ALLOWED_ROOTS": "/",  # it is the user's own machine
         "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.folders)),
+        "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
     }
     agents = [
         Service(

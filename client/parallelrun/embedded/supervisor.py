@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from parallelrun.embedded import guard
+from parallelrun.embedded import guard, service_logs
 from parallelrun_core.service import process as processes
 from parallelrun_core.service.pacing import Backoff
 
@@ -32,6 +32,7 @@ HEALTHY_AFTER_S: Final = 30.0
 """A service that lived this long is restarted without delay when it dies."""
 _KILLED_WITHIN_S: Final = 10.0
 _POLL_EVERY_S: Final = 1.0
+_TRIM_EVERY_S: Final = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ class Supervisor:
     """Starts services, restarts those that die, and stops them stage by stage. Safe to use from several threads.
 
     Args:
-        logs: folder for `<name>.log` of each service: what it writes to stdout and stderr.
+        logs: folder for `<name>.log` of each service: what it writes to stdout and stderr, up to a limit.
         folder: the services' current folder.
         mark: a variable, as `NAME=VALUE`, in the environment of every service. Every process with it is killed at the
             end, so nothing that a service started is left behind.
@@ -146,10 +147,13 @@ class Supervisor:
             watching.communicate(b".")
 
     def _keep_running(self) -> None:
+        trim_at = time.monotonic() + _TRIM_EVERY_S
         while not self._stopping:
-            event = self._next(
-                min((child.restart_at or float("inf") for child in self._children.values()), default=None)
-            )
+            restarts = [child.restart_at for child in self._children.values() if child.restart_at is not None]
+            event = self._next(min([trim_at, *restarts]))
+            if time.monotonic() >= trim_at:
+                service_logs.trim(map(self.log_of, self._children))
+                trim_at = time.monotonic() + _TRIM_EVERY_S
             if event is None:
                 for child in self._children.values():
                     if child.restart_at is not None and child.restart_at <= time.monotonic():
@@ -164,11 +168,9 @@ class Supervisor:
             else:
                 self._end(by_force=event.kind == "kill")
 
-    def _next(self, until: float | None) -> _Event | None:
+    def _next(self, until: float) -> _Event | None:
         """The next event, or None when its time is up."""
         try:
-            if until is None or until == float("inf"):
-                return self._events.get()
             return self._events.get(timeout=max(0.0, until - time.monotonic()))
         except queue.Empty:
             return None

@@ -12,6 +12,7 @@ from starlette.routing import Route
 from parallelrun_api.context import Context
 from parallelrun_api.contract import document
 from parallelrun_api.http import problems
+from parallelrun_api.http.audit import Audit
 from parallelrun_api.http.auth import OPEN_PATHS, Guard
 from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.routes import events, files, jobs, mini_batches, nodes, operations, reopening
@@ -24,13 +25,15 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 """
 
 
-def create_app(context: Context, token: str) -> FastAPI:
+def create_app(context: Context, token: str, audit: Audit | None = None) -> FastAPI:
     """The application of one server; `token` is the one that clients must present, empty for none."""
+    audit = audit or Audit()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await context.close()
+        audit.close()
 
     app = FastAPI(
         title="ParallelRun",
@@ -53,5 +56,5 @@ def create_app(context: Context, token: str) -> FastAPI:
     open_paths = OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
     # The middleware that is added last sees the request first.
     app.add_middleware(Guard, token=token, hosts=context.settings.hosts, open_paths=frozenset(open_paths))
-    app.add_middleware(RequestScope, metrics=context.metrics)
+    app.add_middleware(RequestScope, metrics=context.metrics, connections=context.connections, audit=audit)
     return app

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
+from parallelrun_api.http.connections import ConnectionLimits, Connections
+from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
-from parallelrun_api.metrics import ClusterCollector, Metrics
+from parallelrun_api.http.lanes import Lane
+from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, Metrics
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.cancelling import Cancels
 from parallelrun_api.submission.checks import PathChecks
@@ -19,6 +23,7 @@ from parallelrun_api.submission.registrar import Registrar
 from parallelrun_api.submission.reopening import Reopenings
 from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.views.feeds import WAIT_S, Feeds
+from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
@@ -46,6 +51,17 @@ class Context:
     reopenings: Reopenings
     registrar: Registrar
     metrics: Metrics
+    connections: Connections
+    folder_names: FolderNames = field(default_factory=FolderNames)
+    long_lists: Lane = field(default_factory=partial(Lane, at_once=2, waiting=8))
+    """Lists of what may be any number of files or mini-batches."""
+    job_lists: Lane = field(default_factory=partial(Lane, at_once=4, waiting=32))
+    scrapes: Lane = field(default_factory=partial(Lane, at_once=1, waiting=1))
+    """Metrics; those who wait share one answer."""
+    probes: Lane = field(default_factory=partial(Lane, at_once=1, waiting=1))
+    """Of the storage; those who wait share one answer."""
+    file_reads: CapacityLimiter = field(default_factory=partial(CapacityLimiter, 16))
+    """The threads that read what is downloaded."""
     heartbeat_s: float = 15.0
     """After so long without an event, a stream shows that it is alive."""
     key_locks: KeyLocks = field(default_factory=KeyLocks)
@@ -63,8 +79,9 @@ class Context:
         Raises:
             TooManyStreams: too many do already.
         """
-        if self.feeds.watchers >= self.settings.max_streams:
-            raise TooManyStreams(f"{self.settings.max_streams:,} clients are watching already.")
+        most = min(self.settings.max_streams, self.connections.limits.most * 3 // 4)
+        if self.feeds.watchers >= most:
+            raise TooManyStreams(f"{most:,} clients are watching already.")
 
     async def close(self) -> None:
         """Close all connections."""
@@ -84,6 +101,11 @@ def build_context(settings: ApiSettings) -> Context:
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
     metrics = Metrics()
     metrics.watch(ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers))
+    limits = ConnectionLimits(
+        most=most_connections(settings.max_connections), head_s=settings.head_seconds, stall_s=settings.stall_seconds
+    )
+    connections = Connections(limits)
+    metrics.watch(ConnectionCollector(connections))
     return Context(
         settings=settings,
         redis=client,
@@ -97,6 +119,7 @@ def build_context(settings: ApiSettings) -> Context:
         reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
         metrics=metrics,
+        connections=connections,
     )
 
 

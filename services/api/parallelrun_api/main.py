@@ -7,13 +7,19 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Final, cast
 
 import uvicorn
 from anyio.to_thread import run_sync
 
 from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
+from parallelrun_api.http.audit import Audit, AuditFile
+from parallelrun_api.http.connections import Connections
+from parallelrun_api.http.descriptors import raise_limit
 from parallelrun_api.http.token import Token, load_token
+from parallelrun_api.http.wire import MAX_HEAD_BYTES, BoundedHttp
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.folder.layout import PRIVATE_FOLDER
 from parallelrun_core.service import telemetry
@@ -23,7 +29,11 @@ from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis, pauses_until_
 
 log = telemetry.logger()
 
-_GRACE_S = 10
+_GRACE_S: Final = 10
+_SWEEP_EVERY_S: Final = 1.0
+_BACKLOG: Final = 2048
+_ACCEPTED_AT_ONCE: Final = 32
+"""asyncio goes on accepting for as long as the backlog says, before those that were ended are closed."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -31,21 +41,28 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = ApiSettings.from_command_line(argv)
     telemetry.configure("api", log_format=settings.log_format)
+    raise_limit()
     try:
         settings.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         token = load_token(settings)
+        audit = Audit(AuditFile(settings.audit_log) if settings.audit_log else None)
         listener = _listen(settings.host, settings.port)
     except (OSError, ValueError) as error:
         log.error("not_started", error=str(error))
         raise SystemExit(1) from None
-    raise SystemExit(asyncio.run(serve(settings, token, listener)))
+    raise SystemExit(asyncio.run(serve(settings, token, listener, audit)))
 
 
-async def serve(settings: ApiSettings, token: Token, listener: socket.socket) -> int:
+async def serve(settings: ApiSettings, token: Token, listener: socket.socket, audit: Audit) -> int:
     """Serve on a listening socket until a signal comes; returns the exit code."""
     context = build_context(settings)
     config = uvicorn.Config(
-        create_app(context, token.text),
+        create_app(context, token.text, audit),
+        http=cast("type[asyncio.Protocol]", partial(BoundedHttp, connections=context.connections)),
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        backlog=_ACCEPTED_AT_ONCE,
+        # What it warns of is up to anybody who can connect.
+        log_level="error",
         access_log=False,
         log_config=None,
         proxy_headers=False,
@@ -64,10 +81,14 @@ async def serve(settings: ApiSettings, token: Token, listener: socket.socket) ->
         redis=without_password(settings.redis_url),
         root=str(settings.root),
     )
-    background = asyncio.create_task(_in_background(context, server), name="background")
+    tasks = [
+        asyncio.create_task(_in_background(context, server), name="background"),
+        asyncio.create_task(_sweep(context.connections), name="sweep"),
+    ]
     await server.serve(sockets=[listener])
-    background.cancel()
-    await asyncio.wait([background])
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
     log.info("stopped")
     return server.exit_code
 
@@ -85,6 +106,11 @@ class _Server(uvicorn.Server):
         self.exit_code = exit_code
         self.should_exit = True
         self._context.stop()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_BACKLOG)  # the kernel's queue was made as short as the number that is accepted at once
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -111,6 +137,12 @@ async def _in_background(context: Context, server: _Server) -> None:
         server.stop(1)
 
 
+async def _sweep(connections: Connections) -> None:
+    while True:
+        await asyncio.sleep(_SWEEP_EVERY_S)
+        connections.sweep()
+
+
 def _import_what_submissions_need() -> None:
     import parallelrun_core.store.rq.wake  # noqa: F401
 
@@ -122,7 +154,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(2048)
+        listener.listen(_BACKLOG)
         listener.setblocking(False)
     except BaseException:
         listener.close()

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.connection import RedisError
 
 if TYPE_CHECKING:
+    from parallelrun_api.http.connections import Connections
     from parallelrun_core.store.job_views import JobViews
     from parallelrun_core.store.nodes import Nodes
     from parallelrun_core.store.registry import Registry
@@ -120,6 +121,27 @@ class ClusterCollector(Collector):
             "state",
             {"busy": busy, "idle": sum(info.slots for info in alive) - busy},
         )
+
+
+class ConnectionCollector(Collector):
+    """The connections of one server, and those that it has ended, by reason."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def describe(self) -> Iterable[Any]:
+        """Nothing: their names are known here only."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """How many there are, and how many were ended."""
+        yield _gauge("parallelrun_http_connections", "Open connections.", len(self._connections))
+        ended = CounterMetricFamily(
+            "parallelrun_http_connections_ended", "Connections that were too slow or too many.", labels=["reason"]
+        )
+        for reason, count in list(self._connections.ended.items()):
+            ended.add_metric([reason], count)
+        yield ended
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

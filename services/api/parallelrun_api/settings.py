@@ -38,7 +38,17 @@ class ApiSettings(ServiceSettings):
     max_body_bytes: int = Field(default=256 << 20, ge=1 << 10)
     """Maximum bytes of a request, and so of a zip with a job's code."""
     max_streams: int = Field(default=2000, ge=1)
-    """Maximum number of event streams and long polls at the same time."""
+    """Maximum number of event streams and long polls at the same time; at most three quarters of the connections."""
+    max_connections: int = Field(default=3000, ge=16)
+    """Maximum number of connections. Fewer, if the process may not open as many files."""
+    head_seconds: float = Field(default=10.0, gt=0.05, le=3600)
+    """Seconds within which the head of a request must arrive."""
+    stall_seconds: float = Field(default=20.0, gt=0.05, le=3600)
+    """Seconds after which a request's body that arrives with less than 500 bytes a second is given up; three times as
+    many for an answer that the client doesn't read."""
+    audit_log: Path | None = None
+    """File for the audit log, which has a line for each change, each download and each refusal. By default they are
+    written to stderr, among the other lines."""
 
     @field_validator("token", mode="after")
     @classmethod

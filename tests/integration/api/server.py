@@ -35,11 +35,16 @@ if TYPE_CHECKING:
     from redis import Redis
 
 
+ROOT = Path(__file__).parents[3]
+
+
 class ApiServer:
     """One `parallelrun-api` process; `with` it.
 
     Args:
         insecure: it requires no token, unless the flags name one.
+        run_by: what its command line begins with, such as a command that runs it.
+        without: the mechanism that is disabled in it (see `tests.twins.sabotage`).
     """
 
     def __init__(
@@ -50,10 +55,13 @@ class ApiServer:
         volatile: bool = True,
         insecure: bool = True,
         env: dict[str, str] | None = None,
+        run_by: tuple[str, ...] = (),
+        without: str = "",
     ) -> None:
         self.root = root
+        module = ["tests.twins.launch", without, "parallelrun_api.main"] if without else ["parallelrun_api"]
         self._command = [
-            sys.executable, "-m", "parallelrun_api", "--port", "0", "--root", str(root), "--redis-url", redis_url,
+            *run_by, sys.executable, "-m", *module, "--port", "0", "--root", str(root), "--redis-url", redis_url,
             *(["--allow-volatile-redis"] if volatile else []),
             *(["--insecure"] if insecure and "--token" not in flags else []), *flags,
         ]  # fmt: skip
@@ -75,7 +83,7 @@ class ApiServer:
 
     def start(self) -> None:
         """Start the process, and don't wait for it."""
-        self.process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True, env=self._env)
+        self.process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True, env=self._env, cwd=ROOT)
         self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
         self._reader.start()
 

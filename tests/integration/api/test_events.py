@@ -309,5 +309,5 @@ def test_no_more_watchers_than_allowed(redis_url: str, redis: Redis, site: Site,
             next(stream)
             refused = api.get(f"/v1/jobs/{job_id}/events")
 
-    assert (refused.status_code, refused.json()["code"]) == (503, "too_many_streams")
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_streams")
     assert "retry-after" in refused.headers

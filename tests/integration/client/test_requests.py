@@ -56,6 +56,32 @@ def test_reads_are_repeated_until_the_server_is_back(api: FakeApi, client: Clien
     assert len(api.requests) == 3
 
 
+CROWD = Answer.of({"detail": "Try again soon.", "code": "too_many_reads"}, 429, **{"Retry-After": "2"})
+
+
+def test_a_server_that_is_busy_is_asked_again_for_longer_than_one_that_is_away(api: FakeApi) -> None:
+    pauses: list[float] = []
+    transport = Transport(api.url, retry=QUICK, sleep=pauses.append)
+    api.on("GET", "/v1/jobs/job_1/outputs", *[CROWD] * 20, Answer.of({"items": []}))
+
+    assert transport.request("GET", "/v1/jobs/job_1/outputs", idempotent=True) == {"items": []}
+    transport.close()
+    assert len(pauses) == 20
+    assert all(pause >= 2.0 for pause in pauses)
+    assert len(set(pauses)) > 1, "clients don't all come back at the same moment"
+
+
+def test_a_server_that_stays_busy_is_given_up(api: FakeApi) -> None:
+    pauses: list[float] = []
+    transport = Transport(api.url, retry=RetryPolicy(busy_s=60), sleep=pauses.append)
+    api.on("GET", "/v1/jobs/job_1/outputs", CROWD)
+
+    with pytest.raises(Unavailable, match="Try again soon"):
+        transport.request("GET", "/v1/jobs/job_1/outputs", idempotent=True)
+    transport.close()
+    assert 60 <= sum(pauses) < 100
+
+
 def test_in_the_end_the_servers_own_words_are_raised(api: FakeApi, client: Client) -> None:
     api.on("GET", "/v1/jobs/job_1", BUSY)
 

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from parallelrun_api.http.paging import encode_token
 from parallelrun_api.views import files
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
+from parallelrun_api.views.folder_names import HELD, FolderNames
 from parallelrun_core.errors import InvalidInput
 
 
@@ -31,8 +33,8 @@ def pages_of(served: ServedFolder | ServedFolders, between: Callable[[], object]
         between()
 
 
-def all_of(folder: Path) -> ServedFolder:
-    return ServedFolder(anchor=folder.parent, beneath=folder.name)
+def all_of(folder: Path, held: int = HELD) -> ServedFolder:
+    return ServedFolder(anchor=folder.parent, beneath=folder.name, names=FolderNames(held))
 
 
 def make(folder: Path, *paths: str) -> None:
@@ -52,9 +54,8 @@ def test_pages_hold_every_file_once_by_path(wanted: set[tuple[str, ...]], size: 
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         make(Path(folder), *paths)
         patch.setattr(files, "MAX_FILES", size)
-        patch.setattr(files, "_HELD", held)
 
-        found = pages_of(all_of(Path(folder)))
+        found = pages_of(all_of(Path(folder), held))
 
     assert [path for each in found for path in each] == sorted(paths)
     assert all(len(each) == size for each in found[:-1])
@@ -71,15 +72,62 @@ def test_a_page_is_one_look_at_each_folder_on_its_way(
         looks.append(path)
         return scan(path)
 
-    monkeypatch.setattr(files, "_HELD", size + files._HELD - files.MAX_FILES)
     monkeypatch.setattr(files, "MAX_FILES", size)
     make(tmp_path, *(f"{folder}{number}" for number in range(count)))
     monkeypatch.setattr(os, "scandir", counted)
 
-    found = pages_of(all_of(tmp_path))
+    # The names of a page, the one before it, and one that shows that another page follows.
+    found = pages_of(all_of(tmp_path, size + 2))
 
     assert sum(map(len, found)) == count
     assert len(looks) == len(found) * (2 if folder else 1)
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was changed, was changed some time ago."""
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)
+
+
+@pytest.mark.usefixtures("later")
+def test_the_pages_of_a_folder_that_nobody_changes_take_one_look_for_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, scan = list[int](), os.scandir
+
+    def counted(path: int) -> Any:
+        looks.append(path)
+        return scan(path)
+
+    monkeypatch.setattr(files, "MAX_FILES", 3)
+    make(tmp_path, *(f"{number:03d}" for number in range(100)))
+    monkeypatch.setattr(os, "scandir", counted)
+
+    found = pages_of(all_of(tmp_path, 30))
+
+    assert [path for each in found for path in each] == [f"{number:03d}" for number in range(100)]
+    assert len(found) == 34
+    assert len(looks) == 5
+
+
+@pytest.mark.usefixtures("later")
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.booleans()), max_size=12), st.integers(5, 12))
+def test_what_was_remembered_of_a_folder_is_forgotten_when_it_changes(
+    changes: list[tuple[str, bool]], held: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "MAX_FILES", 2)
+        served = all_of(Path(folder), held)
+        for number, (name, is_there) in enumerate(changes):
+            if is_there:
+                make(Path(folder), name)
+            else:
+                (Path(folder) / name).unlink(missing_ok=True)
+            os.utime(folder, (number, number))  # the clock of a file system may not tell two changes apart
+            found = [path for each in pages_of(served) for path in each]
+            assert found == sorted(path.name for path in Path(folder).iterdir())
 
 
 def test_what_comes_and_goes_meanwhile_changes_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +140,7 @@ def test_what_comes_and_goes_meanwhile_changes_nothing_else(tmp_path: Path, monk
     assert found == [["a", "b/1"], ["b/2", "b/3"], ["b/9", "c"], ["d/1", "d/2"], ["e"]]
 
 
-def test_what_is_neither_file_nor_folder_does_not_end_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_HELD", 2)
+def test_what_is_neither_file_nor_folder_does_not_end_a_list(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"a{number}").symlink_to("/etc")
         os.mkfifo(tmp_path / f"b{number}")
@@ -101,7 +148,7 @@ def test_what_is_neither_file_nor_folder_does_not_end_a_list(tmp_path: Path, mon
         (tmp_path / f"d{number}\n").touch()
     make(tmp_path, "e")
 
-    assert pages_of(all_of(tmp_path)) == [["e"]]
+    assert pages_of(all_of(tmp_path, 2)) == [["e"]]
 
 
 def test_several_folders_are_one_list_and_the_first_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,9 @@ EXPECTED = {
     http_errors.RangeNotSatisfiable: (416, "range_not_satisfiable"),
     http_errors.Misdirected: (421, "misdirected"),
     http_errors.KeyReused: (422, "idempotency_key_reused"),
-    http_errors.TooManyStreams: (503, "too_many_streams"),
+    http_errors.TooManyReads: (429, "too_many_reads"),
+    http_errors.TooManyStreams: (429, "too_many_streams"),
+    http_errors.Crowded: (503, "crowded"),
 }
 
 OTHERS: list[tuple[Exception, int, str]] = [

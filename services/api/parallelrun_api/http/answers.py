@@ -12,8 +12,13 @@ if TYPE_CHECKING:
 
 def json_answer(model: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A model as the whole answer."""
+    return encoded_answer(model.model_dump_json(), status, headers)
+
+
+def encoded_answer(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A model as the whole answer, encoded already."""
     return Response(
-        model.model_dump_json(),
+        text,
         status_code=status,
         headers={"Cache-Control": "no-store", **(headers or {})},
         media_type="application/json",

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
+ONLY_ONE: Final = "default"
+"""What the audit log calls the one token."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -35,6 +37,7 @@ class Guard:
             self._check_origin(scope["method"], headers)
             if scope["path"] not in self._open_paths:
                 self._check_token(headers)
+                scope.setdefault("state", {})["token_name"] = ONLY_ONE if self._token else ""
         except ParallelRunError as error:
             await problem_response(error, scope["path"])(scope, receive, send)
             return

@@ -9,7 +9,9 @@ ParallelRunError
     ├── RangeNotSatisfiable     the file has no such bytes                              416
     ├── Misdirected             the Host header names another server                    421
     ├── KeyReused               the Idempotency-Key was used for something else         422
-    └── TooManyStreams          too many clients are watching jobs                      503
+    ├── TooManyReads            too many costly lists are being made                    429
+    ├── TooManyStreams          too many clients are watching jobs                      429
+    └── Crowded                 the rest of the server is kept for health and control   503
 """
 
 from __future__ import annotations
@@ -75,9 +77,25 @@ class KeyReused(HttpError):
     http_status = 422
 
 
+class TooManyReads(HttpError):
+    """Too many lists that take long are being made."""
+
+    code = "too_many_reads"
+    http_status = 429
+    retryable = True
+
+
 class TooManyStreams(HttpError):
     """Too many clients are watching jobs."""
 
     code = "too_many_streams"
+    http_status = 429
+    retryable = True
+
+
+class Crowded(HttpError):
+    """Too many requests are being answered."""
+
+    code = "crowded"
     http_status = 503
     retryable = True

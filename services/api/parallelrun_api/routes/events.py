@@ -53,7 +53,7 @@ _EVENT: Final[dict[str, Any]] = {
     "/jobs/{job_id:job}/events",
     summary="Follow a job",
     response_class=StreamingResponse,
-    responses={**content("text/event-stream", "Events, until the job has ended.", _EVENT), **problems(404)},
+    responses={**content("text/event-stream", "Events, until the job has ended.", _EVENT), **problems(404, 429)},
 )
 async def events(
     job_id: JobId,
@@ -80,6 +80,7 @@ async def events(
     # Before the snapshot is taken: an event between the two is then reported twice rather than not at all.
     position = after or await context.feeds.last_id(job_id)
     snapshot = await run_sync(context.jobs.get, job_id)
+    context.check_streams()  # others may have come meanwhile
     return StreamingResponse(
         _stream(context, snapshot, position, Mask(record.spec)),
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import PathToken
 from parallelrun_api.models import FileList
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
@@ -29,10 +30,10 @@ Tail = Annotated[int | None, Query(description="Only this many last lines, at mo
 _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 
 
-@router.get("/jobs/{job_id:job}/logs", summary="List logs", response_model=FileList, responses=problems(404))
-def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
+@router.get("/jobs/{job_id:job}/logs", summary="List logs", response_model=FileList, responses=problems(404, 429))
+async def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The log files of a job, by path, 10,000 on each page."""
-    return json_answer(page(_logs(context, job_id), page_begin(page_token)))
+    return await _listed(context, _logs, job_id, page_token)
 
 
 @router.get(
@@ -52,17 +53,17 @@ def read_log(
 ) -> Response:
     """A log file, a range of its bytes, or its last lines. To follow a log, ask for the range after what you have."""
     fd = _logs(context, job_id).open(path)
-    return download(fd, Path(path).name, TEXT, Wanted(range=range, if_range=if_range, tail=tail))
+    return download(fd, Path(path).name, TEXT, Wanted(range=range, if_range=if_range, tail=tail), context.file_reads)
 
 
-@router.get("/jobs/{job_id:job}/outputs", summary="List outputs", response_model=FileList, responses=problems(404))
-def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
+@router.get("/jobs/{job_id:job}/outputs", summary="List outputs", response_model=FileList, responses=problems(404, 429))
+async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The output files of a job, by path, 10,000 on each page.
 
     Of a folder that the job named for its output, only its own files; those of an output that has a path of its own
     are below the name of that output.
     """
-    return json_answer(page(_outputs(context, job_id), page_begin(page_token)))
+    return await _listed(context, _outputs, job_id, page_token)
 
 
 @router.get(
@@ -83,13 +84,22 @@ def read_output(
     """An output file, a range of its bytes, or its last lines."""
     fd = _outputs(context, job_id).open(path)
     log.info("output_opened", job_id=job_id)
-    return download(fd, Path(path).name, BYTES, Wanted(range=range, if_range=if_range, tail=tail))
+    return download(fd, Path(path).name, BYTES, Wanted(range=range, if_range=if_range, tail=tail), context.file_reads)
+
+
+async def _listed(
+    context: Context, of: Callable[[Context, str], ServedFolder | ServedFolders], job_id: str, page_token: str
+) -> Response:
+    def encoded() -> str:
+        return page(of(context, job_id), page_begin(page_token)).model_dump_json()
+
+    return encoded_answer(await context.long_lists.run((of, job_id, page_token), encoded))
 
 
 def _logs(context: Context, job_id: str) -> ServedFolder:
     folder = context.jobs.folder(job_id)
     folder.record()
-    return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs")
+    return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=context.folder_names)
 
 
 def _outputs(context: Context, job_id: str) -> ServedFolders:
@@ -102,7 +112,8 @@ def _outputs(context: Context, job_id: str) -> ServedFolders:
         shown = name if given.path or given.type == "uri_folder" else ""
         served.append(_named(context, given.type, Path(folder.output_paths(spec)[name]), shown))
     if not spec.output:
-        served.append(ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/outputs"))
+        beneath = f"{job_id}/outputs"
+        served.append(ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names))
     elif spec.writes_rows and not spec.append_row_to:
         served.append(_named(context, "uri_file", folder.output_file(spec)))
     folders = tuple(each for each in served if each is not None)
@@ -123,4 +134,5 @@ def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFol
         return None
     if not rule.is_open(real, is_written=True) or (not only and rule.holds_closed(real)):
         return None
-    return ServedFolder(anchor=Path("/"), beneath=os.fsdecode(real).lstrip("/"), only=only, name=name)
+    beneath = os.fsdecode(real).lstrip("/")
+    return ServedFolder(anchor=Path("/"), beneath=beneath, only=only, name=name, names=context.folder_names)

@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.answers import encoded_answer, json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
 from parallelrun_api.models import Job, JobPage
 from parallelrun_api.routes.responses import JobId, problems
@@ -115,8 +115,8 @@ async def submit(
     return json_answer(job, 202, {"Location": job.links.self, "ETag": etag(job)})
 
 
-@router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems())
-def list_jobs(
+@router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems(429))
+async def list_jobs(
     context: Ctx,
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
@@ -124,15 +124,19 @@ def list_jobs(
 ) -> Response:
     """The newest jobs first. A page may hold fewer than asked for; the last one has no `next_page_token`."""
     before = decode_token(page_token, "jobs", 1)[0] if page_token else ""
-    items, last = context.jobs.page(before=before, limit=clamped(limit), state=status)
-    return json_answer(JobPage(items=items, next_page_token=encode_token("jobs", last) if last else None))
+
+    def encoded() -> str:
+        items, last = context.jobs.page(before=before, limit=clamped(limit), state=status)
+        return JobPage(items=items, next_page_token=encode_token("jobs", last) if last else None).model_dump_json()
+
+    return encoded_answer(await context.job_lists.run((before, clamped(limit), status), encoded))
 
 
 @router.get(
     "/jobs/{job_id:job}",
     summary="Get a job",
     response_model=Job,
-    responses={200: {"headers": _ETAG}, 304: {"description": "Nothing has changed."}, **problems(404)},
+    responses={200: {"headers": _ETAG}, 304: {"description": "Nothing has changed."}, **problems(404, 429)},
 )
 async def get_job(
     job_id: JobId,

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.models import MiniBatchPage
 from parallelrun_api.routes.responses import JobId, problems
@@ -21,9 +21,9 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
     "/jobs/{job_id:job}/mini-batches",
     summary="List mini-batches",
     response_model=MiniBatchPage,
-    responses=problems(404),
+    responses=problems(404, 429),
 )
-def list_mini_batches(
+async def list_mini_batches(
     job_id: JobId,
     context: Ctx,
     status: Annotated[Status | None, Query(description="By default the decided ones: done and failed.")] = None,
@@ -32,14 +32,19 @@ def list_mini_batches(
 ) -> Response:
     """A job's mini-batches: decided ones in the order of their decisions, `running` and `ready` ones as they are now. A
     page may have fewer items than `limit`; the last one has no `next_page_token`."""
+    wanted = Page(limit=clamped(limit), token=page_token)
+    key = (list_mini_batches, job_id, status, wanted)
+    return encoded_answer(await context.long_lists.run(key, lambda: _page(context, job_id, status, wanted)))
+
+
+def _page(context: Context, job_id: str, status: Status | None, wanted: Page) -> str:
     folder = context.jobs.folder(job_id)
     record = folder.record()
-    page = Page(limit=clamped(limit), token=page_token)
     match status:
         case "running":
-            answer = running(context.job_views, job_id, page)
+            answer = running(context.job_views, job_id, wanted)
         case "ready":
-            answer = ready(context.job_views, job_id, page)
+            answer = ready(context.job_views, job_id, wanted)
         case _:
-            answer = decided(folder.path, Mask(record.spec), status, page)
-    return json_answer(answer)
+            answer = decided(folder.path, Mask(record.spec), status, wanted)
+    return answer.model_dump_json()

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Response
 
 from parallelrun_api.context import Ctx
@@ -41,7 +40,7 @@ async def readyz(context: Ctx) -> Response:
     root = context.settings.root
     checks = {
         "redis": await _outcome(context.feeds.ping()),
-        "root": await _outcome(run_sync(_write_in, str(root), abandon_on_cancel=True)),
+        "root": await _outcome(context.probes.run("root", lambda: _write_in(str(root)))),
     }
     is_well = set(checks.values()) == {"ok"}
     return json_answer(Health(status="ok" if is_well else "unavailable", checks=checks), 200 if is_well else 503)
@@ -54,9 +53,9 @@ async def readyz(context: Ctx) -> Response:
     responses={**content("text/plain", "Prometheus."), **problems()},
     openapi_extra={"security": [{}, {"token": []}]},
 )
-def metrics(context: Ctx) -> Response:
+async def metrics(context: Ctx) -> Response:
     """Prometheus' text format. Needs no token on a loopback address."""
-    return Response(context.metrics.text(), media_type=_METRICS_TYPE)
+    return Response(await context.scrapes.run("metrics", context.metrics.text), media_type=_METRICS_TYPE)
 
 
 async def _outcome(check: Awaitable[object]) -> str:

@@ -18,6 +18,7 @@ from parallelrun_api.http.errors import RangeNotSatisfiable
 from parallelrun_api.views.files import MAX_TAIL_LINES, last_lines
 
 if TYPE_CHECKING:
+    from anyio import CapacityLimiter
     from starlette.types import Receive, Scope, Send
 
 TEXT: Final = "text/plain; charset=utf-8"
@@ -38,8 +39,8 @@ class Wanted:
     """The number of last lines."""
 
 
-def download(fd: int, name: str, media_type: str, wanted: Wanted) -> StreamingResponse:
-    """The answer with a file, or a part of it. Takes over the file descriptor.
+def download(fd: int, name: str, media_type: str, wanted: Wanted, threads: CapacityLimiter) -> StreamingResponse:
+    """The answer with a file, or a part of it, read in these threads. Takes over the file descriptor.
 
     Raises:
         RangeNotSatisfiable: the file has no such bytes.
@@ -68,7 +69,7 @@ def download(fd: int, name: str, media_type: str, wanted: Wanted) -> StreamingRe
         file.close()
         raise
     headers["Content-Length"] = str(end - begin)
-    return _FileResponse(file, (begin, end), status, headers, media_type)
+    return _FileResponse(file, _chunks(file, begin, end, threads), status, headers, media_type)
 
 
 def _range_of(header: str, size: int) -> tuple[int, int] | None:
@@ -99,9 +100,9 @@ class _FileResponse(StreamingResponse):
     """Sends bytes of an open file, and closes it whatever happens."""
 
     def __init__(
-        self, file: FileIO, span: tuple[int, int], status: int, headers: dict[str, str], media_type: str
+        self, file: FileIO, chunks: AsyncIterator[bytes], status: int, headers: dict[str, str], media_type: str
     ) -> None:
-        super().__init__(_chunks(file, *span), status, headers, media_type)
+        super().__init__(chunks, status, headers, media_type)
         self._file = file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,9 +112,9 @@ class _FileResponse(StreamingResponse):
             self._file.close()
 
 
-async def _chunks(file: FileIO, begin: int, end: int) -> AsyncIterator[bytes]:
+async def _chunks(file: FileIO, begin: int, end: int, threads: CapacityLimiter) -> AsyncIterator[bytes]:
     while begin < end:
-        chunk = await run_sync(os.pread, file.fileno(), min(_CHUNK, end - begin), begin)
+        chunk = await run_sync(os.pread, file.fileno(), min(_CHUNK, end - begin), begin, limiter=threads)
         if not chunk:
             raise EOFError(f"the file became shorter while it was sent: {end - begin} bytes are missing")
         begin += len(chunk)

@@ -1,0 +1,182 @@
+"""The audit log: who changed or fetched what, and who was turned away.
+
+One JSON object on each line, all of it ASCII and without control characters. A line is written before its answer is
+sent, so nobody has been answered without one. Refusals that come in masses are counted instead of listed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from parallelrun_core.service import telemetry
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+log = telemetry.logger()
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_DOWNLOADS: Final = frozenset({"read_log", "read_output"})
+"""Routes that only read, and hand out what jobs have written."""
+_REFUSALS: Final = frozenset({401, 403, 421})
+_MAX_BYTES: Final = 10 << 20
+_KEPT: Final = 5
+_LISTED: Final = 20
+"""Refusals that are listed in each period."""
+_PERIOD_S: Final = 60.0
+_MOST_CHARACTERS: Final = 1000
+
+
+class AuditFile:
+    """A file that only its owner can read, with a few older ones beside it: `audit.log.1` is the newest of them."""
+
+    def __init__(self, path: Path, *, max_bytes: int = _MAX_BYTES) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._fd = self._opened()
+
+    def write(self, line: bytes) -> None:
+        """Add a line.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        size = os.fstat(self._fd).st_size
+        if size + len(line) > self._max_bytes:
+            self._turn()
+            size = 0
+        if os.write(self._fd, line) < len(line):
+            os.ftruncate(self._fd, size)  # no half of a line, in which the next one would get lost
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def _opened(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(self._path, flags, 0o600)
+
+    def _turn(self) -> None:
+        for number in range(_KEPT - 1, 0, -1):
+            older = self._nth(number)
+            if older.exists():
+                older.replace(self._nth(number + 1))
+        self._path.replace(self._nth(1))
+        fd = self._opened()
+        os.close(self._fd)
+        self._fd = fd
+
+    def _nth(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+
+class Refusals:
+    """Which refusals are listed: so many in each period, so that nobody can fill the log with them."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until = 0.0
+        self._left = 0
+        self.unlisted = 0
+        """Refusals that were only counted, since `taken` was last called."""
+
+    def admit(self) -> bool:
+        """Whether this one is to be listed."""
+        now = self._clock()
+        if now >= self._until:
+            self._until, self._left = now + _PERIOD_S, _LISTED
+        if not self._left:
+            self.unlisted += 1
+            return False
+        self._left -= 1
+        return True
+
+    def taken(self) -> int:
+        """The number of those that were only counted; they count as reported now."""
+        count, self.unlisted = self.unlisted, 0
+        return count
+
+
+class Audit:
+    """The audit log of one server.
+
+    Args:
+        file: where to write; None: stderr.
+    """
+
+    def __init__(self, file: AuditFile | None = None, refusals: Refusals | None = None) -> None:
+        self._file = file
+        self._refusals = refusals or Refusals()
+        self._is_well = True
+
+    def answered(self, scope: Scope, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        """Write a line if this answer, which is about to be sent, deserves one."""
+        route = getattr(scope.get("route"), "name", "")
+        if status in _REFUSALS:
+            if not self._refusals.admit():
+                return
+            did = "refused"
+        elif scope["method"] not in SAFE_METHODS or route in _DOWNLOADS:
+            did = route or "unknown"
+        else:
+            return
+        if unlisted := self._refusals.taken():
+            self._write({"did": "refused_unlisted", "count": unlisted})
+        self._write(_facts(scope, did, status, headers))
+
+    def close(self) -> None:
+        """Write what is still to be told, and close the file."""
+        if unlisted := self._refusals.taken():
+            self._write({"did": "refused_unlisted", "count": unlisted})
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, facts: dict[str, Any]) -> None:
+        head = {"service": "api", "action": "audit", "timestamp": datetime.now(UTC).isoformat()}
+        # JSON escapes all control characters but this one.
+        line = json.dumps(head | facts).replace("\x7f", "\\u007f") + "\n"
+        try:
+            if self._file is not None:
+                self._file.write(line.encode())
+                self._is_well = True
+                return
+        except OSError as error:
+            if self._is_well:
+                log.error("audit_not_written", error=str(error))
+            self._is_well = False
+        sys.stderr.write(line)
+        sys.stderr.flush()
+
+
+def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+    state = scope.get("state", {})
+    client = scope.get("client")
+    given = scope.get("path_params", {})
+    job_id = given.get("job_id") or _created(headers)
+    return {
+        "did": did,
+        "status": status,
+        "token_name": state.get("token_name", ""),
+        "address": client[0] if client else "",
+        "request_id": state.get("request_id", ""),
+        **({"job_id": job_id[:64]} if job_id else {}),
+        **({"path": given["path"][:_MOST_CHARACTERS]} if "path" in given else {}),
+        **({"asked": f"{scope['method']} {scope['path']}"[:_MOST_CHARACTERS]} if did in ("refused", "unknown") else {}),
+    }
+
+
+def _created(headers: list[tuple[bytes, bytes]]) -> str:
+    """The id of the job that an answer tells the place of."""
+    for name, value in headers:
+        if name == b"location":
+            return value.decode("latin-1").rpartition("/")[2]
+    return ""

@@ -1,0 +1,150 @@
+"""The audit log says who changed or fetched what, and who was turned away, whatever a client puts into its request."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from parallelrun_api.http.audit import Audit, AuditFile, Refusals
+from tests.integration.api.conftest import Site
+from tests.integration.api.server import ApiServer
+
+TOKEN = "of-the-submitter"
+OWN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()]
+
+
+CHANGES: dict[str, Callable[[httpx.Client, str], httpx.Response]] = {
+    "cancel": lambda api, job: api.post(f"/v1/jobs/{job}:cancel"),
+    "resume": lambda api, job: api.post(f"/v1/jobs/{job}:resume", json={}),
+    "retry": lambda api, job: api.post(f"/v1/jobs/{job}:retry", json={}),
+    "read_log": lambda api, job: api.get(f"/v1/jobs/{job}/logs/readme.txt"),
+    "read_output": lambda api, job: api.get(f"/v1/jobs/{job}/outputs/rows.txt"),
+}
+
+
+@pytest.mark.integration
+def test_changes_downloads_and_refusals_are_on_record(redis_url: str, redis: object, tmp_path: Path) -> None:
+    check_record(redis_url, tmp_path)
+
+
+def check_record(redis_url: str, tmp_path: Path, without: str = "") -> None:
+    """Do all that is to be on record, and compare."""
+    log, site = tmp_path / "audit.log", Site.made(tmp_path)
+    flags = ("--token", TOKEN, "--audit-log", str(log))
+    with ApiServer(tmp_path / "root", redis_url, *flags, without=without) as server, server.client(headers=OWN) as api:
+        job = api.post("/v1/jobs", json=site.spec(), headers={"X-Request-Id": "of-the-client"}).json()["id"]
+        done = [("submit", 202), *((did, ask(api, job).status_code) for did, ask in CHANGES.items())]
+        api.get(f"/v1/jobs/{job}")
+        refused = [
+            api.get("/v1/jobs", headers={"Authorization": "Bearer wrong"}),
+            api.post(f"/v1/jobs/{job}:cancel", headers={"Origin": "https://elsewhere.example"}),
+            api.get("/v1/jobs", headers={"Host": "elsewhere.example"}),
+        ]
+    written = lines_of(log)
+    assert [(line["did"], line["status"]) for line in written] == [
+        *done, ("refused", 401), ("refused", 403), ("refused", 421)
+    ]  # fmt: skip
+    assert {line["job_id"] for line in written[:6]} == {job}
+    assert {line["token_name"] for line in written[:6]} == {"default"}
+    assert {line["token_name"] for line in written[6:]} == {""}
+    assert {line["address"] for line in written} == {"127.0.0.1"}
+    assert written[0]["request_id"] == "of-the-client"
+    assert [line["request_id"] for line in written[6:]] == [answer.headers["x-request-id"] for answer in refused]
+    assert TOKEN not in log.read_text()
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+@pytest.mark.integration
+def test_without_a_file_it_is_among_the_other_lines(redis_url: str, redis: object, tmp_path: Path) -> None:
+    with ApiServer(tmp_path / "root", redis_url, "--token", TOKEN) as server, server.client() as api:
+        answer = api.post("/v1/jobs", headers={"X-Request-Id": "not an id"})
+        server.stop()
+
+    audit = [line for line in server.log if line["action"] == "audit"]
+    assert [(line["did"], line["status"], line["asked"]) for line in audit] == [("refused", 401, "POST /v1/jobs")]
+    assert audit[0]["request_id"] == answer.headers["x-request-id"]
+
+
+def asked(path: str = "/", *, method: str = "POST", state: dict[str, str] | None = None) -> dict[str, Any]:
+    return {"type": "http", "method": method, "path": path, "client": ("10.1.2.3", 1), "state": state or {}}
+
+
+def test_what_a_client_writes_stays_one_harmless_line(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    audit = Audit(AuditFile(log))
+    path = '/a\n{"did": "cancel"}\r\x1b[2J\x7f\u202e\u2028\ud800' + "x" * 5000
+    audit.answered(asked(path), 401, [])
+    audit.close()
+
+    raw = log.read_bytes()
+    assert raw.count(b"\n") == 1
+    assert all(32 <= byte < 127 for byte in raw[:-1])
+    assert len(raw) < 4000
+    (line,) = lines_of(log)
+    assert (line["did"], line["asked"]) == ("refused", f"POST {path}"[:1000])
+
+
+def test_refusals_in_masses_are_counted_and_hide_nothing_else(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    audit = Audit(AuditFile(log), Refusals(lambda: 100.0))
+    for _ in range(1000):
+        audit.answered(asked(), 401, [])
+    audit.answered(asked(state={"token_name": "default"}), 202, [(b"location", b"/v1/jobs/job_1")])
+    for _ in range(10):
+        audit.answered(asked(), 403, [])
+    audit.close()
+
+    listed = lines_of(log)
+    assert len(listed) < 50
+    assert sum(line.get("count", 1) for line in listed if line["did"].startswith("refused")) == 1010
+    assert [line["job_id"] for line in listed if line["did"] == "unknown"] == ["job_1"]
+
+
+def test_a_full_file_is_put_aside_and_a_few_are_kept(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    audit = Audit(AuditFile(log, max_bytes=1000))
+    for number in range(100):
+        audit.answered(asked(state={"request_id": str(number)}), 202, [])
+    audit.close()
+
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["audit.log", *(f"audit.log.{number}" for number in range(1, 6))]
+    kept = [line["request_id"] for name in [*names[:0:-1], names[0]] for line in lines_of(tmp_path / name)]
+    assert kept == [str(number) for number in range(100 - len(kept), 100)]
+    for name in names:
+        assert (tmp_path / name).stat().st_size <= 1000
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("of somebody else")
+    (tmp_path / "audit.log").symlink_to("other")
+
+    with pytest.raises(OSError, match="symbolic links"):
+        AuditFile(tmp_path / "audit.log")
+
+
+def test_what_the_file_cannot_take_goes_to_stderr_and_no_half_of_a_line_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, write = tmp_path / "audit.log", os.write
+    audit = Audit(AuditFile(log))
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda fd, data: write(fd, data[:10]))
+        audit.answered(asked(state={"request_id": "1"}), 202, [])
+    audit.answered(asked(state={"request_id": "2"}), 202, [])
+    audit.close()
+
+    assert [line["request_id"] for line in lines_of(log)] == ["2"]
+    assert '"request_id": "1"' in capsys.readouterr().err
