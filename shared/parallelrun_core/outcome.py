@@ -26,6 +26,7 @@ ErrorCategory = Literal[
     "LOAD_TIMEOUT",
     "NODE_LOST",
     "INPUT_UNREADABLE",
+    "INPUT_CHANGED",
 ]
 
 

@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from parallelrun_core.errors import Conflict
+from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.listing import PAGE
-from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, Replaced, StoreError
+from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError
 from parallelrun_core.storage.objects.uploads.parts import SMALL_BYTES
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Moto, ObjectServer, SeaweedFS

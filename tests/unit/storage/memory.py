@@ -97,7 +97,7 @@ class MemoryStorage:
         except KeyError:
             raise FileNotFoundError(path) from None
 
-    def open(self, path: str | bytes) -> BinaryIO:
+    def open(self, path: str | bytes, version: Version | None = None) -> BinaryIO:
         return _Reader(self.content[_text(path)], self.ranges)  # type: ignore[return-value]
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:

@@ -46,7 +46,7 @@ class LocalStorage:
         status = os.stat(path)
         return Version(status.st_size, status.st_mtime)
 
-    def open(self, path: str | bytes) -> BinaryIO:
+    def open(self, path: str | bytes, version: Version | None = None) -> BinaryIO:
         return open(path, "rb", buffering=0)
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:

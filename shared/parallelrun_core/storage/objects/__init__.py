@@ -79,8 +79,8 @@ class ObjectStorage:
             raise Missing(2, "there is no such object", url)
         return version
 
-    def open(self, path: str | bytes) -> BinaryIO:
-        return cast(BinaryIO, ObjectFile(os.fsdecode(path)))
+    def open(self, path: str | bytes, version: Version | None = None) -> BinaryIO:
+        return cast(BinaryIO, ObjectFile(os.fsdecode(path), version))
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}

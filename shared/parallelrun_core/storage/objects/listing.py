@@ -18,6 +18,7 @@ from parallelrun_core.storage.globs import START, Pattern, split_pattern
 from parallelrun_core.storage.interface import Page, Version
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.reading import present_version, version_of
 from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
 
 if TYPE_CHECKING:
@@ -92,20 +93,12 @@ class ObjectListing:
 
 def single(url: str, address: Address) -> Version | None:
     """The version of the object that has exactly this key; None if there is none, as of a prefix."""
-    import obstore
-
     if not address.key and not address.is_web:
         return None
     try:
-        with in_plain_words(url):
-            return version_of(obstore.head(client_of(address.store), address.key))
+        return present_version(url, address)
     except Missing:
         return None
-
-
-def version_of(meta: ObjectMeta) -> Version:
-    """What tells this content of an object from another."""
-    return Version(meta["size"], meta["last_modified"].timestamp(), meta["e_tag"] or meta["version"] or "")
 
 
 def _is_file(store: str, key: str) -> bool:

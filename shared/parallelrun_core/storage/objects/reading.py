@@ -3,30 +3,53 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
-from parallelrun_core.storage.objects.address import address_of
+from parallelrun_core.storage.interface import Version
+from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.trouble import in_plain_words
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+
+def present_version(url: str, address: Address) -> Version:
+    """The version of an object that is there now.
+
+    Raises:
+        StoreError: it can't be asked for.
+    """
+    import obstore
+
+    with in_plain_words(url):
+        meta = obstore.head(client_of(address.store), address.key)
+    return version_of(meta)
+
+
+def version_of(meta: ObjectMeta) -> Version:
+    """What tells this content of an object from another."""
+    return Version(meta["size"], meta["last_modified"].timestamp(), meta["e_tag"] or meta["version"] or "")
 
 
 class ObjectFile(io.RawIOBase):
     """One version of an object: a read raises `Replaced` once there is another.
 
+    Args:
+        version: which one; by default the one that is there now, which takes a request to learn.
+
     Raises:
         StoreError: the object can't be asked for.
     """
 
-    def __init__(self, url: str) -> None:
-        import obstore
-
+    def __init__(self, url: str, version: Version | None = None) -> None:
         super().__init__()
         self._url = url
         address = address_of(url)
         self._client, self._key = client_of(address.store), address.key
-        with in_plain_words(url):
-            meta = obstore.head(self._client, self._key)
-        self.size = meta["size"]
-        self._tag = meta["e_tag"]
+        version = version or present_version(url, address)
+        self.size = version.size_bytes
+        self._tag = version.tag
         self._at = 0
 
     def readable(self) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from parallelrun_core.storage.interface import Replaced
+
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _WORDS: Final = re.compile(r"<(Code|Message)>([^<]*)</\1>")
 _MAX_WORDS: Final = 300
@@ -25,10 +27,6 @@ class Missing(StoreError, FileNotFoundError):
 
 class NotAllowed(StoreError, PermissionError):
     """These credentials may not do this, or there are none."""
-
-
-class Replaced(StoreError):
-    """The object is not the one that was listed."""
 
 
 class Taken(StoreError, FileExistsError):
