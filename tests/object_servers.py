@@ -7,20 +7,29 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
+import pytest
 
 from tests.redis_server import with_this_process
 
+PROGRAMS = Path(__file__).parents[1] / ".venv-object-servers" / "bin"
+"""Where `make test` installs them."""
 _READY_S = 60
 BUCKET = "parallelrun-tests"
 """There once the server is ready."""
 KEY, SECRET = "parallelrun-tests", "not-a-secret-but-long-enough"
+
+
+def require_programs() -> None:
+    """Skip the test if the servers aren't installed; in CI, that is a failure."""
+    if not (PROGRAMS.parent / "ready").exists():
+        reason = "the object stores aren't installed: `make test` does it"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
 
 class ObjectServer:
@@ -90,7 +99,7 @@ class Moto(ObjectServer):
     """Quick to start, and exact about conditions; it keeps everything in memory."""
 
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        return [str(PROGRAMS / "python"), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
 
     def is_ready(self) -> bool:
         try:
@@ -113,7 +122,7 @@ class SeaweedFS(ObjectServer):
         (self.home / "data").mkdir(exist_ok=True)
         ports = {"master": _free_port(), "volume": _free_port(), "filer": _free_port()}
         return [
-            str(Path(sys.executable).with_name("weed")), "server", f"-dir={self.home / 'data'}", "-ip=127.0.0.1",
+            str(PROGRAMS / "weed"), "server", f"-dir={self.home / 'data'}", "-ip=127.0.0.1",
             *(f"-{name}.port={port}" for name, port in ports.items()),
             *(f"-{name}.port.grpc={_free_port()}" for name in ports),
             "-master.volumeSizeLimitMB=1024", "-volume.max=50",

@@ -10,13 +10,12 @@ import pytest
 
 from parallelrun_core.storage.objects import clients
 from parallelrun_core.storage.objects.uploads import multipart
-from tests.object_servers import BUCKET, Moto, ObjectServer, SeaweedFS
-
-pytest.importorskip("obstore")
+from tests.object_servers import BUCKET, Moto, ObjectServer, SeaweedFS, require_programs
 
 
 @pytest.fixture(scope="module", params=[Moto, SeaweedFS], ids=lambda kind: kind.__name__)
 def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
+    require_programs()
     with request.param() as server:
         yield server
 

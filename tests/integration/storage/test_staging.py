@@ -16,7 +16,7 @@ from parallelrun_core.storage import stores
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
 from tests.integration.storage.conftest import Bucket
-from tests.object_servers import Moto, ObjectServer
+from tests.object_servers import Moto, ObjectServer, require_programs
 
 pytestmark = pytest.mark.integration
 Make = Callable[..., "Node"]
@@ -24,6 +24,7 @@ Make = Callable[..., "Node"]
 
 @pytest.fixture(scope="module", params=[Moto], ids=["Moto"])
 def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
+    require_programs()
     with request.param() as server:
         yield server
 
