@@ -6,6 +6,7 @@ had the input been mounted. An object that several mini-batches need is linked o
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -73,13 +74,17 @@ class Stager:
     Args:
         tree: folder below which all targets are; created when needed, removed by `close`.
         wake: a pipe's end that doesn't block.
+        timeout_s: how long the files of a mini-batch may take, once there is room for them.
     """
 
-    def __init__(self, cache: StageCache, tree: Path, *, wake: int, threads: int = THREADS) -> None:
+    def __init__(
+        self, cache: StageCache, tree: Path, *, wake: int, timeout_s: float = math.inf, threads: int = THREADS
+    ) -> None:
         self.done: deque[Staged] = deque()
         self._cache = cache
         self._tree = tree
         self._wake = wake
+        self._timeout_s = timeout_s
         self._pool = ThreadPoolExecutor(threads, "stage")
         self._lock = threading.Lock()
         self._mini_batches: dict[str, _MiniBatch] = {}
@@ -104,9 +109,16 @@ class Stager:
             self._waiting.append(token)
         self.retry()
 
-    def retry(self) -> None:
-        """Begin what had to wait for room, if there is room now. For calls a few times a second."""
+    def fail(self, token: str, failure: Failure) -> None:
+        """It is known already that nothing can be staged."""
         with self._lock:
+            self._mini_batches[token] = mini_batch = _MiniBatch([], time.monotonic(), 0, 0, failure=failure)
+            self._end(token, mini_batch)
+
+    def retry(self) -> None:
+        """Begin what had to wait for room, and end what takes too long. For calls a few times a second."""
+        with self._lock:
+            self._end_overdue(time.monotonic())
             fetched, self._without_room = list(self._without_room), deque()
             while self._waiting:
                 mini_batch = self._mini_batches.get(self._waiting[0])
@@ -114,10 +126,20 @@ class Stager:
                     if not self._cache.admit(mini_batch.size):
                         break
                     mini_batch.is_admitted = True
+                    mini_batch.began_at = time.monotonic()
                     fetched += self._linked(self._waiting[0], mini_batch)
                 self._waiting.popleft()
         for file in fetched:
             self._pool.submit(self._fetch, file)
+
+    def _end_overdue(self, now: float) -> None:
+        for token, mini_batch in self._mini_batches.items():
+            if mini_batch.is_admitted and mini_batch.left > 0 and now - mini_batch.began_at > self._timeout_s:
+                limit = f"task_overhead_timeout ({self._timeout_s:g} s)"
+                message = f"Bringing the files of the mini-batch to the node took longer than {limit}."
+                mini_batch.failure = Failure("LOAD_TIMEOUT", message)
+                mini_batch.left = 0
+                self._end(token, mini_batch)
 
     def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedFile]:
         """Note who needs which place; returns what nobody fetches yet."""
@@ -196,7 +218,7 @@ class Stager:
                 del self._links[file.target]
             for token in tokens:
                 mini_batch = self._mini_batches.get(token)
-                if mini_batch is None:
+                if mini_batch is None or mini_batch.left <= 0:
                     continue
                 mini_batch.left -= 1
                 mini_batch.fetched_bytes += fetched
