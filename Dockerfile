@@ -13,6 +13,7 @@ RUN /opt/venv/bin/python -m pip install --require-hashes -r requirements/runtime
 
 FROM libraries AS agent-libraries
 # A file in requirements/ with the packages of entry scripts; if empty, only ParallelRun's own libraries are there.
+# If it has a hash for any package, as ours do for all, pip installs nothing that has none.
 ARG AGENT_REQUIREMENTS=
 COPY requirements requirements
 RUN if [ -n "${AGENT_REQUIREMENTS}" ]; then \
@@ -32,9 +33,13 @@ FROM ${BASE_IMAGE} AS base
 # A named volume takes owner and mode from the folder on which it is first mounted.
 RUN groupadd --gid 10001 parallelrun \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin parallelrun \
-    && mkdir /data \
-    && chown 10001:10001 /data \
-    && chmod 0750 /data
+    && mkdir -p /data /outputs /state \
+        /secret /secrets/api /secrets/master /secrets/agent /secrets/concatenator /secrets/redis \
+    && chown 10001:10001 /data /outputs /state /secret /secrets/* \
+    && chmod 0750 /data \
+    && chmod 0711 /outputs \
+    && chmod 0700 /state /secret /secrets/* \
+    && chmod 0755 /secrets/redis
 # Libraries that keep caches in the home folder need one that is writable under a read-only root.
 ENV HOME=/tmp \
     PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

@@ -3,6 +3,7 @@
 PYTHON ?= python3
 AGENTS ?= 2
 SEEDS ?= 30
+KINDS ?=
 B ?=
 T ?= tests
 # Most tests wait for processes, not for a CPU. On a machine that is too slow for so many at once, a test may time out;
@@ -23,6 +24,10 @@ endif
 
 # Other systems, with which the benchmarks compare ours.
 RIVALS_VENV := .venv-rivals
+
+# What looks at our dependencies is apart from them.
+AUDIT_VENV := .venv-audit
+SBOM := build/parallelrun.cdx.json
 
 # Object stores that tests start: their libraries are older ones of some that we use.
 OBJECT_SERVERS := .venv-object-servers
@@ -132,9 +137,38 @@ $(RIVALS_VENV)/ready: benchmarks/rivals/requirements.txt
 		{ tail -n 30 $(RIVALS_VENV)/setup.log; echo "make: failed; the whole log is in $(RIVALS_VENV)/setup.log"; exit 1; } >&2
 	@touch $@
 
+.PHONY: audit
+audit: $(AUDIT_VENV)/ready ## Look for known vulnerabilities in what is installed
+	@$(AUDIT_VENV)/bin/python -m supply_chain.audit requirements/dev.txt requirements/audit.txt
+
+.PHONY: sbom
+sbom: $(AUDIT_VENV)/ready ## List what the images contain, as CycloneDX in build/
+	@mkdir -p $(dir $(SBOM))
+	@$(AUDIT_VENV)/bin/python -W ignore -m cyclonedx_py requirements --output-reproducible --pyproject pyproject.toml \
+		--output-file $(SBOM) requirements/runtime.txt
+	@$(AUDIT_VENV)/bin/python -m supply_chain.sbom $(SBOM) requirements/runtime.txt
+
+$(AUDIT_VENV)/ready: requirements/audit.txt
+	@echo "Setting up $(AUDIT_VENV)"
+	@rm -f $@
+	@mkdir -p $(AUDIT_VENV)
+	@{ $(PYTHON) -m venv $(AUDIT_VENV) && \
+		$(AUDIT_VENV)/bin/python -m pip install --disable-pip-version-check --require-hashes -r requirements/audit.txt ; \
+	} >$(AUDIT_VENV)/setup.log 2>&1 || \
+		{ tail -n 30 $(AUDIT_VENV)/setup.log; echo "make: failed; the whole log is in $(AUDIT_VENV)/setup.log"; exit 1; } >&2
+	@touch $@
+
 .PHONY: chaos
 chaos: setup ## Kill, pause and disconnect processes at random (SEEDS=30)
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS)
+
+.PHONY: attack
+attack: setup ## Play every attack against each kind of cluster that can be had here
+	@$(BIN)/python -m tests.security
+
+.PHONY: damage
+damage: setup ## Damage each kind of file of a job, with and without its leader (KINDS=part,decisions)
+	@$(BIN)/python -m tests.damage --kinds "$(KINDS)"
 
 .PHONY: up
 up: ## Start the services in containers, and wait until they are ready (AGENTS=2 nodes)
@@ -154,11 +188,16 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/audit.in --output-file requirements/audit.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
 	@$(UV_COMPILE) --upgrade benchmarks/rivals/requirements.in --output-file benchmarks/rivals/requirements.txt >/dev/null
 
+.PHONY: lock-images
+lock-images: ## Pin the images in Dockerfile and docker-compose.yml to their present digests (needs docker and a registry)
+	@$(PYTHON) -m supply_chain.images --lock
+
 .PHONY: clean
 clean: ## Remove the environment, caches and build products
-	@rm -rf $(VENV) $(LOCK_VENV) $(RIVALS_VENV) $(OBJECT_SERVERS) build dist htmlcov .coverage .coverage.* \
+	@rm -rf $(VENV) $(LOCK_VENV) $(AUDIT_VENV) $(RIVALS_VENV) $(OBJECT_SERVERS) build dist htmlcov .coverage .coverage.* \
 		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

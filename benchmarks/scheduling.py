@@ -44,7 +44,7 @@ def schedule(stage: Stage, path: str, listing: type[LocalListing]) -> Figures:
     folder, spec = stage.job(inputs=path, mini_batch_size=_FILES_EACH)
     queue, keys = stage.lead(folder), JobKeys(folder.job_id)
     processes = [os.getpid(), stage.redis_pid]
-    with patch.object(LocalStorage, "files", lambda _, path, below=(): listing(path, below)):
+    with patch.object(LocalStorage, "files", lambda _, path, below=(), rule=None: listing(path, below, rule)):
         cpu, began = cpu_seconds(processes), time.perf_counter()
         scheduler = Scheduler(folder.path, spec, queue.term)
         publisher = Publisher(folder.path, queue, Decided(), scheduler.handover)

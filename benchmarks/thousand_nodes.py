@@ -25,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks import Size, data
@@ -34,6 +35,8 @@ from parallelrun_agent import committer, work_finder
 from parallelrun_agent.policy import deliveries, job_machine
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.session_keys import SessionKey
 from parallelrun_core.ids import new_session
 from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.outcome import Outcome, encode
@@ -41,6 +44,7 @@ from parallelrun_core.states import JobState, NodeState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.seals import Seal
 from parallelrun_master.settings import MasterSettings
 
 if TYPE_CHECKING:
@@ -70,6 +74,7 @@ class World:
 
     shape: Shape
     job_id: str
+    keys: Path
     connect: Callable[[], Redis]
     begins: Synchronized[float]
     ends: Synchronized[float]
@@ -89,7 +94,9 @@ class Node:
         self._draw = draw
         self._registry, self._nodes = Registry(redis), Nodes(redis)
         self._session = new_session(name)
-        self._queue = AgentQueue(redis, job_id, session=self._session, node=name, lease_ms=_AGENT.lease_ms)
+        self._queue = AgentQueue(
+            redis, job_id, session=self._session, node=name, lease_ms=_AGENT.lease_ms, seal=self._seal(world)
+        )
         self._info = NodeInfo(
             node=name, session=self._session, host=name, pid=os.getpid(), slots=workers, busy=workers,
             state=NodeState.READY, version=version("parallelrun"), started=time.time(), jobs=[job_id],
@@ -109,6 +116,11 @@ class Node:
         self._beat_at = self._look_at = time.monotonic() + draw.random() * _QUARTER_S
         self.counts = {"turns": 0, "beats": 0, "looks": 0, "done": 0}
         self.waited_s = 0.0
+
+    def _seal(self, world: World) -> Seal:
+        key = SessionKey(world.keys, self._session)
+        key.publish()
+        return Seal(self._session, key.value)
 
     @property
     def due(self) -> float:
@@ -224,7 +236,7 @@ def measure(stage: Stage, job_id: str, shape: Shape, leader: int) -> dict[str, f
     """
     context = multiprocessing.get_context("fork")
     begins, ends = (context.Value("d", NEVER, lock=False) for _ in range(2))
-    world = World(shape, job_id, stage.connect, begins, ends)
+    world = World(shape, job_id, JobFolder(stage.home, job_id).keys, stage.connect, begins, ends)
     names = [f"node{number:04d}" for number in range(shape.nodes)]
     said, processes = [], []
     for number in range(min(_PROCESSES, shape.nodes)):

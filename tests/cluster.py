@@ -26,8 +26,10 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.roles import Role
 from parallelrun_core.store.rq.wake import ask_for_leader
-from tests.redis_server import RedisServer, with_this_process
+from tests.redis_server import SECRETS, RedisServer, with_this_process
+from tests.security.as_user import command_for
 from tests.twins import sabotage
 
 ROOT = Path(__file__).parents[1]
@@ -38,8 +40,10 @@ class Cluster:
     """Redis, a master, a concatenator and some agents. Use it in a `with` statement.
 
     Args:
+        token: what the API asks for; empty: nothing.
         failpoints: where a process dies or a call fails (see `parallelrun_core.service.failpoints`).
         without: the mechanism that is disabled in every service (see `tests.twins.sabotage`).
+        worker_uids: what the workers may be, if they are to be other users than their agents. For root only.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class Cluster:
         *,
         nodes: int = 1,
         slots: int = 2,
+        token: str = "",
         lease_s: float = 8.0,
         leader_s: float = 5.0,
         failpoints: str = "",
@@ -54,16 +59,23 @@ class Cluster:
         agent_flags: tuple[str, ...] = (),
         api: bool = False,
         redis_options: tuple[str, ...] = (),
+        worker_uids: str = "",
     ) -> None:
         self._launcher = ["-m", "parallelrun_core.service.launch"]
         if without:
             self._launcher = ["-m", "tests.twins.launch", without]
             with sabotage.without(without):
                 pass  # a part that is gone is found here, and not by services that don't start
-        self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-"))
+        self.home = Path(tempfile.mkdtemp(prefix="pr-cluster-", dir="/tmp" if worker_uids else None))
         self.root = self.home / "data"
         self.root.mkdir()
+        if worker_uids:
+            self.home.chmod(0o711)
+            agent_flags = (*agent_flags, "--worker-uids", worker_uids)
         self.redis_server = RedisServer(*AOF, *redis_options)
+        if without:
+            with sabotage.without(without):
+                self.redis_server.know_services()  # services may run the scripts that they have
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, list[str]] = {
             "master": ["parallelrun_master.main", "--leaders", "2"],
@@ -80,11 +92,11 @@ class Cluster:
         if self._port is not None:
             port = str(self._port.getsockname()[1])
             self.api_url = f"http://127.0.0.1:{port}"
-            self._commands["api"] = ["parallelrun_api.main", "--port", port]
+            self._commands["api"] = ["parallelrun_api.main", "--port", port, *([] if token else ["--insecure"])]
         self.nodes = [f"node{number:03d}" for number in range(nodes)]
-        self.environments: dict[str, dict[str, str]] = {}
+        self.environments: dict[str, dict[str, str]] = {"api": {"PARALLELRUN_TOKEN": token}} if token else {}
         """Additional environment variables of single services."""
-        self.prefixes: dict[str, list[str]] = {}
+        self.prefixes: dict[str, list[str]] = {name: command_for(0) for name in self.nodes} if worker_uids else {}
         """What the command lines of single services begin with, such as a command that runs them."""
         self._environment = {
             **os.environ,
@@ -138,7 +150,10 @@ class Cluster:
     def start(self, name: str) -> None:
         """Start a service, or start it again."""
         module, *flags = self._commands[name]
-        environment = {**self._environment, **self.environments.get(name, {})}
+        secret = SECRETS[next((role for role in Role if name.startswith(role)), Role.AGENT)]
+        environment = {
+            **self._environment, "PARALLELRUN_REDIS_SECRET": secret, **self.environments.get(name, {}),
+        }  # fmt: skip
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [*self.prefixes.get(name, []), *with_this_process(), sys.executable, *self._launcher, module, *flags],

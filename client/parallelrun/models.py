@@ -95,6 +95,14 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     started: str | None = None
     jobs: list[str] = []
     """The jobs that it works for."""
+    workers_apart: bool = False
+    """Whether user code runs as another user than the agent."""
+    memory_bytes: int = 0
+    """All that the node has; 0: a server of an earlier release doesn't say."""
+    disk_free_bytes: int = 0
+    """Free where its workers have their working folders."""
+    clock_ahead_s: float = 0.0
+    """How far its clock is ahead of Redis'."""
 
     @property
     def is_alive(self) -> bool:

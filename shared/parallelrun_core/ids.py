@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from typing import Final
 
 from parallelrun_core.errors import InvalidInput, NotFound
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter looks like a digit
-_JOB_ID = re.compile(r"job_[0-9a-z]{20}")
+JOB_ID: Final = r"job_[0-9a-z]{20}"
+_JOB_ID = re.compile(JOB_ID)
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 

@@ -1,13 +1,20 @@
-"""Keeps the values of a job's environment variables, which may be secrets, out of what is reported about it."""
+"""Keeps the values of a job's environment variables and secrets out of what is reported about it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
+
+import msgspec
+
+from parallelrun_core.outcome import Failure
+from parallelrun_core.words import visible
 
 MASK: Final = "***"
 # Shorter ones, such as `1` or `INFO`, occur everywhere: masking them would garble the text and hide nothing.
 _SHORTEST_SECRET: Final = 6
+_UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -17,20 +24,57 @@ def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Mask:
-    """Masks the values of one job's environment variables in texts that may repeat them."""
+    """Masks the values of one job's environment variables in texts that may repeat them.
+
+    As they are, each line of those with several, and as Python, JSON and addresses write them (`repr`, escapes,
+    `%20`), once or twice. Values of less than six characters are not masked, and no other form of them is (base64).
+    """
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         given = spec.get("environment_variables")
-        values = given.values() if isinstance(given, dict) else ()
-        # The longest first, since one may be part of another.
-        self._values = sorted((str(v) for v in values if len(str(v)) >= _SHORTEST_SECRET), key=len, reverse=True)
+        self.forms: list[str] = []
+        """What is masked, the longest first, since one may be part of another."""
+        self.add(map(str, given.values()) if isinstance(given, dict) else ())
+
+    def add(self, values: Iterable[str]) -> None:
+        """Mask these, too: secrets, which only a node knows."""
+        forms = {form for value in values for form in _forms(value) if len(form) >= _SHORTEST_SECRET}
+        self.forms = sorted(forms.union(self.forms), key=len, reverse=True)
 
     def text(self, text: str) -> str:
         """A text as it may be shown."""
-        for value in self._values:
-            text = text.replace(value, MASK)
+        for form in self.forms:
+            text = text.replace(form, MASK)
         return text
 
     def printable(self, text: str) -> str:
-        """A text that may name files, as it may be shown: what is not UTF-8 in their names is escaped."""
-        return self.text(text.encode(errors="backslashreplace").decode())
+        """A text as it may be shown to people, whatever words are in it (see `visible`)."""
+        return visible(self.text(text))
+
+    def failure(self, failure: Failure) -> Failure:
+        """A failure as it may be recorded."""
+        words = {name: self.printable(getattr(failure, name)) for name in ("message", "traceback")}
+        return msgspec.structs.replace(failure, **words)
+
+
+def _forms(value: str) -> Iterable[str]:
+    """How a value may occur in a text: as it is, written by something, or written twice."""
+    lines = [line.strip() for line in value.splitlines()]
+    own = {value, value.strip(), *(lines if len(lines) > 1 else [])}
+    once = {form for text in own if len(text) >= _SHORTEST_SECRET for form in _written(text)}
+    return own | once | {form for text in once for form in _written(text)}
+
+
+def _written(text: str) -> set[str]:
+    """How Python, JSON, our reports and addresses write a text."""
+    plain = "".join(char if char in "'\"" else repr(char)[1:-1] for char in text)
+    forms = {plain, plain.replace("'", "\\'"), json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    forms.add(visible(text))
+    if not any("\ud800" <= char <= "\udfff" for char in text):
+        whole = _in_address(text, _UNRESERVED)
+        forms |= {whole, whole.replace("%20", "+"), _in_address(text, _UNRESERVED | set(b"/"))}
+    return forms
+
+
+def _in_address(text: str, plain: Set[int]) -> str:
+    return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in text.encode())

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-Status = Literal["done", "failed", "retry"]
+Status = Literal["done", "failed", "retry", "lost"]
 
 ErrorCategory = Literal[
     "RUN_EXCEPTION",
@@ -22,6 +22,7 @@ ErrorCategory = Literal[
     "INIT_EXCEPTION",
     "INIT_DIED",
     "ENVIRONMENT_FAILED",
+    "CODE_DAMAGED",
     "INIT_TIMEOUT",
     "LOAD_TIMEOUT",
     "NODE_LOST",
@@ -73,7 +74,8 @@ class Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Outcome(Place, array_like=True, frozen=True, gc=False):
-    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows.
+    """The end of one try: `done` and `failed` are decisions; after `retry` another try follows. Only in a decision log:
+    `lost`, for a decision whose rows the disk has lost; the other fields are those of that decision.
 
     Flat, and in this order for ever: journals and decision logs hold the fields without their names. A new field is the
     last one, with a default.
@@ -121,11 +123,6 @@ def encode_all(outcomes: list[Outcome]) -> bytes:
 def encode_list(encoded: list[bytes]) -> bytes:
     """One JSON array of outcomes that are encoded already."""
     return b"[" + b",".join(encoded) + b"]"
-
-
-def encode_lines(encoded: list[bytes]) -> bytes:
-    """The same, with each outcome on a line of its own: a script can pick some of them without parsing JSON."""
-    return b"[" + b"\n,".join(encoded) + b"]"
 
 
 def decode_list(raw: bytes) -> list[Outcome]:

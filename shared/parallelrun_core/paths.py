@@ -57,6 +57,11 @@ def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY) -> int:
         os.close(at)
 
 
+def opened_path(fd: int) -> Path:
+    """Where an open file is, without links, whatever the path by which it was opened leads to by now."""
+    return Path(os.readlink(f"/proc/self/fd/{fd}"))
+
+
 def within(path: Path, roots: Sequence[Path]) -> bool:
     """Whether a path, with every link followed, is one of the roots or below one."""
     try:

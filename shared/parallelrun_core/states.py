@@ -1,13 +1,14 @@
 """The life of a job: its states and the moves between them; and the states of a node.
 
-    queued ──► processing ──► finalizing ──► completed
+    queued ──► processing ◄─► finalizing ──► completed
       │            │              │
       ├────────────┼──────────────┴────────► failed
       └────────────┴───────────────────────► canceled
 
 Each move is one compare-and-set (`lua/transition.lua`), so of two racing callers one wins and the other gets an error.
-A job can be canceled before `finalizing`, not from then on. A job leaves a terminal state only when the user resumes
-or retries it, which begins a new generation (`lua/reopen.lua`).
+A job can be canceled before `finalizing`, not from then on. Only its leader moves it from there back to `processing`:
+when the disk has lost rows or decisions, which have to be made again. A job leaves a terminal state only when the user
+resumes or retries it, which begins a new generation (`lua/reopen.lua`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ TERMINAL = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELED})
 
 ALLOWED_FROM: dict[JobState, frozenset[JobState]] = {
     JobState.QUEUED: frozenset(),
-    JobState.PROCESSING: frozenset({JobState.QUEUED}),
+    JobState.PROCESSING: frozenset({JobState.QUEUED, JobState.FINALIZING}),
     JobState.FINALIZING: frozenset({JobState.PROCESSING}),
     JobState.COMPLETED: frozenset({JobState.FINALIZING}),
     JobState.FAILED: frozenset({JobState.QUEUED, JobState.PROCESSING, JobState.FINALIZING}),

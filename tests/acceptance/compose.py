@@ -80,7 +80,7 @@ class Compose:
 
     def user(self) -> HttpUser:
         """Somebody who has read the token as the README says, once the API takes jobs."""
-        user = HttpUser(self.url(), self.run("exec", "-T", "api", "cat", "/data/token").strip())
+        user = HttpUser(self.url(), self.run("exec", "-T", "api", "cat", "/state/parallelrun/token").strip())
         user.wait_until_ready()
         return user
 

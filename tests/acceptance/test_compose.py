@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,24 +57,48 @@ def test_without_the_token_nobody_gets_in(user: HttpUser) -> None:
     assert user.client.get("/readyz").status_code == 200
 
 
+def test_only_its_own_names_are_answered(user: HttpUser) -> None:
+    assert user.client.get("/v1/jobs", headers={"Host": "attacker.example"}).status_code == 421
+    assert user.client.get("/v1/jobs", headers={"Host": "localhost"}).status_code == 200
+
+
+def test_the_token_is_where_only_the_api_can_read_it(compose: Compose) -> None:
+    for container in compose.containers():
+        is_api = service_of(container) == "api"
+        assert ("/state" in {mount["Destination"] for mount in container.attrs["Mounts"]}) == is_api
+        inside(container, "test", "!", "-e", "/data/token")
+    [api] = compose.containers("api")
+    assert inside(api, "stat", "-c", "%a %u", "/state/parallelrun/token").split() == ["600", "10001"]
+
+
+_AGENT = (
+    "for p in /proc/[0-9]*; do grep -q '^Uid:.10001' $p/status && grep -q agent $p/cmdline && basename $p; done; true"
+)
+
+
 def test_a_container_can_do_no_more_than_its_work(compose: Compose) -> None:
     for container in compose.containers():
         service, host = service_of(container), container.attrs["HostConfig"]
         assert host["ReadonlyRootfs"], service
         assert host["CapDrop"] == ["ALL"], service
-        assert not host["CapAdd"], service
+        added = {"CAP_KILL": 1 << 5, "CAP_SETGID": 1 << 6, "CAP_SETUID": 1 << 7} if service == "agent" else {}
+        assert sorted(host["CapAdd"] or []) == sorted(added), service
         assert not host["Privileged"], service
         assert host["PidsLimit"] > 0, service
         assert {host["NetworkMode"], host["PidMode"], host["IpcMode"]}.isdisjoint({"host"}), service
         writable = {mount["Destination"] for mount in container.attrs["Mounts"] if mount["RW"]}
-        assert writable <= {"/data", "/cache"} if service == "agent" else {"/data"}, service
+        own = {"agent": {"/cache"}, "api": {"/state"}}.get(service, set())
+        assert writable <= {"/data", "/outputs", *own}, service
         assert "docker.sock" not in str(container.attrs["Mounts"]), service
 
         # The same, from inside.
-        status = dict(line.split(":\t", 1) for line in inside(container, "cat", "/proc/1/status").splitlines())
+        pid = inside(container, "sh", "-c", _AGENT).strip() if service == "agent" else "1"
+        status = dict(line.split(":\t", 1) for line in inside(container, "cat", f"/proc/{pid}/status").splitlines())
         assert "0" not in status["Uid"].split(), service
         assert "0" not in status["Gid"].split(), service
-        assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}, service
+        rights = sum(added.values())
+        assert {int(status[name], 16) for name in ("CapPrm", "CapEff", "CapBnd")} == {rights}, service
+        assert {int(status[name], 16) for name in ("CapInh", "CapAmb")} == {0}, service
         assert status["NoNewPrivs"] == "1", service
         # Not even root could leave something behind.
         assert "Read-only file system" in inside(container, "touch", "/etc/passwd", user="0", code=1), service
@@ -103,6 +128,30 @@ def test_paths_that_a_job_may_not_use_are_refused(compose: Compose, user: HttpUs
         assert error["pointer"] == pointer
         assert re.search("Read-only file system|outside of the folders", error["message"])
     assert user.client.get("/v1/jobs").json() == before
+
+
+WHO = """
+import os
+def run(mini_batch):
+    with open(os.path.join(os.environ["AZUREML_BI_OUTPUT_PATH"], "mine.txt"), "w") as file:
+        file.write("of the script")
+    rights = [line.split()[1] for line in open("/proc/self/status") if line.startswith(("CapPrm", "CapEff"))]
+    return [f"{os.getuid()} {os.getgid()} {rights}"]
+"""
+
+
+def test_workers_are_users_of_their_own_and_what_they_write_is_served(compose: Compose, user: HttpUser) -> None:
+    (compose.inputs / "who.txt").touch()
+    seen = set()
+    for _ in range(2):
+        job = user.submit({"entry_script": "entry.py", "inputs": {"i": "/inputs/who.txt"}}, zip_of({"entry.py": WHO}))
+        name = Path(user.completed(job)["output"]["path"]).name
+        uid, gid, rights = user.download(job, name).decode().strip().split(" ", 2)
+        assert 20000 <= int(uid) <= 59999
+        assert (gid, rights) == (uid, str(["0" * 16] * 2))
+        assert user.download(job, "mine.txt") == b"of the script"
+        seen.add(uid)
+    assert len(seen) == 2
 
 
 def test_nodes_come_and_go_in_the_middle_of_a_job(compose: Compose, user: HttpUser) -> None:

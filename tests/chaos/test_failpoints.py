@@ -20,8 +20,10 @@ from tests.cluster import Cluster
 pytestmark = pytest.mark.chaos
 
 ROOT = Path(__file__).parents[2]
-OF_FEW = ("takeover.before_rename", "shuffle.before_rename", "shuffle.after_rename")
-"""Steps of jobs with `resume_from`, and of those whose rows are grouped by keys (tests/integration/test_shuffle.py)."""
+OF_FEW = ("cancel.recorded", "shuffle.before_rename", "shuffle.after_rename")
+"""Steps of a cancel (tests/security/test_forgotten_by_redis.py) and of the grouping of rows by keys
+(tests/integration/test_shuffle.py)."""
+TAKEOVER = "create.before_rename"
 IN_THE_DISK_PATH = [name for name in POINTS if name.startswith("commit.") or name.endswith(".before_sync")]
 
 
@@ -84,7 +86,7 @@ def test_a_disk_that_fails_at_this_step_costs_nothing(point: str, tmp_path: Path
 
 def test_an_api_that_dies_while_a_job_takes_over_from_another_leaves_no_half_job(tmp_path: Path) -> None:
     reached = tmp_path / "reached"
-    with Cluster(slots=2, lease_s=0.8, leader_s=0.8, failpoints=f"{OF_FEW[0]}=kill:{reached}", api=True) as cluster:
+    with Cluster(slots=2, lease_s=0.8, leader_s=0.8, failpoints=f"{TAKEOVER}=kill:{reached}", api=True) as cluster:
         marks = cluster.home / "marks"
         marks.mkdir()
         settings: dict[str, Any] = {

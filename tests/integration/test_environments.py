@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 from parallelrun_agent.environments import build
 from parallelrun_agent.environments.cache import InUse
 from tests.cluster import Cluster
+from tests.twins.sabotage import expect_failure
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("environments")]
 
@@ -100,6 +103,7 @@ def broken_off(folder: Path) -> Path:
 def make(folder: Path, python: str = sys.executable, *, kept: int = 9) -> str:
     """Have an environment made; returns what was told."""
     request = {"folder": str(folder), "python": python, "requirements": [], "worker": "/nowhere/worker", "kept": kept}
+    request |= {"compile": False, "may_build": True}
     command = [sys.executable, "-m", "parallelrun_agent.environments.build"]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -155,3 +159,105 @@ def test_one_more_than_are_kept_removes_the_one_that_was_used_longest_ago(tmp_pa
     assert "Removed b: it was used longest ago, and 2 are kept." in make(folder / "c", kept=2)
     assert list(folder.glob("b*")) == []
     assert (folder / "a" / "bin" / "python").exists()
+
+
+BACKEND = """
+import json, os, zipfile
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    with open(os.environ["HOME"] + "/seen.json", "w") as file:
+        json.dump(dict(os.environ), file)
+    name = "parallelrun_test_sourced-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as archive:
+        archive.writestr("parallelrun_test_sourced.py", "")
+        info = "parallelrun_test_sourced-1.0.dist-info"
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: parallelrun-test-sourced\\nVersion: 1.0\\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return name
+"""
+
+
+def source_package(folder: Path) -> None:
+    """A package without a wheel, whose installation runs its own code."""
+    import io
+    import tarfile
+
+    project = "[project]\nname = 'parallelrun-test-sourced'\nversion = '1.0'\n"
+    build_system = "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+    files = {
+        "pyproject.toml": project + build_system, "backend.py": BACKEND,
+        "PKG-INFO": "Metadata-Version: 2.1\nName: parallelrun-test-sourced\nVersion: 1.0\n",
+    }  # fmt: skip
+    with tarfile.open(folder / "parallelrun_test_sourced-1.0.tar.gz", "w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"parallelrun_test_sourced-1.0/{name}")
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+
+
+def check_setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str = "") -> None:
+    """Install a package whose setup looks for secrets of the agent's."""
+    source_package(tmp_path / "wheels")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("A_TOKEN_OF_THE_AGENT", "secret")
+    with Cluster(without=without) as cluster:
+        script = "import parallelrun_test_sourced\ndef run(mini_batch):\n    return mini_batch\n"
+        result = cluster.result(
+            cluster.submit(script, inputs=cluster.files(1), environment={"pip": ["parallelrun-test-sourced"]})
+        )
+        assert result.state == "completed", result.failure
+    seen = json.loads((tmp_path / "seen.json").read_text())
+    assert "PATH" in seen
+    assert not [name for name in seen if name.startswith("PARALLELRUN_") or name == "A_TOKEN_OF_THE_AGENT"]
+
+
+@pytest.mark.usefixtures("environment")
+def test_what_a_package_runs_when_it_is_installed_has_no_secret_of_the_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_setup(tmp_path, monkeypatch)
+
+
+@pytest.mark.usefixtures("environment")
+def test_an_installer_with_all_that_the_agent_was_started_with_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with expect_failure():
+        check_setup(tmp_path, monkeypatch, "installer.environment")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users")
+def test_workers_of_other_users_use_an_environment_and_cannot_alter_it(
+    environment: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = Path(tempfile.mkdtemp(dir="/tmp")) / "cache"
+    source_package(tmp_path / "wheels")
+    script = (
+        "import os, six\ndef run(mini_batch):\n"
+        "    return [f'{os.access(six.__file__, os.W_OK)} {os.path.exists(six.__cached__)}']\n"
+    )
+    with Cluster(worker_uids="20000-59999", agent_flags=("--cache-dir", str(cache))) as cluster:
+        cache.parent.chmod(0o711)
+        result = cluster.result(cluster.submit(script, inputs=cluster.files(1), environment=environment))
+        assert result.state == "completed", result.failure
+        assert cluster.output(result) == ["False True"], "read-only, and compiled"
+        failure = cluster.result(
+            cluster.submit(script, inputs=cluster.files(1), environment={"pip": ["parallelrun-test-sourced"]})
+        ).failure
+        assert failure is not None
+        assert failure.code == "ENVIRONMENT_FAILED"
+        assert "installs wheels only" in failure.first_cause
+    shutil.rmtree(cache.parent)
+
+
+def test_a_cache_that_others_can_write_to_fails_the_job_by_its_name(
+    environment: dict[str, object], tmp_path: Path
+) -> None:
+    cache = tmp_path / "shared"
+    cache.mkdir()
+    cache.chmod(0o777)
+    with Cluster(agent_flags=("--cache-dir", str(cache))) as cluster:
+        failure = cluster.result(cluster.submit(SCRIPT, inputs=cluster.files(1), environment=environment)).failure
+    assert failure is not None
+    assert f"others can write to {cache}" in failure.first_cause
+    assert list(cache.iterdir()) == []

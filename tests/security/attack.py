@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 
@@ -15,15 +16,29 @@ class Target(Protocol):
         url: of the API.
         token: of the submitter.
         is_apart: whether workers run as another user than their agent, so that user code is held back from it.
+        root: the folder that its services share, as they know it.
+        inputs: a folder on this machine that its jobs may read, and nobody but the attacker's host writes.
+        inputs_there: the same folder as its jobs know it.
     """
 
-    name: str
-    url: str
-    token: str
-    is_apart: bool
+    @property
+    def name(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def token(self) -> str: ...
+    @property
+    def is_apart(self) -> bool: ...
+    @property
+    def root(self) -> str: ...
+    @property
+    def inputs(self) -> Path: ...
+    @property
+    def inputs_there(self) -> str: ...
 
     def rows_of(self, script: str, **settings: object) -> list[str]:
-        """Submit a job with this entry script, wait for its end, and return its rows, whatever became of it.
+        """Submit a job with this entry script, wait for its end, and return its rows, whatever became of it: none if
+        it was refused, has failed, or was canceled.
 
         Args:
             settings: fields of the job; by default its input is a folder with one small file, in one mini-batch.

@@ -10,12 +10,12 @@ import gc
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from parallelrun_core.store import scripts
+from parallelrun_core.store import script_texts
 
 
 @contextmanager
@@ -47,14 +47,14 @@ def altered(script: str, old: str, new: str) -> Iterator[None]:
     Raises:
         LookupError: it no longer has such text.
     """
-    source = scripts.source
+    source = script_texts.source
     if old not in source(script):
         raise LookupError(f"{script}.lua has no {old!r} that sabotage could replace")
 
     def read(name: str) -> str:
         return source(name).replace(old, new) if name == script else source(name)
 
-    with patch.object(scripts, "source", read):
+    with patch.object(script_texts, "source", read):
         yield
 
 
@@ -89,6 +89,16 @@ def _as_rq_does(entry: Any) -> Any:
     return Job.perform(entry)
 
 
+def _agents_own(*_: Any) -> Any:
+    from parallelrun_agent.users.worker_user import SAME_USER
+
+    return SAME_USER
+
+
+def _as_itself(*_: Any) -> Any:
+    return nullcontext()
+
+
 class Line(NamedTuple):
     """A piece of a script, and what it is without the mechanism."""
 
@@ -118,7 +128,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "lead.term": (
         *(
             Line(script, "~= ARGV[1] then", "== '' then")
-            for script in ("assign", "forget", "reap", "retire", "speculate", "transition")
+            for script in ("assign", "drop", "forget", "reap", "retire", "speculate", "transition")
         ),
         Step("parallelrun_core.store.leader_queue:LeaderQueue._check_term", nothing),
     ),
@@ -126,11 +136,58 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "lease.deadline": (_DEADLINE,),
     # The check that the rows of an answer are in its part file.
     "commit.check_rows": (Step("parallelrun_agent.committer:Committer._with_rows", lambda committer, group: group),),
+    # The job of an idempotency key, and the request to cancel, as they are on the volume.
+    "key.in_folder": (Step("parallelrun_api.submission.key_claims:KeyClaims.job_of", always(None)),),
+    "cancel.in_folder": (Step("parallelrun_core.folder.job_folder:JobFolder.has_cancel", always(False)),),
     # What keeps RQ from calling whatever an entry of its queues names.
     "rq.only_ours": (
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", _as_rq_does),
     ),
+    # The users that workers are.
+    "worker.users": (Step("parallelrun_agent.settings:AgentSettings.worker_user", _agents_own),),
+    # The rights with which an agent works where a job's code can write.
+    "worker.acting": (Step("parallelrun_agent.users.worker_user:WorkerUser.acting", _as_itself),),
+    # What keeps the memory of services from other processes of their user.
+    "service.hidden": (
+        Step("parallelrun_core.service.process:hide_memory", nothing),
+        Step("parallelrun_core.service.launch:hide_memory", nothing),
+    ),
+    # The comparison of stored code with its name.
+    "code.checked": (Step("parallelrun_core.code.stored:check_snapshot", nothing),),
+    # What is left out of the environment of an installer.
+    "installer.environment": (Step("parallelrun_agent.environments.surroundings:installers", dict),),
+    # The comparison of a leader's books with Redis.
+    "lead.watchdog": (Step("parallelrun_master.watchdog:Watchdog.check", always(False)),),
+    # The search for all rows that are not what was committed, once one of them is found.
+    "concatenate.lost_rows": (Step("parallelrun_concatenator.segments:SegmentTable.lost", always(())),),
+    # What tells damage from the place where a writer died.
+    "disk.tell_damage": (Step("parallelrun_core.folder.record_log:RecordReader._pass_over", always(False)),),
+    # The check of rows that come from another job, or from a journal.
+    "disk.check_rows": (Step("parallelrun_core.folder.takeover:has_rows", always(True)),),
+    # The check of the Host header.
+    "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
+    # The rule about the paths of jobs, wherever it is asked.
+    "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
+    # The same in the processes that read tables with the rights of a master.
+    "paths.bounds": (Step("parallelrun_worker.tables.table_format:bounded", always(open)),),
+    # That a file of an output has no other name elsewhere.
+    "paths.own_files": (Step("parallelrun_api.views.files:_is_shared", always(False)),),
+    # What makes words of users visible, and no formulas of a spreadsheet.
+    "words.visible": (
+        Step("parallelrun_core.words:_shown", lambda suspect: suspect[0]),
+        Step("parallelrun_core.words:_is_formula", always(False)),
+    ),
+    # The page tokens of lists: an API without them answers as its contract doesn't say.
+    "contract.tokens": (Step("parallelrun_api.http.paging:decode_token", lambda token, kind, length: [""].pop(1)),),
+    # What hides the values of a job's variables and secrets in reports of errors.
+    "secrets.mask": (Step("parallelrun_core.masking:Mask.add", nothing),),
+    # What shows a leader that an outcome comes from a session of its job.
+    "outcomes.sealed": (Step("parallelrun_core.store.seals:Seals.objection", always("")),),
+    # What a service may not do on Redis.
+    "redis.roles": (Step("parallelrun_core.store.roles:rules", always(["~*", "&*", "+@all"])),),
+    # The end of what everybody may do on Redis who reaches it.
+    "redis.passwords": (Step("parallelrun_core.store.roles:_nobody", always("user default on nopass ~* &* +@all")),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from parallelrun_api.submission import submissions
+from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_concatenator.output import Leaving
 from parallelrun_concatenator.parts import Parts, Sink
 from parallelrun_concatenator.segments import Segment, SegmentTable
@@ -23,7 +24,6 @@ from parallelrun_core.message import Piece
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.store import errors
 from parallelrun_core.store.connection import connect
-from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_master.handover import Handover
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.planning.input_cuts import Known, known_in
@@ -39,6 +39,7 @@ from tests.twins.sabotage import always, expect_failure, nothing, without
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.concatenator import test_merge as merge
 from tests.unit.concatenator import test_output as output
+from tests.unit.core import test_damage as damaged
 from tests.unit.core import test_decisions as log
 from tests.unit.core import test_fitness as fitness
 from tests.unit.core import test_golden as golden
@@ -242,7 +243,7 @@ def test_an_answer_before_the_code_is_on_the_disk_is_found(
 def test_a_key_that_is_not_kept_is_found(
     tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(IdempotencyKeys, "claim", lambda self, key, sha256, job_id: job_id)
+    monkeypatch.setattr(KeyClaims, "job_of", always(None))
     with expect_failure():
         accept.test_the_same_key_makes_one_job_whoever_asks(tmp_path, site, redis)
 
@@ -327,3 +328,16 @@ def test_a_gap_between_two_cuts_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         inner(round_trips.test_whatever_text_is_cut_the_same_rows_come_out)(
             content="a\nb\nc\nd\n", multi_line=False, size=3, header=False, block=64
         )
+
+
+# Damaged disks
+
+
+def test_damage_that_is_taken_for_the_end_of_a_log_is_found(tmp_path: Path) -> None:
+    with without("disk.tell_damage"), expect_failure():
+        damaged.check_damage_is_passed_over(tmp_path)
+
+
+def test_rows_of_another_job_that_are_taken_unseen_are_found(tmp_path: Path) -> None:
+    with without("disk.check_rows"), expect_failure():
+        takeovers.check_lost_rows(tmp_path)

@@ -126,7 +126,7 @@ def test_a_leader_that_looks_at_redis_only_after_an_error_is_found(
     monkeypatch.setattr(Leadership, "check_server", nothing)
     for module in (led_job, leader_and_redis):
         monkeypatch.setattr(module, "PATIENCE_S", 3.0)
-    with expect_failure():
+    with without("lead.watchdog"), expect_failure():  # which would notice it, some seconds later
         leader_and_redis.test_a_redis_that_was_set_back_to_before_the_job_began_is_told_again(
             lambda files, **options: led_job.Led(redis, redis_url, tmp_path, files, **options),
             JobState.PROCESSING, False, monkeypatch,

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.folder.decisions import FirstWins
-from parallelrun_core.store import scripts
+from parallelrun_core.store import script_texts
 from tests.cluster import ROOT, Cluster
 from tests.twins.sabotage import MECHANISMS, Line, Step, nothing, without
 
 SERVICE = """
 from parallelrun_core.folder.decisions import FirstWins
-from parallelrun_core.store.scripts import source
+from parallelrun_core.store.script_texts import source
 def main():
     print("held[i] == stem" in source("turn"), FirstWins()._is_late(None, FirstWins._DONE))
 """
@@ -37,11 +37,11 @@ def test_every_part_of_a_mechanism_is_where_sabotage_looks_for_it(mechanism: str
 
 
 def test_what_was_broken_is_whole_again_afterwards() -> None:
-    turn, is_late = scripts.source("turn"), FirstWins._is_late
+    turn, is_late = script_texts.source("turn"), FirstWins._is_late
     with without("commit.fence"):
-        assert "held[i] == stem" not in scripts.source("turn")
+        assert "held[i] == stem" not in script_texts.source("turn")
         assert FirstWins._is_late is not is_late
-    assert scripts.source("turn") == turn
+    assert script_texts.source("turn") == turn
     assert FirstWins._is_late is is_late
 
 

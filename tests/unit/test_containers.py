@@ -13,7 +13,9 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 LOCKED = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
 
+ROLES = ("agent", "api", "concatenator", "master")
 each_service = pytest.mark.parametrize("name", sorted(SERVICES))
+each_that_stays = pytest.mark.parametrize("name", sorted(SERVICES.keys() - {"keys"}))
 
 
 @each_service
@@ -25,10 +27,18 @@ def test_a_service_can_gain_nothing_beyond_its_user(name: str) -> None:
     assert service["read_only"] is True
     assert service["pids_limit"] > 0
     assert "privileged" not in service
-    assert default_of(service["user"]).partition(":")[0] not in {"", "0", "root"}
+    user = default_of(service["user"]).partition(":")[0]
+    if name == "agent":  # it becomes another user at once, as does each worker
+        assert user == "0"
+        assert sorted(service["cap_add"]) == ["KILL", "SETGID", "SETUID"]
+        assert service["environment"]["PARALLELRUN_RUN_AS"] == "10001:10001"
+        assert default_of(service["environment"]["PARALLELRUN_WORKER_UIDS"]) == "20000-59999"
+    else:
+        assert user not in {"", "0", "root"}
+        assert "cap_add" not in service
 
 
-@each_service
+@each_that_stays
 def test_a_service_is_watched_and_stopped_in_order(name: str) -> None:
     service = SERVICES[name]
 
@@ -44,8 +54,9 @@ def test_no_service_sees_the_host(name: str) -> None:
     service = SERVICES[name]
 
     assert "docker.sock" not in str(service)
-    for shared in ("network_mode", "pid", "ipc", "devices"):
+    for shared in ("pid", "ipc", "devices"):
         assert shared not in service
+    assert service.get("network_mode", "none") == "none"
     bound = [volume for volume in service["volumes"] if isinstance(volume, dict)]
     assert all(volume["read_only"] for volume in bound)
 
@@ -55,6 +66,50 @@ def test_only_the_api_is_published_and_only_on_this_machine() -> None:
 
     assert list(published) == ["api"]
     assert all(port.startswith("127.0.0.1:") for port in published["api"])
+
+
+def test_the_api_answers_to_its_own_names_only() -> None:
+    """A page whose name was pointed at this machine is told by the Host header (DNS rebinding)."""
+    environment = SERVICES["api"]["environment"]
+    names = environment["PARALLELRUN_ALLOWED_HOSTS"].split(",")
+
+    assert names == ["localhost", "127.0.0.1", "api", "${PARALLELRUN_HOSTS:-}"]
+
+
+def test_the_token_is_on_a_volume_that_only_the_api_has() -> None:
+    with_it = [name for name, service in SERVICES.items() if "state:/state" in map(str, service["volumes"])]
+
+    assert with_it == ["api"]
+    assert SERVICES["api"]["environment"]["XDG_STATE_HOME"] == "/state"
+    assert "PARALLELRUN_TOKEN_FILE" not in SERVICES["api"]["environment"]
+    assert re.search(r"mkdir [^\n]*/state.*chown 10001:10001 [^\n]*/state.*chmod 0700 /state", DOCKERFILE, re.DOTALL)
+
+
+def test_jobs_may_not_name_what_the_services_keep() -> None:
+    roots = SERVICES["api"]["environment"]["PARALLELRUN_ALLOWED_ROOTS"].split(":")
+
+    assert roots == ["/inputs", "/outputs"]
+
+
+def test_each_service_has_its_own_password_for_redis_and_redis_has_none() -> None:
+    mounted = {name: [volume for volume in SERVICES[name]["volumes"] if "secret" in volume] for name in SERVICES}
+
+    assert mounted["redis"] == []
+    for role in ROLES:
+        assert mounted[role] == [f"secret-{role}:/secret:ro"]
+        assert SERVICES[role]["environment"]["PARALLELRUN_REDIS_SECRET_FILE"] == "/secret/secret"
+        assert f"secret-{role}:/secrets/{role}" in mounted["keys"]
+    assert "redis-users:/users:ro" in SERVICES["redis"]["volumes"]
+    assert SERVICES["redis"]["depends_on"]["keys"]["condition"] == "service_completed_successfully"
+
+
+def test_redis_reaches_nothing_and_only_who_needs_it_reaches_it() -> None:
+    networks = {name: set(service["networks"]) for name, service in SERVICES.items() if "networks" in service}
+
+    assert COMPOSE["networks"]["queue"] == {"internal": True}
+    assert networks["redis"] == {"queue"}
+    assert SERVICES["keys"]["network_mode"] == "none"
+    assert networks["api"] & networks["agent"] == {"queue"}
 
 
 def test_redis_keeps_what_it_acknowledged() -> None:
@@ -121,5 +176,5 @@ def test_the_locked_files_agree() -> None:
 
 
 def default_of(value: str) -> str:
-    """What compose makes of `${NAME:-default}` when nothing is set."""
-    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)
+    """What compose makes of `${NAME:-default}` and `${NAME-default}` when nothing is set."""
+    return re.sub(r"\$\{\w+:?-([^}]*)\}", r"\1", value)

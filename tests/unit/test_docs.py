@@ -58,6 +58,14 @@ def test_every_promise_has_a_proof_and_a_twin_that_are_there(number: str, promis
         assert f"def {name}(" in where.read_text(), f"{name} is not in {where}"
 
 
+def test_every_proof_that_the_security_page_names_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", (ROOT / "SECURITY.md").read_text())
+
+    assert len(named) > 10
+    assert [path for path, _ in named if not (ROOT / path).exists()] == []
+    assert [name for path, name in named if name and f"def {name}(" not in (ROOT / path).read_text()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):

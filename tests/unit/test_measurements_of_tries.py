@@ -36,6 +36,7 @@ from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.workers.answers import parse_answer
 from parallelrun_core.leasing import Delivery
+from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import decode_list, encode, encode_list
 from parallelrun_worker import frames
 from parallelrun_worker.meter import Meter
@@ -45,7 +46,7 @@ meter = Meter()
 meter.begin()
 frame = frames.pack_result(frames.DONE, meter.measure(0), mini_batch=7, items=1, rows=1, run_s=0.5, process_s=0.25)
 assignment = Assignment(Delivery(7, "token", 0, 0, b""), 1, 1.0)
-answer = parse_answer(frames.DONE, frame[frames.HEAD.size :])
+answer = parse_answer(frames.DONE, frame[frames.HEAD.size :], Mask({}))
 worker = SimpleNamespace(process="process000", part_name="part")
 made = OutcomeBuilder("node", 0, 3).build(assignment, worker, answer, 0.75)
 report = try_report(Path(sys.argv[1]))

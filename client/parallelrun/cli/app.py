@@ -14,10 +14,12 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.cluster import down, up
+from parallelrun.cli.doctor import doctor
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
 from parallelrun.cli.job import job
 from parallelrun.cli.node import node
+from parallelrun.cli.redis_acl import redis_acl
 from parallelrun.cli.run import run_command
 
 app = typer.Typer(
@@ -34,6 +36,8 @@ app = typer.Typer(
 app.command("run")(run_command)
 app.command("up")(up)
 app.command("down")(down)
+app.command("doctor")(doctor)
+app.command("redis-acl")(redis_acl)
 app.add_typer(job, name="job")
 app.add_typer(node, name="node")
 

@@ -18,7 +18,8 @@ def up(
 ) -> None:
     """Start a cluster in the background on this machine, and print the URL of its API."""
     from parallelrun.cli.output import say
-    from parallelrun.embedded.background import running, start, state_folder
+    from parallelrun.embedded.background import running, start
+    from parallelrun_core.service.state_folder import state_folder
 
     cluster = running()
     if cluster:

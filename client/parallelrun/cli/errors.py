@@ -48,7 +48,7 @@ def lines_about(error: Exception) -> list[str]:
         return lines
     show = getattr(error, "format_message", None)
     if show is not None:  # a usage error
-        text = show()
+        text = clean(show(), lines=True)
         if text.startswith("Usage: "):  # the whole help: a group of commands was called without one
             return [text]
         usage = getattr(getattr(error, "ctx", None), "get_usage", None)

@@ -287,12 +287,13 @@ def download(
     """Download all outputs of a job, and print their paths. Continues an interrupted download."""
     from parallelrun.errors import NotFound
     from parallelrun.local_folder import local_folder
+    from parallelrun_core.words import visible
 
     target = local_folder(folder, "--path") if folder else Path(job_id)
     with connect(url, token) as client:
         is_any = False
         for place in client.outputs.download_all(job_id, target):
-            print(place, flush=True)
+            print(visible(str(place), lines=False), flush=True)
             is_any = True
         if not is_any:
             raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)

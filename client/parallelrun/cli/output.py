@@ -36,9 +36,11 @@ def show_list(
     columns: Sequence[tuple[str, Callable[[Any], object]]],
 ) -> None:
     """Print several objects: names and tables line by line, the other forms as one list."""
+    from parallelrun_core.words import visible
+
     if form is Format.NAME:
         for row in rows:
-            print(name(row))
+            print(visible(name(row), lines=False))
     elif form is Format.TABLE:
         table(
             [title for title, _ in columns],
@@ -65,12 +67,14 @@ def show_one(thing: msgspec.Struct, form: Format, *, name: str, lines: Sequence[
 def dump(data: object, form: Format) -> None:
     """Print plain data as JSON or YAML."""
     if form is Format.JSON:
-        json.dump(data, sys.stdout, indent=2)
-        print()
+        print(json.dumps(data, indent=2))
     else:
         import yaml
 
-        yaml.safe_dump(data, sys.stdout, sort_keys=False, allow_unicode=True)
+        from parallelrun_core.words import visible
+
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

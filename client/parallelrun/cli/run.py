@@ -89,12 +89,14 @@ def _say_how_it_ended(end: RunEnd, *, code: str) -> None:
 
 def _print_places(result: RunResult) -> None:
     """Print on stdout where everything is."""
+    from parallelrun_core.words import visible
+
     if result.output:
-        print(f"output: {result.output}")
+        print(visible(f"output: {result.output}", lines=False))
     for name, path in result.outputs.items():
-        print(f"output {name}: {path}")
+        print(visible(f"output {name}: {path}", lines=False))
     if result.logs:
-        print(f"logs: {result.logs}")
+        print(visible(f"logs: {result.logs}", lines=False))
 
 
 def _exit_code(end: RunEnd) -> ExitCode:

@@ -19,6 +19,7 @@ import msgspec
 
 from parallelrun.embedded.lock import is_locked
 from parallelrun.errors import ClusterFailed
+from parallelrun_core.service.state_folder import state_folder
 
 STOP_S: Final = 45.0
 _POLL_EVERY_S: Final = 0.05
@@ -32,13 +33,6 @@ class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
     pid: int
     home: str
     started: str
-
-
-def state_folder() -> Path:
-    """The folder for this user's state."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    # The standard says that a relative path there is to be ignored.
-    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "parallelrun"
 
 
 def lock_file() -> Path:

@@ -18,11 +18,12 @@ from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.lock import FolderLock
 from parallelrun.errors import ParallelRunError
 from parallelrun_core.folder.files import replace_file
-from parallelrun_core.service.process import StopSignal
+from parallelrun_core.service.process import StopSignal, hide_memory
 
 
 def main() -> int:
     """Run a cluster; returns the exit code."""
+    hide_memory()  # it has the token of the cluster, and the password of its Redis
     fd, home, port, nodes, processes = sys.argv[1:]
     stop = StopSignal()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

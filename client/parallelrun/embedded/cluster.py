@@ -20,6 +20,9 @@ from parallelrun.embedded.services import REDIS, Layout, cluster_services, node_
 from parallelrun.embedded.socket_folder import SocketFolder
 from parallelrun.embedded.supervisor import Service, Supervisor
 from parallelrun.errors import ClusterFailed, ParallelRunError
+from parallelrun_core.folder.files import write_once
+from parallelrun_core.store.credentials import new_secrets
+from parallelrun_core.store.roles import Role, acl_file
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -66,6 +69,8 @@ class Cluster:
         self._jobs = jobs
         self._port = port
         self._may_forget = may_forget
+        self._redis_secrets: dict[Role, str] = {}
+        """The password of each role, on a server of our own."""
         self._external_url = os.environ.get("REDIS_URL", "")
         self._on_note = on_note
         self._supervisor: Supervisor | None = None
@@ -166,6 +171,7 @@ class Cluster:
             slots=self.processes,
             jobs=self._jobs,
             may_forget=self._may_forget,
+            redis_secrets=self._redis_secrets,
         )
 
     def _start_redis(self, supervisor: Supervisor, folder: SocketFolder, lock: FolderLock, deadline: float) -> str:
@@ -173,8 +179,14 @@ class Cluster:
         if self._external_url:
             redis_server.check_external(self._external_url, may_forget=self._may_forget)
             return self._external_url
+        self._redis_secrets = new_secrets()
+        write_once(folder.users, acl_file(self._redis_secrets).encode(), mode=0o600)
         server = redis_server.RedisServer(
-            binary=redis_server.find_binary(), socket=folder.socket, data=self.layout.redis
+            binary=redis_server.find_binary(),
+            socket=folder.socket,
+            data=self.layout.redis,
+            acl=folder.users,
+            login=(Role.API, self._redis_secrets[Role.API]),
         )
         supervisor.start([redis_service(server, locks=(lock.fd, folder.fd))])
         while not server.wait(0.5):

@@ -36,6 +36,10 @@ class RedisServer:
     binary: Path
     socket: Path
     data: Path
+    acl: Path | None = None
+    """The file with its users; without it, everybody who reaches the socket may do anything."""
+    login: tuple[str, str] | None = None
+    """A user and password that it accepts: needed to see whether it is ready, if it has users."""
 
     @property
     def url(self) -> str:
@@ -60,11 +64,13 @@ class RedisServer:
             "maxmemory-policy": "noeviction",
             "daemonize": "no",
         }
+        if self.acl is not None:
+            settings["aclfile"] = str(self.acl)
         return (str(self.binary), *(word for name, value in settings.items() for word in (f"--{name}", value)))
 
     def is_ready(self) -> bool:
         """Whether it accepts commands; while it loads its data it doesn't."""
-        return is_answering(self.socket)
+        return is_answering(self.socket, login=self.login)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until it accepts commands; False if it doesn't in time."""

@@ -11,13 +11,17 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
+from parallelrun_core.store.roles import Role
 
 REDIS: Final = "redis"
 _PREFIX: Final = "PARALLELRUN_"
+_SECRET: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
+"""What the variables begin with that jobs refer to as their secrets, and only agents need."""
 # The settings of another cluster must not reach this one through the user's shell.
 _PASSED_ON: Final = frozenset(
     {"PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT"}
 )
+_SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
 
 
@@ -46,10 +50,15 @@ class Layout:
         """The folders of the workers, one for each node."""
         return self.home / "work"
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All of them: what is in them is of no use to jobs."""
+        return self.root, self.redis, self.logs, self.work
+
     def create(self) -> None:
         """Create the folders, accessible only to this user."""
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in (self.root, self.redis, self.logs, self.work):
+        for folder in self.folders:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -79,8 +88,13 @@ def cluster_services(
     slots: int,
     jobs: int = 1,
     may_forget: bool = False,
+    redis_secrets: Mapping[Role, str] | None = None,
 ) -> list[Service]:
-    """API, master, concatenator, and an agent for each node: `node1`, `node2`, …"""
+    """API, master, concatenator, and an agent for each node: `node1`, `node2`, …
+
+    Args:
+        redis_secrets: the password of each role on Redis; None: the URL has all that it takes.
+    """
     leaders = str(jobs + 1)  # a spare one, ready when another stops answering
     shared = {
         "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine, people read the logs
@@ -90,8 +104,17 @@ def cluster_services(
     }
     if may_forget:
         shared["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
-    # In the environment, not among the arguments, which everybody on the machine can read.
-    api = {**shared, "PARALLELRUN_TOKEN": token, "PARALLELRUN_ALLOWED_ROOTS": "/"}
+
+    def environment(role: Role) -> dict[str, str]:
+        # In the environment, not among the arguments, which everybody on the machine can read.
+        return {**shared, "PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else shared
+
+    api = {
+        **environment(Role.API),
+        "PARALLELRUN_TOKEN": token,
+        "PARALLELRUN_ALLOWED_ROOTS": "/",  # it is the user's own machine
+        "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.folders)),
+    }
     agents = [
         Service(
             name=node,
@@ -102,7 +125,7 @@ def cluster_services(
                 *("--work-dir", str(layout.work / node)),
                 *("--grace-seconds", str(_AGENT_GRACE_S)),
             ),
-            environment=shared,
+            environment={**environment(Role.AGENT), **_secrets(os.environ)},
         )
         for node in node_names(nodes)
     ]
@@ -112,9 +135,17 @@ def cluster_services(
             command=_module("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
             environment=api,
         ),
-        Service(name="master", command=_module("parallelrun_master.main", "--leaders", leaders), environment=shared),
+        Service(
+            name="master",
+            command=_module("parallelrun_master.main", "--leaders", leaders),
+            environment=environment(Role.MASTER),
+        ),
         *agents,
-        Service(name="concatenator", command=_module("parallelrun_concatenator.main"), environment=shared),
+        Service(
+            name="concatenator",
+            command=_module("parallelrun_concatenator.main"),
+            environment=environment(Role.CONCATENATOR),
+        ),
     ]
 
 
@@ -131,6 +162,13 @@ def usable_cpus() -> int:
 def _module(name: str, *arguments: str) -> tuple[str, ...]:
     # -P: a file such as `redis.py` in the user's current folder must not be imported.
     return (sys.executable, "-P", "-m", "parallelrun_core.service.launch", name, *arguments)
+
+
+def _secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    own = {name: value for name, value in environment.items() if name.startswith(_SECRET)}
+    if folder := environment.get(_SECRETS_DIR):
+        own[_SECRETS_DIR] = os.path.abspath(folder)  # agents have another current folder
+    return own
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,8 @@
 Whoever holds a lock on the folder itself owns it: the process of the cluster, and the Redis server that listens there.
 The kernel releases the lock when both have ended, however they ended, and the next cluster of this user on this host
 removes the folder. A marker in it, which is there only once the lock is held, says whose it is: a folder without one,
-with that of another host, or with anything else but a socket is none of ours, and nor is what belongs to another user.
+with that of another host, or with anything else but a socket and the file with its users is none of ours, and nor is
+what belongs to another user.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Final, Self
 
 SOCKET: Final = "redis.sock"
+_USERS: Final = "users.acl"
 _MARKER: Final = "owner"
 _PREFIX: Final = "parallelrun-"
 # What `mkdtemp` appends. Other folders that begin like this have names of another form.
@@ -54,6 +56,11 @@ class SocketFolder:
     def socket(self) -> Path:
         return self.path / SOCKET
 
+    @property
+    def users(self) -> Path:
+        """The file with the users of the server that listens there."""
+        return self.path / _USERS
+
     def remove(self) -> None:
         """Remove it with everything in it; twice does no harm."""
         if self.fd >= 0:
@@ -75,8 +82,9 @@ def _remove_if_abandoned(path: Path) -> None:
     if fd is None:
         return
     with contextlib.suppress(OSError):
-        if {entry.name for entry in path.iterdir()} <= {SOCKET, _MARKER} and not _is_listening(path / SOCKET):
-            (path / SOCKET).unlink(missing_ok=True)
+        if {entry.name for entry in path.iterdir()} <= {SOCKET, _MARKER, _USERS} and not _is_listening(path / SOCKET):
+            for name in (SOCKET, _USERS):
+                (path / name).unlink(missing_ok=True)
             (path / _MARKER).unlink()
             path.rmdir()
     os.close(fd)

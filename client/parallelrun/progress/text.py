@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -18,12 +17,14 @@ def clean(text: str, *, lines: bool = False, most: int = 2000) -> str:
         lines: keep line breaks; otherwise everything is in one line.
         most: cut off after this many characters.
     """
+    from parallelrun_core.words import visible  # here, so that help is printed without it
+
     if len(text) > most:
         text = text[:most] + "…"
     text = text.replace("\r\n", "\n").replace("\t", "    ")
     if not lines:
         text = " ".join(text.split("\n"))
-    return "".join(char if char == "\n" or _is_harmless(char) else _escaped(char) for char in text)
+    return visible(text)
 
 
 def describe(state: str, progress: Progress, *, items_per_s: float | None, left_s: float | None) -> str:
@@ -106,12 +107,3 @@ def clock(seconds: float) -> str:
     minutes, whole = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{whole:02}" if hours else f"{minutes}:{whole:02}"
-
-
-def _is_harmless(char: str) -> bool:
-    # Cc: control; Cf: direction marks and the like; Cs: not characters; Zl, Zp: other line breaks
-    return unicodedata.category(char) not in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

@@ -14,6 +14,9 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.redis_link import RedisLink
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.users.places import open_ways
+from parallelrun_agent.users.rights import check_and_restrict
+from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_agent.work_finder import WorkFinder
 from parallelrun_agent.workers.gpus import GpuPool, find_gpus
 from parallelrun_agent.workers.local_folder import claim_folder
@@ -36,7 +39,7 @@ class Agent:
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
-        self._link = RedisLink(settings.redis_url)
+        self._link = RedisLink(settings.redis_login)
         self._loop = EventLoop()
         self._orphans = Orphans()
         self._jobs: dict[str, NodeJob] = {}
@@ -48,7 +51,10 @@ class Agent:
         """When to leave, whatever isn't finished; infinite: not at all."""
         self._check_s = min(_CHECK_EVERY_S, settings.poll_seconds, settings.lease_seconds / _CHECKS_PER_LEASE)
         self._check_at = 0.0  # by hand, as the loop's every round compares it
-        self._folder_lock = claim_folder(settings.local_folder)
+        self._folder_lock = claim_folder(settings.local_folder, settings.uids)
+        if settings.uids:
+            check_and_restrict()
+            open_ways(settings.root, settings.local_folder, WorkerUser(settings.uids.first))
 
     def stop(self, *_: object) -> None:
         """Finish what runs, return the rest, leave. Safe to call from a signal handler."""
@@ -63,7 +69,7 @@ class Agent:
         """Work until stopped."""
         self._loop.wake_on_signals()
         self._orphans.begin()
-        end_survivors(self._settings.local_folder)
+        end_survivors(self._settings.local_folder, self._settings.uids)
         while True:
             self._nap()
             self._loop.poll(self._pause_s())

@@ -10,6 +10,7 @@ import errno
 import os
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -37,9 +38,14 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Committer:
-    """Syncs the candidates of one session. `wake` is written to when something was added to one of the results."""
+    """Syncs the candidates of one session.
 
-    def __init__(self, journal: Path, *, sync: bool, wake: int) -> None:
+    Args:
+        wake: written to when something was added to one of the results.
+        prepare: called before the first journal is begun, and again after it has raised an OSError.
+    """
+
+    def __init__(self, journal: Path, *, sync: bool, wake: int, prepare: Callable[[], object]) -> None:
         self.durable: deque[Candidate] = deque()
         self.rows_missing: deque[Candidate] = deque()
         """Can't be made durable, because the rows are not where the worker said."""
@@ -50,6 +56,7 @@ class Committer:
         self._journal: RecordWriter | None = None
         self._lost_parts: set[int] = set()
         self._sync = sync
+        self._prepare = prepare
         self._wake = wake
         self._gathering: Gathering[Candidate | int] = Gathering(GATHER_S)
         """Candidates, and behind the last ones of a part file its descriptor, which is to be closed."""
@@ -105,6 +112,7 @@ class Committer:
 
     def _open_journal(self) -> RecordWriter:
         """The session's journal; another one after a failed write."""
+        self._prepare()
         self._journals += 1
         name = self._journal_path.name
         return RecordWriter(self._journal_path.with_name(name if self._journals == 1 else f"{name}.{self._journals}"))

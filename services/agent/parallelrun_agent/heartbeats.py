@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import time
 from collections.abc import Mapping
@@ -39,6 +40,7 @@ class Heartbeats:
         self._started = time.time()
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
         self._reported_state = ""
+        self._memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         # The agent's loop asks these at every turn.
         self.is_due = self._interval.is_due
         self.wait_s = self._interval.wait_s
@@ -64,6 +66,10 @@ class Heartbeats:
                 version=self._version,
                 started=self._started,
                 jobs=sorted(jobs),
+                memory_bytes=self._memory_bytes,
+                disk_free_bytes=self._disk_free_bytes(),
+                sent=time.time(),
+                workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
             ),
             lease_ms=settings.lease_ms,
@@ -73,6 +79,12 @@ class Heartbeats:
     def leave(self) -> None:
         """The node is there no more."""
         self._nodes.remove(self._settings.node)
+
+    def _disk_free_bytes(self) -> int:
+        try:
+            return shutil.disk_usage(self._settings.local_folder).free
+        except OSError:
+            return 0
 
     def _state(self) -> NodeState:
         if self.is_draining:

@@ -9,6 +9,7 @@ from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_core.outcome import Failure
 from parallelrun_core.phases import InitFailure, Phase, PhaseName
 from parallelrun_core.store.outcome_stream import report_init_failure, report_phases
+from parallelrun_core.store.seals import Seal
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -28,12 +29,13 @@ class LeaderReports:
         self._phases: list[Phase] = []
 
     def init_failed(self, process: str, failure: Failure, after_s: float) -> None:
-        """A worker didn't get through init(), or couldn't be started."""
+        """A worker didn't get through init(), or couldn't be started; without a name if there was none yet."""
         self._note(InitFailure(self._node, process, failure, started=time.time() - after_s, seconds=after_s))
-        self._errors.add_init(process, failure)
+        if process:
+            self._errors.add_init(process, failure)
 
-    def environment_failed(self, failure: Failure) -> None:
-        """The environment of the workers could not be built."""
+    def never_started(self, failure: Failure) -> None:
+        """No worker can be started: their environment could not be built, or their code is damaged."""
         self._note(InitFailure(self._node, "", failure))
 
     def _note(self, failure: InitFailure) -> None:
@@ -47,12 +49,12 @@ class LeaderReports:
         if failure is not None:
             self._errors.add_shutdown(process, failure)
 
-    def send(self) -> None:
+    def send(self, seal: Seal) -> None:
         """Report all of it. Raises redis-py's errors, and can be repeated after one."""
         while self._init_failures:
-            report_init_failure(self._redis, self._job_id, self._init_failures[0])
+            report_init_failure(self._redis, self._job_id, self._init_failures[0], seal)
             self._init_failures.pop(0)
         if self._phases:
-            report_phases(self._redis, self._job_id, self._phases)
+            report_phases(self._redis, self._job_id, self._phases, seal)
             self._phases = []
         self.has_news = False

@@ -8,14 +8,18 @@ from parallelrun_agent.agent import Agent
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
+from parallelrun_core.service.process import hide_memory
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run one agent until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
+    hide_memory()
     settings = AgentSettings.from_command_line(argv)
     telemetry.configure("agent", log_format=settings.log_format)
+    if settings.run_as:
+        _become(settings.run_as)
     wait_for_fit_redis(settings)
     try:
         agent = Agent(settings)
@@ -32,6 +36,17 @@ def main(argv: list[str] | None = None) -> None:
         root=str(settings.root),
     )
     agent.run()
+
+
+def _become(run_as: str) -> None:
+    from parallelrun_agent.users import rights
+
+    uid, gid = map(int, run_as.split(":"))
+    try:
+        rights.become(uid, gid)
+    except OSError as error:
+        raise SystemExit(f"parallelrun-agent: --run-as: {error}") from None
+    hide_memory()  # a change of users may have ended that
 
 
 if __name__ == "__main__":

@@ -21,11 +21,12 @@ from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.session import Session
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.users.places import share_job
 from parallelrun_agent.workers.error_files import ErrorFiles
+from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
-from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
@@ -50,6 +51,8 @@ class NodeJob:
         self.job_id = folder.job_id
         record = folder.record()
         spec = record.job_spec()
+        user = settings.worker_user(folder.job_id)
+        share_job(folder, settings.node, user)
         self._redis = redis
         self._settings = settings
         self._node = node
@@ -62,10 +65,14 @@ class NodeJob:
             loop=node.loop,
             orphans=node.orphans,
             changed=self._on_python,
+            is_shared=user.is_other,
+            may_build_packages=settings.may_build_packages,
         )
+        self._code = JobCode(folder.code(record), node.loop.wake)
         self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python)
-        errors = ErrorFiles(folder.logs, settings.node, Mask({"environment_variables": spec.environment_variables}))
+        errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
         self._reports = LeaderReports(redis, folder.job_id, settings.node, errors)
+        self._on_python()
         machine = JobMachine(
             spec,
             OutcomeBuilder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
@@ -84,11 +91,13 @@ class NodeJob:
             self._driver = JobDriver(machine, folder, errors, self._reports, self._open_session)
         except OSError:
             self._python.close()
+            self._code.close()
             raise
         self._monitor = ResourceMonitor(
             Logs(folder.logs).perf(settings.node),
             spec.resource_monitor_interval,
             self._worker_pids,
+            user,
         )
 
     def _open_session(self, events: AbstractContextManager[JobMachine]) -> Session:
@@ -102,7 +111,7 @@ class NodeJob:
 
     def _on_python(self) -> None:
         if self._python.failure is not None:
-            self._reports.environment_failed(self._python.failure)
+            self._reports.never_started(self._plans.mask.failure(self._python.failure))
 
     @property
     def disk_is_full(self) -> bool:
@@ -117,8 +126,10 @@ class NodeJob:
 
     def turn(self, now: float) -> None:
         """Report what ended, renew the lease, lease what comes next and hand it to the workers: whatever is due."""
+        if not self._code.is_ready and (damage := self._code.take_failure()) is not None:
+            self._reports.never_started(damage)
         if self._reports.has_news:
-            self._reports.send()
+            self._send_reports(now)
         if self._python.is_due(now):
             report_preparing(self._redis, self.job_id, self._settings.node)
             self._python.reported(now)
@@ -135,6 +146,17 @@ class NodeJob:
         with self._driver as machine:
             machine.answered_turn(turn, answer, sent_at=now, now=time.monotonic())
 
+    def _send_reports(self, now: float) -> None:
+        if self.disk_is_full:
+            return
+        try:
+            seal = self._driver.session.seal
+        except OSError as error:
+            with self._driver as machine:
+                machine.disk_failed(str(error), now)
+        else:
+            self._reports.send(seal)
+
     def reassert(self) -> None:
         """Redis was away and may have forgotten: report what this session holds."""
         if self._view.joined:
@@ -150,8 +172,8 @@ class NodeJob:
             machine.observed(state, ready)
 
     def wanted_workers(self, now: float) -> int:
-        """How many more workers this job could use on this node: none while their Python is being built."""
-        return self._view.wanted_workers(now) if self._python.is_ready else 0
+        """How many more workers this job could use here: none before their Python is built and their code checked."""
+        return self._view.wanted_workers(now) if self._code.is_ready and self._python.is_ready else 0
 
     def spawn(self) -> None:
         """Start one more worker."""
@@ -182,5 +204,6 @@ class NodeJob:
         """End all that is left of it here; the last turn has left the job, or Redis doesn't know it any more."""
         self._driver.session.close()
         self._python.close()
+        self._code.close()
         self._monitor.stop()
         self._plans.close()

@@ -22,8 +22,10 @@ from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.session_keys import SessionKey
 from parallelrun_core.ids import new_session
 from parallelrun_core.store.agent_queue import AgentQueue
+from parallelrun_core.store.seals import Seal
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -54,12 +56,15 @@ class Session:
         open_staging: Callable[[AbstractContextManager[JobMachine]], Staging] | None = None,
     ) -> None:
         self.name = new_session(settings.node)
+        self._key = SessionKey(folder.keys, self.name)
+        self._seal = Seal(self.name, self._key.value)
         self.queue = AgentQueue(
             redis,
             folder.job_id,
             session=self.name,
             node=settings.node,
             lease_ms=settings.lease_ms,
+            seal=self._seal,
             generation=generation,
         )
         self.disk = DiskWatch(folder.parts, self.name, job_id=folder.job_id)
@@ -68,12 +73,24 @@ class Session:
         self._wake, self._wake_end = os.pipe()
         os.set_blocking(self._wake, False)
         node.loop.add(self._wake, self._on_durable)
-        self.committer = Committer(folder.journals / self.name, sync=settings.sync, wake=self._wake_end)
+        self.committer = Committer(
+            folder.journals / self.name, sync=settings.sync, wake=self._wake_end, prepare=self._key.publish
+        )
         self.processes = WorkerProcesses(
             self.name, plans, node, committer=self.committer, reports=reports, events=events
         )
         self.staging = open_staging(events) if open_staging is not None else None
         """There if files are brought to the node before its workers get them."""
+
+    @property
+    def seal(self) -> Seal:
+        """What its reports to the leader carry.
+
+        Raises:
+            OSError: leaders can't read its key for now.
+        """
+        self._key.publish()
+        return self._seal
 
     def close(self) -> None:
         """End its workers, make durable what they had answered, and free everything."""

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import tempfile
 from pathlib import Path
+from typing import ClassVar, Final
 
 from pydantic import Field, field_validator
 
+from parallelrun_agent.users.choice import Uids
+from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.ids import checked_node
 from parallelrun_core.service.settings import ServiceSettings
+
+SECRET_PREFIX: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
+"""What the environment variables begin with that are secrets for jobs."""
 
 
 def _default_node() -> str:
@@ -19,6 +26,8 @@ def _default_node() -> str:
 
 class AgentSettings(ServiceSettings):
     """Settings of one agent."""
+
+    redis_user: ClassVar[str] = "agent"
 
     node: str = Field(default_factory=_default_node)
     """Name of this node; unique in the cluster."""
@@ -30,10 +39,19 @@ class AgentSettings(ServiceSettings):
     """Local folder for the workers' working folders; emptied at start."""
     cache_dir: Path | None = None
     """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
+    secrets_dir: Path | None = None
+    """Local folder with a file for each secret that jobs may refer to; the agent's alone (mode 0700)."""
     environments_kept: int = Field(default=20, ge=1)
     """How many environments of jobs are kept there; the least recently used are removed first, never one in use."""
     sync: bool = True
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
+    worker_uids: str = ""
+    """User ids for workers, such as 20000-59999: each job gets one of its own. Empty: they are the agent's user."""
+    run_as: str = ""
+    """User and group that an agent becomes which root has started, such as 10001:10001. Empty: it stays what it is."""
+    allow_source_packages: bool | None = None
+    """Whether packages for jobs may run code of theirs as the agent when they are installed, as those without a wheel
+    do; only without --worker-uids when not set."""
     grace_seconds: float = Field(default=20.0, ge=0, le=86_400)
     """How long running mini-batches may go on after SIGTERM."""
     shutdown_seconds: float = Field(default=30.0, ge=0, le=40)
@@ -47,6 +65,38 @@ class AgentSettings(ServiceSettings):
     @classmethod
     def _safe_node(cls, value: str) -> str:
         return checked_node(value)
+
+    @field_validator("worker_uids")
+    @classmethod
+    def _range(cls, value: str) -> str:
+        if value:
+            Uids.parse(value)
+        return value
+
+    @field_validator("run_as")
+    @classmethod
+    def _ids(cls, value: str) -> str:
+        if value and not re.fullmatch(r"[1-9]\d*:[1-9]\d*", value):
+            raise ValueError(f"{value!r} is no user id and group id, such as 10001:10001")
+        return value
+
+    @property
+    def uids(self) -> Uids | None:
+        """The users that workers may be; None: the agent's."""
+        return Uids.parse(self.worker_uids) if self.worker_uids else None
+
+    def worker_user(self, job_id: str) -> WorkerUser:
+        """The user that the workers of a job are."""
+        return WorkerUser(self.uids.of_job(job_id)) if self.uids else WorkerUser()
+
+    @property
+    def may_build_packages(self) -> bool:
+        return self.uids is None if self.allow_source_packages is None else self.allow_source_packages
+
+    @staticmethod
+    def secret_variable(name: str) -> str:
+        """The value of a secret from this agent's environment; empty: it isn't there."""
+        return os.environ.get(SECRET_PREFIX + name, "")
 
     @property
     def local_folder(self) -> Path:

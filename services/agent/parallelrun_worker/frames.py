@@ -153,6 +153,8 @@ class WorkerConfig(NamedTuple):
     profiling_module: str
     exit_s: float
     """How long something that hangs at the end of the process is waited for."""
+    masked: list[str]
+    """What is replaced by `***` in reports of errors, the longest first."""
     stdout: int = -1
     stderr: int = -1
     """File descriptors for what the script prints; known when the worker is started."""

@@ -72,7 +72,7 @@ class LineFile:
         """Add a line; with `at_once` it is in the file when this returns."""
         if level == self._left_out:
             return
-        entry = (time.time(), self._form("%s", "%s"), (level, message.replace("\n", "\n    ")))
+        entry = (time.time(), self._form("%s", "%s"), (level, _visible(message).replace("\n", "\n    ")))
         if level == "ERROR" and self._errors is not None:
             self._errors._entries.append(entry)
             self._errors.flush()
@@ -130,6 +130,13 @@ class LineFile:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             return os.open(self._path, flags, 0o644)
+
+
+def _visible(message: str) -> str:
+    """What can't be seen in it is escaped: a class of exceptions may have any name."""
+    return "".join(
+        char if char in "\n\t" or char.isprintable() else char.encode("unicode_escape").decode() for char in message
+    )
 
 
 def _text(entries: list[_Entry]) -> str:

@@ -88,11 +88,10 @@ class Loader:
 
     def _read_plans(self) -> list[dict[str, Any]]:
         if self._plans is None:
-            import json
+            from parallelrun_worker.checked_json import read
 
             try:
-                with open(self._inputs, encoding="utf-8") as file:
-                    self._plans = json.load(file) or []
+                self._plans = read(self._inputs) or []
             except FileNotFoundError:
                 return []
             if any(plan["kind"] != "files" for plan in self._plans):

@@ -19,12 +19,13 @@ from parallelrun_worker.rows import BadReturn, Rendered, renderer
 from parallelrun_worker.user_script import UserScript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from mmap import mmap
     from types import FrameType
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAX_TRACEBACK = 16_000
+_MASK = "***"
 _AT_ONCE_S = 50e-6
 """When a mini-batch follows the last one so soon, the CPU time at its beginning is that at the last one's end: it costs
 much to ask for, and what threads in the background have used meanwhile is too little to matter."""
@@ -55,6 +56,7 @@ class Runner:
         self._part = part
         self._end = 0
         self._code = ""
+        self._masked: Sequence[str] = ()
         self._pid = os.getpid()
         self._run_ended = self._cpu_ended = 0.0
         """Of the last mini-batch that was done: the time when run() returned, and the CPU time before the answer."""
@@ -67,6 +69,7 @@ class Runner:
         """Work until the agent asks for the end; returns the exit code."""
         sys.argv = config.argv
         self._code = config.code
+        self._masked = config.masked
         self._log = LineFile(config.log, level=config.logging_level, errors=config.errors)
         self._log_loaded = self._log.often("INFO", "Mini-batch %d: loaded %d items.")
         self._log_done = self._log.often("INFO", "Mini-batch %d: run() took %.3f s, %d rows of %d items, done.")
@@ -78,7 +81,7 @@ class Runner:
             self._loader.prepare()
             script = self._begin(config)
         except BaseException as error:  # sys.exit() in the user's module is a failure, too
-            self._send(frames.INIT_FAILED, _describe(error, self._code))
+            self._send(frames.INIT_FAILED, _describe(error, self._code, self._masked))
             self._log.write("ERROR", f"init() failed: {type(error).__name__}.", at_once=True)
             return 1
         took_s = time.perf_counter() - began
@@ -190,7 +193,7 @@ class Runner:
         self, error: BaseException, tickets: int, *, mini_batch: int, items: int, run_s: float, process_s: float
     ) -> None:
         self._exit_if_forked()
-        rest = self._meter.measure(tickets) + _describe(error, self._code)
+        rest = self._meter.measure(tickets) + _describe(error, self._code, self._masked)
         answer = frames.pack_result(
             frames.FAILED, rest, mini_batch=mini_batch, items=items, run_s=run_s, process_s=process_s
         )
@@ -233,7 +236,7 @@ class Runner:
             if script.shutdown is not None:
                 script.shutdown()
         except BaseException as error:
-            problem = _describe(error, self._code)
+            problem = _describe(error, self._code, self._masked)
         self._send(frames.STOPPED, problem)
         if self._profiler is not None:
             self._profiler.dump()
@@ -252,11 +255,12 @@ def _write_all(fd: int, data: bytes) -> None:
         written += os.write(fd, memoryview(data)[written:])
 
 
-def _describe(error: BaseException, code: str) -> bytes:
+def _describe(error: BaseException, code: str, masked: Sequence[str] = ()) -> bytes:
     """The error as JSON, with the traceback from the user's first line on, and paths as they are in the user's code.
 
     Args:
         code: the folder that the code was copied to for the job.
+        masked: what the texts may not have in them. The agent hides it, too, but can't see what was cut in the middle.
     """
     import json
     import traceback
@@ -274,7 +278,11 @@ def _describe(error: BaseException, code: str) -> bytes:
         message = str(error)
     if isinstance(error, ModuleNotFoundError):
         message += f" (in the Python {sys.executable})"
+    if isinstance(error, PermissionError):
+        message += f" (as user {os.getuid()}, group {os.getgid()})"
     text = text.replace(f'File "{code}{os.sep}', 'File "')
+    for each in masked:
+        message, text = message.replace(each, _MASK), text.replace(each, _MASK)
     if len(text) > _MAX_TRACEBACK:  # where it began and where it ended; a long message is in the middle
         text = f"{text[: _MAX_TRACEBACK // 2]}\n…\n{text[-_MAX_TRACEBACK // 2 :]}"
     return json.dumps({"category": category, "message": message[:2000], "traceback": text}).encode()

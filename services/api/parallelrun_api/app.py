@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI
+from starlette.routing import Route
 
 from parallelrun_api.context import Context
 from parallelrun_api.contract import document
@@ -45,9 +46,10 @@ def create_app(context: Context, token: str) -> FastAPI:
     )
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    for module in (jobs, reopening, events, mini_batches, files, nodes, operations):
+    modules = (jobs, reopening, events, mini_batches, files, nodes, operations)
+    for module in modules:
         app.include_router(module.router)
-    problems.install(app)
+    problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])
     open_paths = OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
     # The middleware that is added last sees the request first.
     app.add_middleware(Guard, token=token, hosts=context.settings.hosts, open_paths=frozenset(open_paths))

@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.metrics import ClusterCollector, Metrics
 from parallelrun_api.settings import ApiSettings
+from parallelrun_api.submission.cancelling import Cancels
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.idempotency import KeyLocks
 from parallelrun_api.submission.registrar import Registrar
@@ -21,7 +22,6 @@ from parallelrun_api.views.feeds import WAIT_S, Feeds
 from parallelrun_api.views.jobs import Jobs
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
-from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
@@ -42,6 +42,7 @@ class Context:
     jobs: Jobs
     feeds: Feeds
     submissions: Submissions
+    cancels: Cancels
     reopenings: Reopenings
     registrar: Registrar
     metrics: Metrics
@@ -73,16 +74,14 @@ class Context:
 
 def build_context(settings: ApiSettings) -> Context:
     """Put a server together; nothing is connected or written yet."""
-    client = connect(settings.redis_url)
+    client = connect(settings.redis_login)
     registry = Registry(client)
     nodes = Nodes(client)
     job_views = JobViews(client)
     jobs = Jobs(settings.root, registry)
-    checks = PathChecks(root=settings.root, roots=settings.roots)
-    submissions = Submissions(
-        settings.root, checks, registry, IdempotencyKeys(client), lambda job_id: _call_leader(client, job_id)
-    )
-    feeds = Feeds(EventStreams(settings.redis_url, wait_s=WAIT_S), jobs.has_ended)
+    checks = PathChecks(root=settings.root, places=settings.places)
+    submissions = Submissions(settings.root, checks, registry, lambda job_id: _call_leader(client, job_id))
+    feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
     metrics = Metrics()
     metrics.watch(ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers))
     return Context(
@@ -94,6 +93,7 @@ def build_context(settings: ApiSettings) -> Context:
         jobs=jobs,
         feeds=feeds,
         submissions=submissions,
+        cancels=Cancels(settings.root, registry, submissions),
         reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
         metrics=metrics,

@@ -39,8 +39,9 @@ def document(app: FastAPI) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     for model in (JobSpec, Problem):
         schema = model.model_json_schema(ref_template=_REF)
-        schemas.update(schema.pop("$defs", {}))
-        schemas[model.__name__] = schema
+        for name, each in {**schema.pop("$defs", {}), model.__name__: schema}.items():
+            if schemas.setdefault(name, each) != each:
+                raise ValueError(f"two models have the name {name}: a client would take one for the other")
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     components["schemas"] = dict(sorted(schemas.items()))

@@ -13,9 +13,11 @@ from anyio.to_thread import run_sync
 
 from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
-from parallelrun_api.http.auth import load_token
+from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings
+from parallelrun_core.folder.layout import PRIVATE_FOLDER
 from parallelrun_core.service import telemetry
+from parallelrun_core.service.process import hide_memory
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis, pauses_until_fit
 
@@ -26,10 +28,11 @@ _GRACE_S = 10
 
 def main(argv: list[str] | None = None) -> None:
     """Serve until SIGTERM or SIGINT; exits with 1 when it can't listen and with 3 when Redis is not fit for use."""
+    hide_memory()
     settings = ApiSettings.from_command_line(argv)
     telemetry.configure("api", log_format=settings.log_format)
     try:
-        settings.root.mkdir(parents=True, exist_ok=True)
+        settings.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         token = load_token(settings)
         listener = _listen(settings.host, settings.port)
     except (OSError, ValueError) as error:
@@ -38,11 +41,11 @@ def main(argv: list[str] | None = None) -> None:
     raise SystemExit(asyncio.run(serve(settings, token, listener)))
 
 
-async def serve(settings: ApiSettings, token: str, listener: socket.socket) -> int:
+async def serve(settings: ApiSettings, token: Token, listener: socket.socket) -> int:
     """Serve on a listening socket until a signal comes; returns the exit code."""
     context = build_context(settings)
     config = uvicorn.Config(
-        create_app(context, token),
+        create_app(context, token.text),
         access_log=False,
         log_config=None,
         proxy_headers=False,
@@ -56,7 +59,8 @@ async def serve(settings: ApiSettings, token: str, listener: socket.socket) -> i
         "started",
         host=host,
         port=port,
-        token_needed=bool(token),
+        token_needed=bool(token.text),
+        token_file=token.file,
         redis=without_password(settings.redis_url),
         root=str(settings.root),
     )
@@ -93,7 +97,8 @@ class _Server(uvicorn.Server):
 async def _in_background(context: Context, server: _Server) -> None:
     """Work that need not be done before the first request is answered. The server ends if it fails."""
     try:
-        pauses = pauses_until_fit(context.redis, may_forget=context.settings.allow_volatile_redis)
+        settings = context.settings
+        pauses = pauses_until_fit(context.redis, may_forget=settings.allow_volatile_redis, role=settings.redis_user)
         while (pause_s := await run_sync(next, pauses, None)) is not None:  # noqa: ASYNC110
             await asyncio.sleep(pause_s)  # there is no event for a server that comes up
         await run_sync(_import_what_submissions_need)

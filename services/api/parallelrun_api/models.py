@@ -111,7 +111,7 @@ class Failure(_Answer):
     """The five most frequent errors."""
 
 
-class Output(_Answer):
+class OutputFile(_Answer):
     """The file with all rows."""
 
     path: str
@@ -145,7 +145,7 @@ class Job(_Answer):
     ended: Time | None = None
     progress: Progress
     failure: Failure | None = None
-    output: Output | None = None
+    output: OutputFile | None = None
     warnings: list[str] = []
     """Warnings about the output of a completed job: rows with line breaks, columns that differ, …"""
     spec: dict[str, Any]
@@ -235,6 +235,14 @@ class Node(_Answer):
     started: Time
     jobs: list[str]
     """The jobs that it works for."""
+    workers_apart: bool
+    """Whether user code runs as another user than the agent."""
+    memory_bytes: int
+    """All that the node has; 0: an agent of an earlier release doesn't say."""
+    disk_free_bytes: int
+    """Free where its workers have their working folders."""
+    clock_ahead_s: float
+    """How far its clock is ahead of Redis'; negative: behind."""
 
 
 class NodeList(_Answer):

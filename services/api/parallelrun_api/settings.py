@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field, SecretStr, field_validator
 
+from parallelrun_core.path_rule import Places
 from parallelrun_core.service.settings import ServiceSettings
 
 
 class ApiSettings(ServiceSettings):
     """Settings of the API: where it listens, which clients it admits, and how much it accepts."""
 
+    redis_user: ClassVar[str] = "api"
+
     host: str = "127.0.0.1"
-    """Address to listen on. Any but a loopback one requires a token; if none is set, a random one is created."""
+    """Address to listen on."""
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on; 0: any that is free."""
     token: SecretStr = SecretStr("")
     """The token that clients must present as `Authorization: Bearer …`."""
     token_file: Path | None = None
-    """File with the token. If neither is set and a token is required: `token` in the root folder."""
+    """File with the token. If neither is set, a random one is created, in `parallelrun/token` of the folder
+    XDG_STATE_HOME, by default ~/.local/state."""
+    insecure: bool = False
+    """Require no token: everybody on this machine can run code as this user. Only with a loopback address."""
     allowed_roots: str = ""
     """Folders, separated by ':', below which code, inputs and outputs of jobs must lie. By default everything when
-    listening on a loopback address, else the root folder."""
+    listening on a loopback address, else nothing. Of the root folder, jobs can use the outputs of other jobs only."""
+    closed_folders: str = ""
+    """More folders, separated by ':', whose files jobs can't use though they are below an allowed one."""
     allowed_hosts: str = ""
     """Host names, separated by ',', that clients may use for this server, beyond those of the loopback interface."""
     max_body_bytes: int = Field(default=256 << 20, ge=1 << 10)
@@ -50,10 +59,10 @@ class ApiSettings(ServiceSettings):
             return False
 
     @property
-    def roots(self) -> list[Path]:
-        """The folders below which a job's paths must lie."""
-        named = [Path(text).absolute() for text in self.allowed_roots.split(":") if text]
-        return named or [Path("/") if self.is_loopback else self.root]
+    def places(self) -> Places:
+        """Where the paths of jobs may be."""
+        roots = _folders(self.allowed_roots) or (["/"] if self.is_loopback else [str(self.root)])
+        return Places(roots=roots, closed=_folders(self.closed_folders))
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -67,3 +76,7 @@ class ApiSettings(ServiceSettings):
             return frozenset()
         own = f"[{self.host}]" if ":" in self.host else self.host
         return frozenset(named | {"localhost", "127.0.0.1", "[::1]"} | ({own} if self.is_loopback else set()))
+
+
+def _folders(text: str) -> list[str]:
+    return [str(Path(folder).absolute()) for folder in text.split(":") if folder]

@@ -7,18 +7,22 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import msgspec
 
 from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
-from parallelrun_concatenator.segments import SegmentTable
+from parallelrun_concatenator.segments import LacksDecisions, SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.errors import Fenced, ParallelRunError
+from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import last_closing
+from parallelrun_core.folder.session_keys import SessionKey
+from parallelrun_core.ids import new_session
 from parallelrun_core.service.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
@@ -27,6 +31,7 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.seals import Seal
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -37,6 +42,9 @@ _TTL_MS = 5000
 _IDLE_BEATS = 120
 """A slow disk may take so long to write what it was given."""
 _PATIENCE_S = 60.0
+_MOST_LOST = 50_000
+"""Of one report. If there are more, the next one has them."""
+_NAME = "concatenator"
 
 Answer = TypeVar("Answer")
 
@@ -49,7 +57,7 @@ def concatenate(settings: ConcatenatorSettings, job_id: str) -> None:
     """Put the output of a job together, if it is finalizing. Safe to run twice, also at the same time."""
     signal.signal(signal.SIGTERM, _stop)
     try:
-        Concatenation(connect(settings.redis_url), JobFolder(settings.root, job_id), leave=lambda: os._exit(1)).run()
+        Concatenation(connect(settings.redis_login), JobFolder(settings.root, job_id), leave=lambda: os._exit(1)).run()
     except CONNECTION_ERRORS as error:
         logger(job_id=job_id).warning("redis_away", error=str(error))  # the leader asks again
     except _Stopped:
@@ -76,6 +84,8 @@ class Concatenation:
         self._folder = folder
         self._generation = folder.generation()
         self._registry = Registry(redis)
+        self._session = new_session(_NAME)
+        self._key = SessionKey(folder.keys, self._session)
         self._log = logger(job_id=folder.job_id)
 
     def run(self) -> None:
@@ -127,7 +137,20 @@ class Concatenation:
             raise  # not a problem of the output: it can be made when Redis is back
         except Exception as error:
             made = self._trouble(error)
-        _patiently(lambda: report_concatenated(self._redis, self._folder.job_id, made))
+        _patiently(lambda: self._report(made))
+
+    def _report(self, made: Concatenated) -> None:
+        """Report this with a seal, which shows the leader that it comes from a concatenator; without, it is no end."""
+        seal = None
+        if not made.is_postponed:
+            try:
+                self._key.publish()
+                seal = Seal(self._session, self._key.value)
+            except OSError as error:
+                self._log.warning("disk_trouble", error=str(error))
+                problem = made.problem or f"The output can't be reported: {error}"
+                made = Concatenated("", 0, "", problem=problem, is_postponed=True)
+        report_concatenated(self._redis, self._folder.job_id, made, seal)
 
     def _trouble(self, error: Exception) -> Concatenated:
         if isinstance(error, OSError) and is_full(error):
@@ -139,9 +162,21 @@ class Concatenation:
             return Concatenated("", 0, "", problem=problem, is_postponed=True)
         if isinstance(error, OSError | ParallelRunError):
             self._log.error("concatenation_failed", error=str(error))
-            return Concatenated("", 0, "", problem=f"The output can't be put together: {error}")
+            return self._failed(error, str(error))
         self._log.exception("concatenation_crashed")
-        return Concatenated("", 0, "", problem=f"The output can't be put together: {type(error).__name__}: {error}")
+        return self._failed(error, f"{type(error).__name__}: {error}")
+
+    def _failed(self, error: Exception, why: str) -> Concatenated:
+        """The report of an output that can't be made of what is there, with what the leader can have made again."""
+        lost: list[LostRows] = []
+        lacks_decisions = isinstance(error, LacksDecisions)
+        if not lacks_decisions:
+            with suppress(OSError, ParallelRunError):
+                lost = list(islice(SegmentTable(self._folder.path).lost(self._folder.parts), _MOST_LOST))
+        if lost:
+            self._log.error("rows_lost", mini_batches=len(lost), first=lost[0].mini_batch, part=lost[0].part)
+        problem = f"The output can't be put together: {why}"
+        return Concatenated("", 0, "", problem=problem, lost=lost, lacks_decisions=lacks_decisions)
 
     def _make(self) -> Concatenated:
         job_id, folder = self._folder.job_id, self._folder
@@ -160,13 +195,17 @@ class Concatenation:
                     queue.show({"progress": text}, event=("progress", text))
 
         began = time.monotonic()
-        spec = folder.record().job_spec()
+        record = folder.record()
+        spec = record.job_spec()
         target = folder.output_file(spec)
         table = SegmentTable(folder.path)
         table.check_complete(last_closing(folder.path))
         progress.bytes_to_concatenate = table.bytes
         assembler, notes = assembler_of(spec, target, table, folder.parts)
-        merged = merge(table.in_order(), folder.parts, target, show, assembler, before_publishing=self._earlier_outputs)
+        merged = merge(
+            table.in_order(), folder.parts, target, show, assembler,
+            before_publishing=self._earlier_outputs, rule=folder.path_rule(record),
+        )  # fmt: skip
         seconds = round(time.monotonic() - began, 3)
         self._log.info("concatenated", segments=len(table), bytes=merged.length, seconds=seconds)
         return Concatenated(str(target), merged.length, merged.sha256, notes=notes)

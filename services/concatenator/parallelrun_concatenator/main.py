@@ -8,7 +8,7 @@ from parallelrun_concatenator.concatenate import concatenate
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
-from parallelrun_core.service.process import StopSignal
+from parallelrun_core.service.process import StopSignal, hide_memory
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq.entries import CONCATENATE
@@ -17,13 +17,14 @@ from parallelrun_core.store.rq.workers import RqWorkers
 
 def main(argv: list[str] | None = None) -> None:
     """Run one concatenator until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
+    hide_memory()
     settings = ConcatenatorSettings.from_command_line(argv)
     telemetry.configure("concatenator", log_format=settings.log_format)
     log = telemetry.logger()
     wait_for_fit_redis(settings)
     stop = StopSignal()
     workers = RqWorkers(
-        settings.redis_url,
+        settings.redis_login,
         CONCATENATE,
         partial(concatenate, settings),
         settings.concatenators,

@@ -10,6 +10,7 @@ from typing import Protocol
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.stores import storage_of
 
@@ -36,6 +37,7 @@ def merge(
     assembler: Assembler | None = None,
     *,
     before_publishing: Callable[[], Collection[str]] = tuple,
+    rule: PathRule | None = None,
 ) -> Merged:
     """Make `target` of the segments; without an assembler they are copied one after the other.
 
@@ -45,14 +47,16 @@ def merge(
     Args:
         before_publishing: called when all is durable; returns the sha256 of this job's earlier outputs, which may be
             replaced. What it raises keeps the output from being published.
+        rule: where the job may write; None: anywhere.
 
     Raises:
         Conflict: the target exists, and is not an output of this job.
+        UnsafePath: the rule refuses the folder of the target, by what it is now.
         CorruptLog: the rows of a segment are not what was committed.
         OSError: a part is missing, or the disk is full.
     """
     opened = Parts(parts)
-    with closing(opened), storage_of(str(target)).create(str(target), owner=parts.parent.name) as file:
+    with closing(opened), storage_of(str(target)).create(str(target), parts.parent.name, rule) as file:
         with Output(file, progress) as output:
             (assembler or Verbatim()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")

@@ -9,7 +9,8 @@ from struct import Struct
 import msgspec
 
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.decisions import FirstWins, read_places
+from parallelrun_core.folder.decisions import LostRows, first_wins, read_places
+from parallelrun_core.folder.intact import is_intact
 from parallelrun_core.folder.manifest import Closing
 
 _PLACE = Struct("=?QQIII")  # whether there is one, offset, length, crc, rows, number of the part
@@ -29,6 +30,10 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
     """How many, by its decision."""
 
 
+class LacksDecisions(CorruptLog):
+    """A mini-batch has no decision."""
+
+
 class SegmentTable:
     """Every decided segment of a job, in 29 bytes each, indexed by mini-batch.
 
@@ -42,7 +47,7 @@ class SegmentTable:
         self.bytes = 0
         """Of all segments together."""
         numbers: dict[str, int] = {}
-        decided = FirstWins()
+        decided = first_wins(folder)
         for place in filter(decided.accept, read_places(folder)):
             length = place.length
             if not length or place.status != "done":
@@ -63,16 +68,24 @@ class SegmentTable:
         """Compare with the number of mini-batches in the manifest.
 
         Raises:
-            CorruptLog: one has no decision. Earlier steps prevent that; this is the last chance to notice.
+            LacksDecisions: one has no decision, because the disk has lost that.
+            CorruptLog: nobody knows how many there are.
         """
         if closing is None:
-            raise CorruptLog("the manifest is not complete")
+            raise CorruptLog("the end of the manifest is missing, which says how many mini-batches there are")
         if self._decided < closing.mini_batches:
             missing = closing.mini_batches - self._decided
-            raise CorruptLog(f"{missing:,} of {closing.mini_batches:,} mini-batches have no decision")
+            raise LacksDecisions(f"{missing:,} of {closing.mini_batches:,} mini-batches have no decision")
 
     def __len__(self) -> int:
         return self._count
+
+    def lost(self, parts: Path) -> Iterator[LostRows]:
+        """The segments whose rows are not what was committed."""
+        for segment in self.in_order():
+            place = (segment.part, segment.offset, segment.length, segment.crc)
+            if not is_intact(parts, *place):
+                yield LostRows(segment.mini_batch, segment.part, segment.offset)
 
     def in_order(self) -> Iterator[Segment]:
         """The segments by mini-batch."""

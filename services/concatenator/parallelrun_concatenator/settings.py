@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from parallelrun_core.service.settings import ServiceSettings
@@ -9,6 +11,8 @@ from parallelrun_core.service.settings import ServiceSettings
 
 class ConcatenatorSettings(ServiceSettings):
     """Settings of one concatenator."""
+
+    redis_user: ClassVar[str] = "concatenator"
 
     concatenators: int = Field(default=2, ge=1, le=64)
     """Jobs whose output it puts together at the same time."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
 
 _LEAVE_S = 45.0
+_MOST_LOSSES = 3
+"""How often the rows of one mini-batch are made again."""
 _WAIT_MS = 100
 
 
@@ -68,6 +70,23 @@ class Finishing:
             progress.bytes_concatenated = progress.bytes_to_concatenate = made.length
         return made
 
+    def can_mend(self, made: Concatenated) -> bool:
+        """Whether what keeps the output from being made can be made again, in a term that begins with reading all.
+
+        Not for ever: a disk that loses the same rows again and again loses the job.
+        """
+        if not (made.lost or made.lacks_decisions):
+            return False
+        job = self._job
+        job.reports.say(f"Damaged: {made.problem}.")
+        job.log.error("damaged", what=made.problem, lost=len(made.lost))
+        if max((job.ledger.times_lost[each.mini_batch] for each in made.lost), default=0) >= _MOST_LOSSES:
+            return False
+        if made.lacks_decisions and job.queue.count_setback("decisions_damaged") > _MOST_LOSSES:
+            return False
+        job.ledger.sync_and_trim(time.monotonic(), at_once=True)  # the next term must not take this for its own output
+        return True
+
     def conclude_with(self, made: Concatenated) -> JobResult:
         """Record that the job has completed with this output, or has failed for want of one."""
         if made.problem:
@@ -93,7 +112,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
-            warnings=[*_about_failures(ledger), *made.notes, *_about_text(ledger.decided)] if made else [],
+            warnings=[*_about_failures(ledger), *made.notes, *_about_text(ledger.decided), *job.damage] if made else [],
             failure=status.failure,
         )
         job.reports.conclude(result, ledger.errors)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import msgspec
 
+from parallelrun_core.outcome import Outcome
 from parallelrun_core.phases import InitFailure
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
+from parallelrun_master.journals import reported
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.node_watch import NodeWatch
 from parallelrun_master.policy.completion import Completion
@@ -49,18 +52,40 @@ class Intake:
         outcomes = [outcome for entry in entries for outcome in entry.outcomes]
         if outcomes:
             encoded = [entry.encoded for entry in entries if entry.outcomes]
-            accepted, new_groups = self._ledger.record(outcomes, encoded if all(encoded) else ())
-            self._window.decided(len(accepted))
-            self._completion.recorded(now)
-            if self._speculation is not None:
-                for outcome in accepted:
-                    self._speculation.observe(outcome.run_s)
-            for group in new_groups:
-                self._announce(group)
+            self._take(*self._ledger.record(outcomes, encoded if all(encoded) else ()), now)
         for entry in entries:
             if not entry.outcomes:
                 self._heed(entry, now)
         self._ledger.sync_and_trim(now, at_once=not entries)
+
+    def give_up(self, outcomes: Sequence[Outcome], now: float) -> None:
+        """Record durably that these were lost with their nodes too often."""
+        self._take(*self._ledger.record(list(outcomes)), now)
+        self._ledger.sync_and_trim(now, at_once=True)
+        self._job.queue.confirm_given_up([outcome.mini_batch for outcome in outcomes])
+
+    def mend(self, now: float) -> None:
+        """If entries were refused, take what the journals have of them: agents wrote it there before they reported."""
+        if not self._ledger.refusals.are_to_be_mended(now):
+            return
+        job = self._job
+        candidates = reported(job.folder, self._ledger.decided, job.queue.generation, job.queue.undecided)
+        recovered = self._ledger.recover(candidates)
+        if recovered:
+            self._window.decided(recovered)
+            self._completion.recorded(now)
+            job.log.warning("refused_but_journaled", mini_batches=recovered)
+            job.reports.say(f"Recovered {recovered:,} mini-batches from journals: what Redis had isn't believed.")
+
+    def _take(self, accepted: list[Outcome], new_groups: list[ErrorGroup], now: float) -> None:
+        """Pass on what follows from new decisions."""
+        self._window.decided(len(accepted))
+        self._completion.recorded(now)
+        if self._speculation is not None:
+            for outcome in accepted:
+                self._speculation.observe(outcome.run_s)
+        for group in new_groups:
+            self._announce(group)
 
     def _heed(self, entry: StreamEntry, now: float) -> None:
         """Pass on what a node says of its workers."""

@@ -1,4 +1,4 @@
-"""What agents had finished when Redis forgot the job: candidates in their journals for mini-batches without a decision.
+"""What agents had finished when Redis forgot it, or the disk the decision: candidates in their journals.
 
 Such a candidate was durable before its agent offered it to Redis, so it need not be run again. Which delivery it came
 from no longer matters: nobody else has decided the mini-batch, and whoever still works on it is too late.
@@ -6,38 +6,65 @@ from no longer matters: nobody else has decided the mini-batch, and whoever stil
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.intact import has_rows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import read_records
 from parallelrun_core.outcome import Outcome, decode_list
 
-_BLOCK_BYTES = 1 << 20
+if TYPE_CHECKING:
+    from parallelrun_master.led_job import LedJob
+
+_ASKED_AT_ONCE: Final = 1000
+
+
+def recover_journals(job: LedJob) -> int:
+    """Take what agents have finished of what has no decision; returns how many mini-batches that is."""
+    recovered = job.ledger.recover(finished(job.folder, job.ledger.decided, job.queue.generation))
+    if recovered:
+        job.log.warning("journals_adopted", mini_batches=recovered)
+        job.reports.say(f"Recovered {recovered:,} finished mini-batches from the journals of the nodes.")
+    return recovered
 
 
 def finished(folder: JobFolder, decided: Decided, generation: int) -> Iterator[Outcome]:
-    """The candidates with status `done` of this generation that have no decision and whose rows are intact."""
+    """The candidates with status `done` of this generation that have no decision and whose rows are intact.
+
+    What can't be read of a journal is passed over: those mini-batches are run again.
+    """
+    return (each for each in _candidates(folder, decided, generation) if _is_finished(folder, each))
+
+
+def reported(
+    folder: JobFolder, decided: Decided, generation: int, undecided: Callable[[Sequence[int]], set[int]]
+) -> Iterator[Outcome]:
+    """The same, and those that failed for good, if Redis took that as their decision.
+
+    Args:
+        undecided: those of some mini-batches that Redis still has.
+    """
+    candidates = _candidates(folder, decided, generation)
+    while some := list(islice(candidates, _ASKED_AT_ONCE)):
+        waiting = undecided([each.mini_batch for each in some])
+        for each in some:
+            if _is_finished(folder, each) or (each.status == "failed" and each.mini_batch not in waiting):
+                yield each
+
+
+def _candidates(folder: JobFolder, decided: Decided, generation: int) -> Iterator[Outcome]:
     for journal in sorted(folder.journals.glob("*")):
-        for _, raw in read_records(journal):
+        for _, raw in read_records(journal, on_damage=lambda _: None):
             for outcome in decode_list(raw):
-                is_open = outcome.generation == generation and outcome.mini_batch not in decided
-                if is_open and outcome.status == "done" and _has_rows(folder, outcome):
+                if outcome.generation == generation and outcome.mini_batch not in decided:
                     yield outcome
 
 
-def _has_rows(folder: JobFolder, outcome: Outcome) -> bool:
-    """Whether the rows are what was written: an agent that doesn't sync may have lost them in a power cut."""
-    if not outcome.length:
-        return True
-    crc, left = 0, outcome.length
+def _is_finished(folder: JobFolder, outcome: Outcome) -> bool:
     try:
-        with (folder.parts / outcome.part).open("rb") as part:
-            part.seek(outcome.offset)
-            while left and (block := part.read(min(left, _BLOCK_BYTES))):
-                crc = zlib.crc32(block, crc)
-                left -= len(block)
+        return outcome.status == "done" and has_rows(folder.parts, outcome)
     except OSError:
         return False
-    return not left and crc == outcome.crc

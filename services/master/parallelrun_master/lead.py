@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def lead(settings: MasterSettings, job_id: str) -> None:
     """Lead a job to its end, unless another process leads it already; for the main thread of a process."""
     try:
-        leader = Leader(connect(settings.redis_url), job_id, settings, leave=lambda: os._exit(1))
+        leader = Leader(connect(settings.redis_login), job_id, settings, leave=lambda: os._exit(1))
     except UNREADABLE as error:
         SkippedJobs(settings.root).report(job_id, error)  # another master may be able to lead it
         return

@@ -14,21 +14,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parallelrun_core.errors import Fenced, NewerSchema
+from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
+from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.takeover import lost_rows
 from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_master.finishing import Finishing
+from parallelrun_master.last_resort import end_damaged
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.led_job import LedJob
+from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, TROUBLE, Setback
 from parallelrun_master.policy.stages import Stage, TermStages
 from parallelrun_master.processing import Processing
 from parallelrun_master.recovery import recover
 from parallelrun_master.reports import Reports
+from parallelrun_master.reports.result import write_job_result
 from parallelrun_master.scheduling import InputTrouble
 
 if TYPE_CHECKING:
@@ -56,11 +61,21 @@ class Leader:
         self._record = self._folder.record()
         self._spec = self._record.job_spec()
         self._mask = Mask({"environment_variables": self._spec.environment_variables})
-        self._leadership = Leadership(redis, self._folder, settings, self._mask)
         self._settings = settings
-        self._stages = TermStages()
+        self._begin()
         self._leave = leave
         self._thread = 0
+        self._is_resigning = False
+        self._lost: list[LostRows] = []
+        """Rows that the next term has to make again."""
+        self._leads_again = False
+        self._has_checked = False
+        """Whether what was taken over is intact, as far as it hasn't been made again."""
+
+    def _begin(self) -> None:
+        """Become a candidate."""
+        self._leadership = Leadership(self._redis, self._folder, self._settings, self._mask)
+        self._stages = TermStages()
 
     @property
     def stage(self) -> Stage:
@@ -69,13 +84,20 @@ class Leader:
 
     def resign(self) -> None:
         """Stop leading at the next round, so that another master can take over at once. Safe in a signal handler."""
-        self._leadership.is_resigning = True
+        self._leadership.is_resigning = self._is_resigning = True
 
     def run(self) -> None:
         """Lead until the job has ended, another process leads it, or `resign()` was called.
 
         Raises one of `CONNECTION_ERRORS` when Redis is away in a stage that doesn't wait for it, and what is a bug.
         """
+        self._run_term()
+        while self._leads_again and not self._is_resigning:
+            self._leads_again = False
+            self._begin()
+            self._run_term()
+
+    def _run_term(self) -> None:
         leadership, stages = self._leadership, self._stages
         self._thread = threading.get_ident()
         if not leadership.acquire():
@@ -97,6 +119,10 @@ class Leader:
             stages.enter(Stage.RESIGNED)
             leadership.log.error("job_too_new", reason=str(error))  # a master of that release can lead it
             leadership.resign()
+        except CorruptLog as error:
+            stages.enter(Stage.SET_BACK)
+            self._end_damaged(str(error))
+            leadership.resign()
         except CONNECTION_ERRORS:
             stages.enter(Stage.CUT_OFF)
             raise  # the next leader continues
@@ -109,23 +135,42 @@ class Leader:
             if setback is CRASH:
                 raise
 
+    def _end_damaged(self, why: str) -> None:
+        """The job fails for what is damaged, and the result is recorded without what the leader would have read."""
+        why = self._mask.printable(why)
+        self._leadership.log.error("job_damaged", reason=why)
+        result = end_damaged(self._redis, self._folder, why, term=self._leadership.term)
+        if result is not None:
+            with suppress(OSError):
+                write_job_result(self._folder.logs, result, ErrorGroups(self._mask), self._spec)
+
     def _lead(self) -> Stage:
         """Continue where earlier terms have ended; returns how this one does."""
         with self._reports() as reports:
-            job = recover(self._redis, self._leadership, self._folder, self._record, reports)
+            job = recover(self._redis, self._leadership, self._folder, self._record, reports, lost=self._lost)
+            self._lost = []
             finishing = Finishing(job, self._settings)
             result = self._folder.result()
             while result is None:
                 match job.state():
+                    case JobState.QUEUED | JobState.PROCESSING if job.is_canceled():
+                        job.move(JobState.CANCELED)  # Redis has forgotten it
                     case JobState.QUEUED:
                         self._stages.enter(Stage.STARTING)
+                        if self._has_lost_what_was_taken_over(job):
+                            return Stage.RESIGNED
                         _start(job)
                     case JobState.PROCESSING:
                         self._stages.enter(Stage.PROCESSING)
                         Processing(job, self._settings).run()
+                    case JobState.FINALIZING if not job.is_all_decided:
+                        job.go_back()
                     case JobState.FINALIZING:
                         self._stages.enter(Stage.FINALIZING)
                         if (made := finishing.finalize()) is not None:
+                            if finishing.can_mend(made):
+                                self._lost, self._leads_again = made.lost, True
+                                return Stage.RESIGNED
                             self._stages.enter(Stage.CONCLUDING)
                             result = finishing.conclude_with(made)
                     case None:
@@ -138,6 +183,15 @@ class Leader:
             self._stages.enter(Stage.RETIRING)
             finishing.retire(result)
             return Stage.RETIRED
+
+    def _has_lost_what_was_taken_over(self, job: LedJob) -> bool:
+        """Whether rows that came from an earlier job are not what was committed: the next term makes them again."""
+        if self._record.resumed is None or job.reopening is not None or self._has_checked:
+            return False
+        self._has_checked = True
+        self._lost = list(lost_rows(self._folder))
+        self._leads_again = bool(self._lost)
+        return self._leads_again
 
     @contextmanager
     def _reports(self) -> Iterator[Reports]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Reopening
+from parallelrun_core.folder.manifest import Closing
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
 from parallelrun_master.leadership import Leadership
@@ -19,6 +20,8 @@ from parallelrun_master.reports import Reports
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
+
+_MOST_DAMAGE: Final = 20
 
 
 class LedJob:
@@ -47,17 +50,26 @@ class LedJob:
         self.job_id = folder.job_id
         self.folder = folder
         self.spec = record.job_spec()
+        self.path_rule = folder.path_rule(record)
         self.ledger = ledger
         self.reports = reports
         self.reopening = reopening
         self.began = time.monotonic()
         """When this term did."""
+        self.closing: Closing | None = None
+        """The manifest's, if it was complete when this term began."""
+        self.damage: list[str] = []
+        """What the disk has damaged and this term has mended, in words for the user."""
         self._started = 0.0
         self._shown = b""
 
     def state(self) -> JobState | None:
         """The job's state, as Redis has it."""
         return self.registry.state(self.job_id)
+
+    def is_canceled(self) -> bool:
+        """Whether the user has asked for the end of this generation, whatever Redis knows."""
+        return self.folder.has_cancel(self.queue.generation)
 
     def start(self) -> None:
         """Let the job be processed; it began now, or when this term did so first.
@@ -68,6 +80,20 @@ class LedJob:
         self.move(JobState.PROCESSING)
         self._started = self._started or self.registry.now()
         self.queue.show({"started": repr(self._started)})
+
+    def go_back(self) -> None:
+        """The job is finalizing, and yet something is not decided any more: let it be processed again.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        missing = self.ledger.progress.scheduled - self.ledger.progress.decided
+        what = f"{missing:,} mini-batches have no decision any more; the job goes back to processing"
+        if self.damage:  # the reason was said
+            self.reports.say(f"{what}.")
+        else:
+            self.damaged(what)
+        self.move(JobState.PROCESSING)
 
     def move(self, to: JobState, failure: JobFailure | None = None) -> None:
         """Move the job to a state, unless somebody else was faster.
@@ -98,6 +124,21 @@ class LedJob:
         if text != self._shown:
             self.queue.show({"progress": text}, event=("progress", text))
             self._shown = text
+
+    def damaged(self, what: str, **fields: object) -> None:
+        """Say that something was damaged, wherever somebody may look: logs, events, and the job's result."""
+        self.log.error("damaged", what=what, **fields)
+        self.reports.say(f"Damaged: {what}.")
+        if len(self.damage) < _MOST_DAMAGE:
+            self.damage.append(f"{what[:1].upper()}{what[1:]}.")
+        error = {"category": "DAMAGED", "message": what, "traceback": "", "count": 1}
+        self.queue.announce("error", msgspec.json.encode(error))
+
+    @property
+    def is_all_decided(self) -> bool:
+        """Whether each mini-batch has a decision, if it is known how many there are."""
+        progress = self.ledger.progress
+        return not progress.listing_done or progress.decided >= progress.scheduled
 
     def wait_for_redis(self, error: Exception) -> None:
         """Redis is away: wait for it. What it may have forgotten since then is read again.

@@ -7,21 +7,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.folder.decisions import DecisionWriter
+from parallelrun_core.folder.damage import Damage
+from parallelrun_core.folder.decisions import DecisionWriter, LostRows
+from parallelrun_core.folder.layout import Layout
+from parallelrun_core.folder.session_keys import read_key
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.phases import Phase
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import StreamEntry
+from parallelrun_core.store.seals import Seals
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
+from parallelrun_master.policy.refusals import Refusals
 from parallelrun_master.reports.tries import TryReport
 from parallelrun_master.retry_log import RetryLog, shortened
+
+log = logger()
 
 _BEGINNING = b"0-0"
 _SYNC_EVERY_S = 0.1
@@ -36,34 +45,55 @@ class Ledger:
         tries: gets each try before Redis may forget it.
         errors: groups and counts failures.
         generation: how often the user has resumed or retried the job.
+        lost: rows that the disk has lost: what was decided with them is to be decided again.
 
     Raises:
         FileExistsError: this term has a decision log already.
     """
 
     def __init__(
-        self, folder: Path, queue: LeaderQueue, term: int, tries: TryReport, errors: ErrorGroups, *, generation: int = 0
+        self,
+        folder: Path,
+        queue: LeaderQueue,
+        term: int,
+        tries: TryReport,
+        errors: ErrorGroups,
+        *,
+        generation: int = 0,
+        lost: Sequence[LostRows] = (),
     ) -> None:
         self.progress = Progress()
         self.errors = errors
         self._tries = tries
         self._queue = queue
+        self._seals = Seals(partial(read_key, Layout(folder).keys))
+        self.refusals = Refusals()
         self._last_seen = self._forgotten = _BEGINNING
         self._is_synced = True
         self._synced_at = 0.0
         self._recent_retries: dict[tuple[int, str], None] = {}  # Redis may deliver them again
         self._generation = generation
         self._picked_before: Counter[int] = Counter()  # tries in earlier generations, of those that failed then
+        self.damage: list[Damage] = []
+        """Ranges of the logs that can't be read."""
+        self.times_lost: Counter[int] = Counter()
+        """How often a mini-batch has lost its decision."""
         self._retries = RetryLog(folder, term)
-        for outcome in self._retries.earlier():
+        for outcome in self._retries.earlier(on_damage=self.damage.append):
             self._note_retry(outcome)
             self._seen(outcome)
-        self._log = DecisionWriter(folder, term, seen=self._seen)
+        self._log = DecisionWriter(folder, term, seen=self._seen, lost=lost, on_damage=self.damage.append)
+        self.lost = [outcome.mini_batch for outcome in self._log.lost]
+        """Mini-batches that have lost their decision in this term."""
         self.decided = self._log.decided
         self._show_decided()
 
     def _seen(self, outcome: Outcome) -> None:
-        """An earlier leader has recorded this."""
+        """An earlier leader has recorded this, or it has been lost since."""
+        if outcome.status == "lost":
+            self.times_lost[outcome.mini_batch] += 1
+            self._picked_before[outcome.mini_batch] += outcome.tries
+            return
         if outcome.failure is not None:
             self.errors.add(outcome)
             if outcome.generation < self._generation and outcome.token:  # without a token it was given up, not tried
@@ -93,14 +123,19 @@ class Ledger:
         progress.items_scheduled = max(progress.items_scheduled, decided.items_done + decided.items_failed)
 
     def read(self, *, block_ms: int | None) -> list[StreamEntry]:
-        """What has come in since the last call; waits for something when `block_ms` is given."""
-        entries = self._queue.read_entries(self._last_seen, block_ms=block_ms)
+        """What has come in since the last call; waits for something when `block_ms` is given.
+
+        What no session of this job has sealed is refused and logged: such an entry carries nothing (`refusals`).
+        """
+        entries = self._queue.read_entries(self._last_seen, self._seals, block_ms=block_ms)
         if not entries:
             self._tries.caught_up()
             return entries
         self._last_seen = entries[-1].entry_id
         self._is_synced = False
         for entry in entries:
+            if entry.refused:
+                self._refuse(entry)
             phases = list(entry.phases)
             if entry.init_failure is not None and entry.init_failure.process:
                 node, process, failure, started, seconds = msgspec.structs.astuple(entry.init_failure)
@@ -109,6 +144,16 @@ class Ledger:
                 if self._tries.add_phase(phase):
                     self.errors.add_phase(phase)
         return entries
+
+    def _refuse(self, entry: StreamEntry) -> None:
+        if self.refusals.note():
+            log.warning(
+                "outcome_refused",
+                job_id=self._queue.job_id,
+                session=entry.refused_from,
+                reason=entry.refused,
+                count=self.refusals.count,
+            )
 
     def start_over(self) -> None:
         """Redis was restarted and may have forgotten: read its stream from the beginning. Repeats are dropped."""
@@ -152,6 +197,11 @@ class Ledger:
             recovered += len(self.record(group)[0])
         self._log.sync()
         return recovered
+
+    @property
+    def last_seen(self) -> bytes:
+        """The last entry of the stream that was read."""
+        return self._last_seen
 
     @property
     def can_trim(self) -> bool:

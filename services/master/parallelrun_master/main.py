@@ -6,26 +6,32 @@ only after minutes; this supervisor checks every second.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Final
 
-from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
-from parallelrun_core.service.process import StopSignal
+from parallelrun_core.service.process import StopSignal, hide_memory
 from parallelrun_core.store.connection import connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD
 from parallelrun_core.store.rq.wake import ask_for_leader
 from parallelrun_core.store.rq.workers import RqWorkers
+from parallelrun_master.last_resort import end_damaged
 from parallelrun_master.lead import lead
 from parallelrun_master.settings import MasterSettings
+
+_DAMAGED_S: Final = 10.0
+"""How long what was submitted must be unreadable: a volume may show a new file late."""
 
 
 class Master:
@@ -34,10 +40,11 @@ class Master:
     def __init__(self, settings: MasterSettings) -> None:
         self._settings = settings
         self._log = telemetry.logger()
-        self._redis = connect(settings.redis_url)
+        self._redis = connect(settings.redis_login)
         self._registry = Registry(self._redis)
         self._run_id = ""
         self._skipped = SkippedJobs(settings.root)
+        self._damaged_since: dict[str, float] = {}
 
     def check(self) -> None:
         """Register the jobs that Redis has forgotten, and ask for a leader for every job without one.
@@ -69,10 +76,28 @@ class Master:
         for job_id in self._registry.active_jobs():
             if self._registry.has_leader(job_id, longest_ms=longest_ms(self._settings.leader_ms)):
                 continue
-            with self._skipping_unreadable(job_id):
+            with self._skipping_unreadable(job_id), self._ending_damaged(job_id):
                 JobFolder(self._settings.root, job_id).record().job_spec()
                 with suppress(NotFound):  # it ended between the two calls
                     ask_for_leader(self._redis, job_id, attempt=str(self._registry.status(job_id).term))
+
+    @contextmanager
+    def _ending_damaged(self, job_id: str) -> Iterator[None]:
+        """Fail a job that can't be led, because what was submitted is damaged, once that has lasted."""
+        folder = JobFolder(self._settings.root, job_id)
+        try:
+            yield
+        except (NotFound, CorruptLog):
+            # Without its folder, this may not be the job's volume; and a later release may be able to read its spec.
+            is_damaged = folder.path.is_dir() and not _can_be_read(folder)
+            since = self._damaged_since.setdefault(job_id, time.monotonic())
+            if is_damaged and time.monotonic() - since > _DAMAGED_S:
+                why = f"{folder.layout.record} is missing or can't be read"
+                self._log.error("job_damaged", job_id=job_id, reason=why)
+                with suppress(Fenced, NotFound):
+                    end_damaged(self._redis, folder, why, term=self._registry.status(job_id).term)
+            raise
+        self._damaged_since.pop(job_id, None)
 
     @contextmanager
     def _skipping_unreadable(self, job_id: str) -> Iterator[None]:
@@ -92,14 +117,23 @@ def _is_forgotten(folder: JobFolder, registry: Registry) -> bool:
     return may_be and folder.result() is None
 
 
+def _can_be_read(folder: JobFolder) -> bool:
+    try:
+        folder.record()
+    except (NotFound, CorruptLog):
+        return False
+    return True
+
+
 def main(argv: list[str] | None = None) -> None:
     """Run one master until SIGTERM or SIGINT; exits with 3 when Redis is not fit for use."""
+    hide_memory()
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
     wait_for_fit_redis(settings)
     stop = StopSignal()
     workers = RqWorkers(
-        settings.redis_url, LEAD, partial(lead, settings), settings.leaders, listen_s=settings.leader_seconds
+        settings.redis_login, LEAD, partial(lead, settings), settings.leaders, listen_s=settings.leader_seconds
     )
     telemetry.logger().info(
         "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from parallelrun_core.outcome import Outcome
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import NodeState
@@ -37,6 +38,8 @@ class NodeWatch:
         """Whether nodes are alive, and the disks of all of them are full: then the job has to wait."""
         self.are_taken = False
         """Whether all nodes that the job may have are there, and other jobs use all of their slots."""
+        self.given_up: tuple[Outcome, ...] = ()
+        """Mini-batches that were lost with their node too often: to be recorded."""
         self._preparing: dict[str, float] = {}
 
     def prepares(self, node: str, now: float) -> None:
@@ -74,9 +77,13 @@ class NodeWatch:
         taken = [info.busy >= info.slots and self._queue.job_id not in info.workers for info in mine]
         self.are_taken = len(taken) >= (self._spec.instance_count or 1) and all(taken)
         reaped = self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)
+        self.given_up = reaped.given_up
+        lost = reaped.returned + len(reaped.given_up)
         if reaped.sessions:
-            log.warning("sessions_lost", sessions=reaped.sessions, returned=reaped.returned, given_up=reaped.given_up)
-        return reaped.returned + reaped.given_up
+            log.warning(
+                "sessions_lost", sessions=reaped.sessions, returned=reaped.returned, given_up=len(reaped.given_up)
+            )
+        return lost
 
     def _assign(self, ready: list[str], count: int) -> None:
         """Leave the job the nodes that it has, replace those that are gone, up to the number that it asks for."""

@@ -22,6 +22,7 @@ from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.publisher import Publisher
 from parallelrun_master.reports.scheduling_log import SchedulingLog
 from parallelrun_master.scheduling import InputUnreadable, Scheduler
+from parallelrun_master.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
@@ -40,14 +41,16 @@ class Processing:
         self._ledger = job.ledger
         self._scheduling_log = SchedulingLog(job.reports.log, job.spec.data_paths(), socket.gethostname())
         self._scheduler = Scheduler(
-            job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled
-        )
+            job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled,
+            closing=job.closing, rule=job.path_rule,
+        )  # fmt: skip
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
         self._nodes = NodeWatch(Nodes(job.redis), job.queue, job.spec, settings)
         self._waits_for_room = False
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
+        self._watchdog = Watchdog(job)
         self._intake = Intake(job, self._publisher.window, self._completion, self._speculation, self._nodes)
 
     def run(self) -> None:
@@ -105,7 +108,7 @@ class Processing:
         if self._speculation is not None:
             self._speculation.start_over()
         self._completion.moved(time.monotonic())  # nobody could make progress
-        return self._job.state() is JobState.PROCESSING
+        return self._job.state() is JobState.PROCESSING and not self._job.is_canceled()
 
     def _round(self) -> bool:
         """List a little, publish what fits, record what came in; returns whether the job has left this state."""
@@ -152,8 +155,14 @@ class Processing:
     def _check(self, now: float) -> None:
         """Check nodes, progress, stragglers and stalls, a few times a second."""
         progress = self._ledger.progress
-        lost, (outstanding, leased) = self._nodes.check(), self._job.queue.counts()
+        lost = self._nodes.check()
+        if self._nodes.given_up:
+            self._intake.give_up(self._nodes.given_up, now)
+        self._intake.mend(now)
+        outstanding, leased = self._job.queue.counts()
         self._publisher.window.refresh(outstanding, leased)
+        if self._watchdog.check(self._publisher.window.next_id, outstanding, leased, now):
+            self._completion.recorded(now)
         self._say_if_disks_are_full()
         if self._nodes.are_taken or self._nodes.are_full:
             self._completion.moved(now)  # it waits for slots of other jobs, or for room on the disks
@@ -195,6 +204,8 @@ class Processing:
         )
 
     def _end(self, end: End) -> None:
+        if self._job.is_canceled():
+            return  # Redis has forgotten it
         if self._completion.is_decided:
             progress = self._ledger.progress
             progress.published, progress.running, progress.preparing = progress.scheduled, 0, 0

@@ -72,23 +72,21 @@ class Publisher:
         return messages
 
     def _read(self, first: int, count: int) -> list[bytes]:
-        """Read the next messages from the manifest; from now on, all are."""
+        """Read the next messages from the manifest, where they are durable; from now on, all are."""
         if self._cursor is None:
             self._handover.end()
             self._cursor = ManifestCursor(self._folder, first=first)
         messages: list[bytes] = []
         size = 0
         while len(messages) < count and size < _CALL_BYTES:
-            entry = self._cursor.read()
-            if entry is None:
-                break
-            message = _for_redis(entry)
+            entry = self._cursor.read_whole()
+            message = for_redis(entry)
             messages.append(message)
             size += len(message)
         return messages
 
 
-def _for_redis(entry: Entry) -> bytes:
+def for_redis(entry: Entry) -> bytes:
     """The message itself, or a reference to it in the manifest when it is too long for Redis."""
     if len(entry.raw) <= MAX_MESSAGE_BYTES:
         return entry.raw

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
-from parallelrun_core.folder.manifest import read_closing
-from parallelrun_master.journals import finished
+from parallelrun_core.folder.manifest import Closing, last_closing, read_length
+from parallelrun_master.journals import recover_journals
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
@@ -16,38 +19,53 @@ from parallelrun_master.reports import Reports
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
 
+_MOST_NAMED: Final = 500
 
-def recover(redis: Redis, leadership: Leadership, folder: JobFolder, record: JobRecord, reports: Reports) -> LedJob:
+
+def recover(
+    redis: Redis,
+    leadership: Leadership,
+    folder: JobFolder,
+    record: JobRecord,
+    reports: Reports,
+    *,
+    lost: Sequence[LostRows] = (),
+) -> LedJob:
     """Read what earlier terms have decided; returns the job, to be continued from there.
+
+    Args:
+        lost: rows that are not what was committed: what was decided with them has to be run again.
 
     Raises:
         FileExistsError: this term has begun before.
         NewerSchema: a newer release has written into the folder.
-        CorruptLog: what was accepted is not there.
+        CorruptLog: something is damaged without which the job can't continue.
     """
     queue, reopenings = leadership.queue, folder.reopenings()
     reopening = reopenings[-1] if reopenings else None
     queue.generation = reopening.generation if reopening is not None else 0
+    if queue.published_generation() > queue.generation:
+        raise CorruptLog(f"{folder.layout.reopening(queue.published_generation())} is missing")
     errors = ErrorGroups(reports.mask)
-    ledger = Ledger(folder.path, queue, queue.term, reports.tries, errors, generation=queue.generation)
+    ledger = Ledger(folder.path, queue, queue.term, reports.tries, errors, generation=queue.generation, lost=lost)
     leadership.durable_before = ledger.decided.count
     for each in reopenings:  # a retry that was interrupted is still to be done
         if each.retry_failed:
             ledger.reopen(each.generation, each.mini_batches)
     job = LedJob(redis, leadership, folder, record, ledger=ledger, reports=reports, reopening=reopening)
-    if queue.term > 1 and not queue.checkpoint():
-        _recover_journals(job)
-    _continue_progress(job, resumed=record.resumed.mini_batches if record.resumed else 0)
+    for damage in ledger.damage:
+        job.damaged(f"{damage}: what was recorded there is taken from the journals of the nodes, or run again")
+    if ledger.lost:
+        numbers = ledger.lost
+        job.damaged(
+            f"the rows of {len(numbers):,} mini-batches were lost; these are run again", mini_batches=numbers[:500]
+        )
+    if queue.term > 1 and (ledger.damage or not queue.checkpoint()):  # Redis has forgotten it, or the disk
+        recover_journals(job)
+    taken_over = record.resumed.mini_batches if record.resumed else 0
+    _continue_progress(job, resumed=max(0, taken_over - len(ledger.times_lost)))
     reports.say(f"Term {queue.term} begins.")
     return job
-
-
-def _recover_journals(job: LedJob) -> None:
-    """Redis has forgotten the job: others have led, and nothing is published. Take what agents have finished."""
-    recovered = job.ledger.recover(finished(job.folder, job.ledger.decided, job.queue.generation))
-    if recovered:
-        job.log.warning("journals_adopted", mini_batches=recovered)
-        job.reports.say(f"Recovered {recovered:,} mini-batches that agents finished before Redis forgot the job.")
 
 
 def _continue_progress(job: LedJob, *, resumed: int) -> None:
@@ -56,7 +74,33 @@ def _continue_progress(job: LedJob, *, resumed: int) -> None:
     progress.retried, progress.lost = max(progress.retried, earlier.retried), earlier.lost
     progress.running = earlier.running
     progress.resumed = resumed
-    if (closing := read_closing(job.folder.path)) is not None:
+    job.closing = closing = _closing(job)
+    if closing is not None:
         progress.scheduled = closing.mini_batches
         progress.items_scheduled = max(closing.items, progress.items_scheduled)  # of a table, what was read
         progress.published, progress.listing_done = earlier.published, True
+
+
+def _closing(job: LedJob) -> Closing | None:
+    """How much there is, once all is listed.
+
+    Raises:
+        CorruptLog: the manifest is damaged, and is still needed; or it lacks mini-batches that were given out. To list
+            again what is missing could give others, with the same numbers.
+    """
+    folder, queue = job.folder.path, job.queue
+    state = job.state()
+    is_to_go_on = state is not None and not state.is_terminal
+    try:
+        length, closing = read_length(folder)
+    except CorruptLog as error:
+        closing = last_closing(folder)
+        is_needed = closing is None or max(job.ledger.decided.count, queue.checkpoint()) < closing.mini_batches
+        if is_needed and is_to_go_on:
+            raise
+        job.damaged(f"{error}; nothing of it is needed any more")
+        return closing
+    given_out = max(job.ledger.decided.end, queue.checkpoint())
+    if closing is None and length < given_out and is_to_go_on:
+        raise CorruptLog(f"{folder}/manifest.* has {length:,} mini-batches, and {given_out:,} were given out")
+    return closing

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.folder.record_log import RecordWriter
+from parallelrun_core.folder.record_log import OnDamage, RecordWriter
 from parallelrun_core.folder.term_log import accept, open_term, read_term_log
 from parallelrun_core.outcome import Failure, Outcome, decode_list, encode, encode_list
 from parallelrun_master.policy.error_kinds import place_of
@@ -31,9 +31,13 @@ class RetryLog:
         self._log: RecordWriter | None = None
         self._is_synced = True
 
-    def earlier(self) -> Iterator[Outcome]:
-        """What earlier leaders have noted, in order. It has to be read before anything is added."""
-        for term, _, raw in read_term_log(self._folder, NAME):
+    def earlier(self, *, on_damage: OnDamage = lambda _: None) -> Iterator[Outcome]:
+        """What earlier leaders have noted, in order. It has to be read before anything is added.
+
+        Args:
+            on_damage: told of each damaged range, which is passed over.
+        """
+        for term, _, raw in read_term_log(self._folder, NAME, on_damage=on_damage):
             if str(term) in self._accepted:
                 yield from decode_list(raw)
 

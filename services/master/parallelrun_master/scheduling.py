@@ -12,6 +12,7 @@ from pathlib import Path
 
 from parallelrun_core.folder.disk_trouble import is_full, is_shortage_here, may_pass
 from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closing
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.handover import Handover
@@ -32,7 +33,8 @@ class Scheduler:
     """Lists the inputs and writes the manifest, a slice of time at a time.
 
     Args:
-        begins, on_progress: see `InputCuts`.
+        begins, on_progress, rule: see `InputCuts`.
+        closing: the manifest's, if it is known to be complete.
 
     Raises:
         FileExistsError: this term has a manifest already.
@@ -45,9 +47,12 @@ class Scheduler:
         term: int,
         begins: Callable[[int, bool], object] = lambda *_: None,
         on_progress: OnProgress = lambda *_: None,
+        *,
+        closing: Closing | None = None,
+        rule: PathRule | None = None,
     ) -> None:
         self._folder = folder
-        self.closing: Closing | None = read_closing(folder)
+        self.closing: Closing | None = closing or read_closing(folder)
         self.handover = Handover()
         """What was scheduled last, durable."""
         self._writer: ManifestWriter | None = None
@@ -59,7 +64,7 @@ class Scheduler:
                 self._writer = None
         if self._writer is not None:
             known = known_in(folder) if self._writer.mini_batches else Known()
-            self._inputs = InputCuts(folder, spec, known, begins, term=term, on_progress=on_progress)
+            self._inputs = InputCuts(folder, spec, known, begins, term=term, on_progress=on_progress, rule=rule)
             self._cuts = self._cuts_of(self._inputs)
 
     @property

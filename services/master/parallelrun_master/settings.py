@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from parallelrun_core.service.settings import ServiceSettings
@@ -9,6 +11,8 @@ from parallelrun_core.service.settings import ServiceSettings
 
 class MasterSettings(ServiceSettings):
     """Settings of one master."""
+
+    redis_user: ClassVar[str] = "master"
 
     leaders: int = Field(default=8, ge=1, le=256)
     """Jobs that this master can lead at the same time."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.code.folder import IGNORE_FILES
+from parallelrun_core.code.folder import IGNORE_FILES, LEAVE_OUT_HINT
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.paths import relative_parts
+from parallelrun_core.paths import opened_path, relative_parts
 from parallelrun_core.spec.conda import may_be_newer
 
 _CALLED: Final = ("run", "init", "shutdown")
@@ -28,13 +28,17 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "") -> N
     """
     where = "/entry_script"
     try:
-        source = _entry_file(snapshot, entry_script).read_bytes()
+        with _entry_file(snapshot, entry_script).open("rb") as file:
+            is_inside = opened_path(file.fileno()).is_relative_to(snapshot.resolve())
+            source = file.read() if is_inside else b""
     except (UnsafePath, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         there = ", ".join(sorted(found.name for found in snapshot.glob("*.py"))[:10]) or "no .py file"
         left_out = [f"; {name} may leave it out" for name in IGNORE_FILES if (snapshot / name).is_file()]
         raise InvalidInput.at(
             where, f"there is no file {entry_script!r} in the code", f"at its top: {there}" + "".join(left_out[:1])
         ) from error
+    if not is_inside:  # its errors would show what is there
+        raise InvalidInput.at("/code", f"{entry_script} is a link to outside the code folder", LEAVE_OUT_HINT)
     try:
         tree = ast.parse(source, filename=entry_script)
     except SyntaxError as error:

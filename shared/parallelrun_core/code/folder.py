@@ -10,6 +10,7 @@ from typing import IO, Final
 from pathspec import GitIgnoreSpec
 
 from parallelrun_core.errors import InvalidInput, UnsafePath
+from parallelrun_core.paths import opened_path
 
 SKIPPED_FOLDERS: Final = frozenset({"__pycache__", ".git", ".venv", ".ipynb_checkpoints", ".parallelrun"})
 # What a folder that isn't code holds: an environment of venv or conda, the working data or the logs of an earlier run.
@@ -51,6 +52,8 @@ def code_files(folder: Path, leave_out: Path | None = None) -> Iterator[tuple[tu
             _refuse_outside(path, folder, root)
             if path.is_file():
                 with path.open("rb") as file:
+                    if not opened_path(file.fileno()).is_relative_to(root):  # a link has appeared since
+                        raise _outside(below / name)
                     yield (below / name).parts, path.stat().st_mode, file
 
 
@@ -65,6 +68,10 @@ def _ignored_in(folder: Path) -> GitIgnoreSpec:
     return GitIgnoreSpec.from_lines([])
 
 
+def _outside(name: Path) -> InvalidInput:
+    return UnsafePath.at("/code", f"{name} is a link to outside the code folder", LEAVE_OUT_HINT)
+
+
 def _refuse_outside(path: Path, folder: Path, root: Path) -> None:
     if not path.is_symlink():
         return
@@ -74,6 +81,6 @@ def _refuse_outside(path: Path, folder: Path, root: Path) -> None:
     except (OSError, RuntimeError) as error:
         raise UnsafePath.at("/code", f"{name} is a link to itself") from error
     if not target.is_relative_to(root):
-        raise UnsafePath.at("/code", f"{name} is a link to outside the code folder", LEAVE_OUT_HINT)
+        raise _outside(name)
     if target.is_dir() and path.parent.resolve().is_relative_to(target):
         raise UnsafePath.at("/code", f"{name} is a link to a folder above it", LEAVE_OUT_HINT)

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import IO, Final
 
 from parallelrun_core.code.folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS, code_files
+from parallelrun_core.code.stored import add_snapshot, digest_of, write_list
 from parallelrun_core.errors import InvalidInput, UnsafePath
+from parallelrun_core.folder.layout import make_store
 from parallelrun_core.paths import relative_parts
 
 MAX_FILES: Final = 10_000
@@ -83,24 +85,24 @@ def _members_of(archive: zipfile.ZipFile) -> Iterator[tuple[tuple[str, ...], int
 
 
 def _store(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: Path) -> str:
-    store.mkdir(parents=True, exist_ok=True)
+    make_store(store)
     beside = store / f".new-{secrets.token_hex(8)}"
     beside.mkdir(mode=0o700)
     try:
-        name = _fill(beside, files)
-        beside.chmod(0o755)
-        try:
-            beside.rename(store / name)
-        except OSError:
-            if not (store / name).is_dir():
-                raise
-        return name
+        made = beside / "made"
+        made.mkdir()
+        digests = _fill(made, files)
+        snapshot = made.rename(beside / digest_of(digests))
+        write_list(snapshot, digests)
+        add_snapshot(snapshot, store)
+        return snapshot.name
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]]) -> str:
-    digests: dict[tuple[str, ...], str] = {}
+def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]]) -> dict[str, str]:
+    """Write files into a folder, readable to all and writable to nobody; returns the hash of each."""
+    digests: dict[str, str] = {}
     folded: set[tuple[str, ...]] = set()
     left = MAX_BYTES
     for parts, mode, source in files:
@@ -121,9 +123,9 @@ def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]])
                     raise InvalidInput.at("/code", f"the code has more than {MAX_BYTES >> 20} MiB", LEAVE_OUT_HINT)
                 digest.update(chunk)
                 copy.write(chunk)
-        target.chmod(0o755 if mode & 0o100 else 0o644)
-        digests[parts] = digest.hexdigest() + ("x" if mode & 0o100 else "")
-    return _digest_of(digests)
+        target.chmod(0o555 if mode & 0o100 else 0o444)
+        digests["/".join(parts)] = digest.hexdigest() + ("x" if mode & 0o100 else "")
+    return digests
 
 
 def _created(target: Path) -> IO[bytes]:
@@ -134,10 +136,3 @@ def _created(target: Path) -> IO[bytes]:
         if error.errno not in _NAME_CLASH:
             raise
         raise UnsafePath.at("/code", f"{target.name[:100]!r} can't be unpacked: {error.strerror}") from error
-
-
-def _digest_of(digests: dict[tuple[str, ...], str]) -> str:
-    total = hashlib.sha256()
-    for parts, text in sorted(digests.items()):
-        total.update(f"{'/'.join(parts)}\0{text}\n".encode(errors="surrogateescape"))
-    return total.hexdigest()

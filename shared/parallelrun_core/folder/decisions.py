@@ -3,6 +3,10 @@
 A term log (see `term_log`); each record is a JSON array of outcomes with status `done` or `failed`, as the
 leader accepted them. The first decision of a (mini-batch, generation) counts, and a later generation (a retry
 that the user asked for) replaces a failure, never a success.
+
+When the disk has lost the rows of a decision, it is recorded again with status `lost`. From there on it doesn't count,
+nor does anything else with its token, and its mini-batch can be decided once more. A file with such a record, and all
+that follow it, have a higher schema, so earlier releases refuse them.
 """
 
 from __future__ import annotations
@@ -10,8 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from parallelrun_core.folder.record_log import RecordWriter
-from parallelrun_core.folder.term_log import open_term, read_term_log
+import msgspec
+from msgspec.structs import replace
+
+from parallelrun_core.folder.record_log import OnDamage, RecordWriter
+from parallelrun_core.folder.schema import LOST_DECISIONS, SCHEMA
+from parallelrun_core.folder.term_log import latest_schema, open_term, read_term_log
 from parallelrun_core.outcome import Outcome, Place, decode_list, decode_places, encode_all
 
 NAME = "decisions"
@@ -28,6 +36,8 @@ class FirstWins:
         self._states = bytearray()
         self._failed_in: dict[int, int] = {}
         """The generation of the last failure of each, even if it was reopened since."""
+        self._lost: set[tuple[int, str]] = set()
+        """Mini-batch and token of each decision that was lost."""
         self.count = 0
         """Mini-batches that have a decision."""
 
@@ -38,26 +48,54 @@ class FirstWins:
         """Whether a mini-batch from `first` up to `end`, exclusively, has a decision."""
         return any(self._states[first:end])
 
+    @property
+    def end(self) -> int:
+        """One more than the last mini-batch that has a decision."""
+        return len(self._states.rstrip(b"\0"))
+
+    def undecided(self, end: int) -> Iterator[int]:
+        """The mini-batches before `end` that have no decision."""
+        states = self._states
+        at = states.find(self._OPEN)
+        while 0 <= at < end:
+            yield at
+            at = states.find(self._OPEN, at + 1)
+        yield from range(len(states), end)
+
     def accept(self, outcome: Place) -> bool:
         """Whether this outcome is the decision of its mini-batch."""
         mini_batch = outcome.mini_batch
         if mini_batch >= len(self._states):
             self._states.extend(bytes(mini_batch + _STEP_BYTES - len(self._states)))
         state = self._states[mini_batch]
-        if (state or self._failed_in) and self._is_late(outcome, state):
+        if (state or self._failed_in or self._lost) and self._is_late(outcome, state):
             return False
-        if not state:
-            self.count += 1
         if outcome.status == "done":
             self._states[mini_batch] = self._DONE
-        else:
+        elif outcome.status == "failed":
             self._states[mini_batch] = self._FAILED
             self._failed_in[mini_batch] = outcome.generation
+        else:
+            return False  # it was lost, and the record of the decision itself can't be read
+        if not state:
+            self.count += 1
         return True
 
     def _is_late(self, outcome: Place, state: int) -> bool:
         """Whether the earlier decision stands."""
+        if self._lost and (outcome.mini_batch, outcome.token) in self._lost:
+            return True
         return state == self._DONE or outcome.generation <= self._failed_in.get(outcome.mini_batch, -1)
+
+    def withdraw(self, lost: Place) -> bool:
+        """Let a mini-batch be decided again whose decision, but for the status, is this one; whether it had one."""
+        self._lost.add((lost.mini_batch, lost.token))
+        self._failed_in.pop(lost.mini_batch, None)
+        if lost.mini_batch >= len(self._states) or self._states[lost.mini_batch] != self._DONE:
+            return False
+        self._states[lost.mini_batch] = self._OPEN
+        self.count -= 1
+        return True
 
     def reopen(self, mini_batches: Iterable[int], generation: int) -> list[int]:
         """Let those that failed in an earlier generation be decided again; returns them."""
@@ -91,6 +129,15 @@ class Decided:
         return self._first.has_any(first, end)
 
     @property
+    def end(self) -> int:
+        """One more than the last mini-batch that has a decision."""
+        return self._first.end
+
+    def undecided(self, end: int) -> Iterator[int]:
+        """The mini-batches before `end` that have no decision."""
+        return self._first.undecided(end)
+
+    @property
     def count(self) -> int:
         """Mini-batches that have a decision."""
         return self._first.count
@@ -113,22 +160,29 @@ class Decided:
             self.items_failed += outcome.failed_items
         return True
 
-    def _count_done(self, outcome: Outcome) -> None:
+    def withdraw(self, lost: Outcome) -> bool:
+        """Let a mini-batch be decided again whose decision, but for the status, is this one; whether it had one."""
+        if not self._first.withdraw(lost):
+            return False
+        self._count_done(lost, -1)
+        return True
+
+    def _count_done(self, outcome: Outcome, sign: int = 1) -> None:
         items, rows = outcome.items, outcome.rows
-        self.done += 1
-        self.rows += rows
+        self.done += sign
+        self.rows += sign * rows
         if rows < items:
-            self.items_done += rows
-            self.items_failed += items - rows
+            self.items_done += sign * rows
+            self.items_failed += sign * (items - rows)
         else:
-            self.items_done += items
+            self.items_done += sign * items
         # Hardly any mini-batch has something of these.
         if not items:
-            self.empty += 1
+            self.empty += sign
         if outcome.line_breaks:
-            self.line_breaks += outcome.line_breaks
+            self.line_breaks += sign * outcome.line_breaks
         if outcome.shortened:
-            self.shortened += outcome.shortened
+            self.shortened += sign * outcome.shortened
 
     def reopen(self, generation: int, mini_batches: list[int] | None) -> None:
         """Let those that failed in an earlier generation (all of them, or these) be decided again."""
@@ -142,25 +196,57 @@ class Decided:
         self.items_failed -= self._failed_items.pop(mini_batch, 0)
 
 
+class LostRows(msgspec.Struct, frozen=True, array_like=True):
+    """Rows of a decision that are gone, or not what was committed."""
+
+    mini_batch: int
+    part: str
+    offset: int
+
+
 class DecisionWriter:
     """The leader's own file of the decision log.
 
     Args:
         folder: the job's.
         term: the leader's; its file is created.
-        seen: called with every decision of earlier terms, in order.
+        seen: called with every decision of earlier terms, in order, and with those that were lost.
+        lost: what earlier terms have decided is lost, too, when its rows are these.
+        on_damage: told of each range of the log that can't be read; who decided what is missing there is unknown.
 
     Raises:
         FileExistsError: this term has a decision log already.
     """
 
-    def __init__(self, folder: Path, term: int, seen: Callable[[Outcome], object] = lambda _: None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        term: int,
+        seen: Callable[[Outcome], object] = lambda _: None,
+        *,
+        lost: Sequence[LostRows] = (),
+        on_damage: OnDamage = lambda _: None,
+    ) -> None:
         self.decided = Decided()
+        schema = LOST_DECISIONS if lost else max(SCHEMA, latest_schema(folder, NAME))
         # Our own file first: its header ends those of earlier leaders, which may still be writing.
-        self._log: RecordWriter = open_term(folder, NAME, term)
-        for outcome in read_outcomes(folder):
+        self._log: RecordWriter = open_term(folder, NAME, term, schema=schema)
+        wanted = {rows.mini_batch: rows for rows in lost}
+        present: dict[int, Outcome] = {}
+        for outcome in read_outcomes(folder, on_damage=on_damage):
             if self.decided.accept(outcome):
                 seen(outcome)
+                if wanted and outcome.mini_batch in wanted:
+                    present[outcome.mini_batch] = outcome
+            elif outcome.status == "lost" and self.decided.withdraw(outcome):
+                seen(outcome)
+        self.lost = [replace(present[each.mini_batch], status="lost") for each in lost if _is_of(each, present)]
+        """Those decisions that this term has found to be lost."""
+        for outcome in filter(self.decided.withdraw, self.lost):
+            seen(outcome)
+        if self.lost:
+            self._log.append(encode_all(self.lost))
+            self._log.sync()
 
     def add(self, outcomes: list[Outcome], encoded: Sequence[bytes] = ()) -> list[Outcome]:
         """Record those that are decisions; returns them. Not durable before `sync()`.
@@ -182,21 +268,41 @@ class DecisionWriter:
         self._log.close()
 
 
-def read_outcomes(folder: Path) -> Iterator[Outcome]:
-    """Every recorded outcome, in the order of the log."""
-    for _, _, raw in read_term_log(folder, NAME):
+def _is_of(lost: LostRows, present: dict[int, Outcome]) -> bool:
+    """Whether these are the rows of a present decision."""
+    outcome = present.get(lost.mini_batch)
+    return outcome is not None and (outcome.part, outcome.offset) == (lost.part, lost.offset) and bool(outcome.length)
+
+
+def read_outcomes(folder: Path, *, on_damage: OnDamage = lambda _: None) -> Iterator[Outcome]:
+    """Every recorded outcome that can be read, in the order of the log.
+
+    Args:
+        on_damage: told of each damaged range, which is passed over.
+    """
+    for _, _, raw in read_term_log(folder, NAME, on_damage=on_damage):
         yield from decode_list(raw)
 
 
-def read_places(folder: Path) -> Iterator[Place]:
+def read_places(folder: Path, *, on_damage: OnDamage = lambda _: None) -> Iterator[Place]:
     """Where the rows of every recorded outcome are, in the order of the log: reads quicker than `read_outcomes`."""
-    for _, _, raw in read_term_log(folder, NAME):
+    for _, _, raw in read_term_log(folder, NAME, on_damage=on_damage):
         yield from decode_places(raw)
 
 
 def read_decisions(folder: Path) -> Iterator[Outcome]:
-    """The decisions: the recorded outcomes without those that the first-wins rule drops.
+    """The decisions: the recorded outcomes without those that the first-wins rule drops, or that were lost since.
 
     A mini-batch that failed and was retried by the user comes twice, in the order of its generations.
     """
-    return filter(FirstWins().accept, read_outcomes(folder))
+    return filter(first_wins(folder).accept, read_outcomes(folder))
+
+
+def first_wins(folder: Path) -> FirstWins:
+    """The rule, for whoever reads this log: it knows already which decisions were lost."""
+    first = FirstWins()
+    if latest_schema(folder, NAME) >= LOST_DECISIONS:
+        for place in read_places(folder):
+            if place.status == "lost":
+                first.withdraw(place)
+    return first

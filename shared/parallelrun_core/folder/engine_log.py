@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.words import indented
 
 _MAX_BYTES = 64 << 20
 
@@ -44,9 +45,8 @@ class EngineLog:
             return
         now = time.time()
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
-        message = message.replace("\n", "\n    ")
-        line = f"{stamp},{int(now % 1 * 1000):03d}|{level}|{os.getpid()}|{threading.get_ident()}|{message}\n"
-        data = line.encode("utf-8", "backslashreplace")
+        line = f"{stamp},{int(now % 1 * 1000):03d}|{level}|{os.getpid()}|{threading.get_ident()}|{indented(message)}\n"
+        data = line.encode()
         for folder in [self._sys, *([self._sys / copy] if copy else [])]:
             _append(folder / self._name, data)
 

@@ -6,12 +6,15 @@ jobs/<job id>/
     decisions.<term>         the one outcome of every mini-batch          (decisions.py)
     retries.<term>           tries that failed and were followed by another; for counts only
     journals/<session>       an agent's candidates, before the fence      (record_log.py)
+    keys/<session>           seals what the session reports on Redis      (session_keys.py)
     parts/<session>.<process>    rows, as the worker wrote them
     outputs/<file>           the result, whole or absent
     logs/…                   for people; named as in the reference
     result.json              how it ended; written once
     reopened.<generation>.json   a resume or retry by the user; result.<generation>.json: how that ended
+    cancel.<generation>.json     the user's request to cancel this generation
 code/<sha256>/               snapshots of the users' code, shared between jobs
+keys/<date>/<sha256>         which job an idempotency key stands for      (api/submission/key_claims.py)
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ from __future__ import annotations
 import errno
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -30,16 +35,25 @@ from pydantic import ValidationError
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.files import sync_folder, write_once
-from parallelrun_core.folder.layout import Layout, code_store, job_ids, jobs_of
-from parallelrun_core.folder.schema import SCHEMA, decode
+from parallelrun_core.folder.layout import (
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
+    Layout,
+    code_store,
+    job_ids,
+    jobs_of,
+    make_store,
+)
+from parallelrun_core.folder.schema import SCHEMA, decode, encode
 from parallelrun_core.ids import checked_job_id
+from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 
-_BESIDE: Final = ".taking-over-"
+_BESIDE: Final = ".creating-"
 
 
 class Resumed(msgspec.Struct, kw_only=True, frozen=True):
@@ -64,6 +78,8 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     notes: list[str] = []
     """What ParallelRun does not do of the submitted document, or not as Azure ML does."""
     resumed: Resumed | None = None
+    places: Places | None = None
+    """Where its paths may be; None if an earlier release has accepted it."""
 
     def job_spec(self) -> JobSpec:
         """The job spec, without the fields that a later release has added.
@@ -112,6 +128,14 @@ class Reopening(msgspec.Struct, kw_only=True, frozen=True):
     """Continue even if files were changed or removed since they were scheduled."""
 
 
+class CancelRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """`cancel.<generation>.json`: the user wants this generation canceled, whatever Redis knows of it."""
+
+    schema: int = SCHEMA
+    generation: int
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class JobFolder:
     """The paths of one job, and its records."""
@@ -135,6 +159,10 @@ class JobFolder:
     @property
     def journals(self) -> Path:
         return self.layout.journals
+
+    @property
+    def keys(self) -> Path:
+        return self.layout.keys
 
     @property
     def logs(self) -> Path:
@@ -170,15 +198,18 @@ class JobFolder:
             for name, given in spec.outputs.items()
         }
 
-    def make_outputs(self, spec: JobSpec) -> None:
-        """Create the folders of the job's outputs; those that exist are left alone.
+    def output_folders(self, spec: JobSpec) -> set[Path]:
+        """The folders of the job's named outputs."""
+        return {
+            Path(path) if spec.outputs[name].type == "uri_folder" else Path(path).parent
+            for name, path in self.output_paths(spec).items()
+        }
 
-        Raises:
-            OSError: one can't be created.
+    def path_rule(self, record: JobRecord) -> PathRule | None:
+        """What paths this job may use, which includes its own `outputs`; None if an earlier release has accepted it, by
+        what was the rule then.
         """
-        for name, path in self.output_paths(spec).items():
-            folder = Path(path) if spec.outputs[name].type == "uri_folder" else Path(path).parent
-            folder.mkdir(parents=True, exist_ok=True)
+        return PathRule(self.root, record.places, self.job_id) if record.places is not None else None
 
     def code(self, record: JobRecord) -> Path:
         return code_store(self.root) / record.code
@@ -194,23 +225,29 @@ class JobFolder:
         finally:
             sync_folder(self.path.parent)  # also when it is there: who made it may have been killed before it did so
 
-    def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed]) -> JobRecord:
-        """Create the folder of a job that takes over work of another one; returns the record with what that is.
+    def create_with(self, record: JobRecord, take_over: Callable[[Path], Resumed] | None) -> JobRecord:
+        """Create the folder of a job that others may be creating, too, or that takes over work of another job.
 
         All of it appears at once. A process that dies before leaves a folder beside it, which `abandoned` finds.
 
         Args:
             take_over: puts that work into a folder.
 
+        Returns:
+            The record, with what was taken over.
+
         Raises:
             FileExistsError: the job exists already.
         """
         beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
         try:
-            Layout(beside).parts.mkdir(parents=True)
-            record = msgspec.structs.replace(record, resumed=take_over(beside))
+            make_store(beside.parent)
+            for each in (beside, Layout(beside).parts):
+                each.mkdir(mode=PRIVATE_FOLDER)
+            if take_over is not None:
+                record = msgspec.structs.replace(record, resumed=take_over(beside))
             _fill(beside, record)
-            failpoints.reach("takeover.before_rename")
+            failpoints.reach("create.before_rename")
             try:
                 beside.rename(self.path)
             except OSError as error:
@@ -233,7 +270,9 @@ class JobFolder:
         try:
             return decode((path := self.layout.record).read_bytes(), JobRecord, path)
         except FileNotFoundError as error:
-            raise NotFound(f"There is no job {self.job_id!r}.") from error
+            is_there = self.path.is_dir()  # it is being created, or damaged
+            why = f": its folder has no file {self.layout.record}" if is_there else ""
+            raise NotFound(f"There is no job {self.job_id!r}{why}.") from error
 
     @property
     def has_record(self) -> bool:
@@ -245,9 +284,16 @@ class JobFolder:
         return self.layout.generation()
 
     def reopenings(self) -> list[Reopening]:
-        """The reopenings in order, the one of the current generation last."""
+        """The reopenings in order, the one of the current generation last.
+
+        Raises:
+            CorruptLog: one is missing, or can't be read.
+        """
         paths = [self.layout.reopening(generation) for generation in range(1, self.generation() + 1)]
-        return [decode(path.read_bytes(), Reopening, path) for path in paths]
+        try:
+            return [decode(path.read_bytes(), Reopening, path) for path in paths]
+        except FileNotFoundError as error:
+            raise CorruptLog(f"{error.filename} is missing") from error
 
     def reopen(self, reopening: Reopening) -> None:
         """Begin a new generation, durably.
@@ -256,9 +302,23 @@ class JobFolder:
             Conflict: another request has just begun it.
         """
         try:
-            write_once(self.layout.reopening(reopening.generation), _pretty(reopening))
+            write_once(self.layout.reopening(reopening.generation), encode(reopening), mode=PRIVATE_FILE)
         except FileExistsError as error:
             raise Conflict(f"Job {self.job_id} has been reopened already.") from error
+
+    def record_cancel(self, generation: int) -> None:
+        """Record durably that the user wants this generation canceled. Again, it changes nothing."""
+        request = CancelRequest(generation=generation, at=time.time())
+        with suppress(FileExistsError):
+            write_once(self.layout.cancel(generation), encode(request), mode=PRIVATE_FILE)
+
+    def has_cancel(self, generation: int) -> bool:
+        """Whether the user wants this generation canceled; if it has ended otherwise, that came too late."""
+        return self.layout.cancel(generation).exists()
+
+    def withdraw_cancel(self, generation: int) -> None:
+        """The request to cancel was refused, or the user wants the job to go on after all."""
+        self.layout.cancel(generation).unlink(missing_ok=True)
 
     def _result_file(self, generation: int | None = None) -> Path:
         return self.layout.result(self.generation() if generation is None else generation)
@@ -271,9 +331,12 @@ class JobFolder:
             return None
 
     def published(self) -> set[str]:
-        """The sha256 of each output that this job has ended with, in any of its generations."""
-        results = (decode(path.read_bytes(), JobResult, path) for path in self.layout.results)
-        return {result.output_sha256 for result in results}
+        """The sha256 of each output that this job has ended with, in any of its generations, as far as one can read."""
+        known = set()
+        for path in self.layout.results:
+            with suppress(CorruptLog):
+                known.add(decode(path.read_bytes(), JobResult, path).output_sha256)
+        return known
 
     @property
     def has_ended(self) -> bool:
@@ -287,14 +350,14 @@ class JobFolder:
             generation: the one that ended, by default the current one. A caller that may be late must name it.
         """
         try:
-            write_once(self._result_file(generation), _pretty(result))
+            write_once(self._result_file(generation), encode(result), mode=PRIVATE_FILE)
         except FileExistsError:
             return self.result() or result
         return result
 
 
 def abandoned(root: Path) -> Iterator[Path]:
-    """Folders of jobs that began to take over another one's work; some may still be doing so."""
+    """Folders of jobs that were never whole; some may still be about to be."""
     return jobs_of(root).glob(f"{_BESIDE}*")
 
 
@@ -316,12 +379,10 @@ def job_folder(root: Path, job_id: str) -> JobFolder:
 
 
 def _fill(folder: Path, record: JobRecord) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_store(folder.parent)
     layout = Layout(folder)
-    for below in layout.folders:
-        below.mkdir(exist_ok=True)
-    write_once(layout.record, _pretty(record))
-
-
-def _pretty(record: msgspec.Struct) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(record), indent=2)
+    for each in (folder, layout.parts, layout.journals):
+        each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    for each in (layout.outputs, layout.logs):  # the folder around them closes them
+        each.mkdir(exist_ok=True)
+    write_once(layout.record, encode(record), mode=PRIVATE_FILE)

@@ -16,8 +16,14 @@ RECORD: Final = "job.json"
 INPUTS: Final = "inputs.json"
 PARTS: Final = "parts"
 JOURNALS: Final = "journals"
+KEYS: Final = "keys"
 OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
+
+PRIVATE_FILE: Final = 0o600
+PRIVATE_FOLDER: Final = 0o700
+"""Of what only the services need. An agent whose workers are other users opens a job's folder to those of that job."""
+_WAY_THROUGH: Final = 0o711
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,13 @@ class Layout:
     @property
     def schemas(self) -> Iterator[Path]:
         """Those that are there."""
-        return self.path.glob("schema.*.json")
+        yield from self.path.glob("schema.*.json")
+        yield from self.schemas_of_workers.glob("schema.*.json")
+
+    @property
+    def schemas_of_workers(self) -> Path:
+        """Where workers write schemas that can't write to the job's folder."""
+        return self.path / "schemas"
 
     @property
     def parts(self) -> Path:
@@ -53,6 +65,11 @@ class Layout:
     @property
     def journals(self) -> Path:
         return self.path / JOURNALS
+
+    @property
+    def keys(self) -> Path:
+        """The keys of the job's sessions; there with the first of them."""
+        return self.path / KEYS
 
     @property
     def outputs(self) -> Path:
@@ -79,9 +96,14 @@ class Layout:
         return self.path / f"reopened.{generation}.json"
 
     def generation(self) -> int:
-        """The last one of which there is a reopening; 0: none."""
-        numbers = (path.name.split(".")[1] for path in self.path.glob("reopened.*.json"))
+        """The last one that has begun or ended; 0: the job was never reopened."""
+        begun_or_ended = (*self.path.glob("reopened.*.json"), *self.path.glob("result.*.json"))
+        numbers = (path.name.split(".")[1] for path in begun_or_ended)
         return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+    def cancel(self, generation: int) -> Path:
+        """The request to cancel a generation."""
+        return self.path / f"cancel.{generation}.json"
 
     # Rows that are grouped by keys
 
@@ -178,6 +200,14 @@ def jobs_of(root: Path) -> Path:
     return root / "jobs"
 
 
+def make_store(folder: Path) -> None:
+    """Create the folder of all jobs, or of all snapshots, with those above it: who doesn't own it finds only what he
+    knows the name of, and can do with that what its own mode allows.
+    """
+    folder.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    folder.mkdir(mode=_WAY_THROUGH, exist_ok=True)
+
+
 def job_ids(root: Path) -> list[str]:
     """The ids of all jobs, oldest first: by their folders, whose names sort by time. Some may have no record yet."""
     try:
@@ -185,6 +215,11 @@ def job_ids(root: Path) -> list[str]:
     except FileNotFoundError:
         return []
     return sorted(filter(is_job_id, names))
+
+
+def key_claims(root: Path) -> Path:
+    """The folder of what was submitted with an idempotency key."""
+    return root / "keys"
 
 
 def code_store(root: Path) -> Path:

@@ -14,7 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from parallelrun_core import message
-from parallelrun_core.folder.record_log import FRAME, RecordReader, read_records
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.folder.damage import FRAME
+from parallelrun_core.folder.record_log import RecordReader, read_records
 from parallelrun_core.folder.term_log import check_whole, file_of, open_term, read_term_log, spans
 
 NAME = "manifest"
@@ -97,11 +99,22 @@ def read_manifest(folder: Path) -> Iterator[Entry]:
 
 
 def read_closing(folder: Path) -> Closing | None:
-    """The closing record, or None while the manifest still grows. Reads the whole manifest."""
-    last = b""
+    """The closing record, or None while the manifest still grows. Reads the whole manifest.
+
+    Raises:
+        CorruptLog: it is damaged.
+    """
+    return read_length(folder)[1]
+
+
+def read_length(folder: Path) -> tuple[int, Closing | None]:
+    """How many mini-batches can be read, and what `read_closing` returns."""
+    last, records = b"", 0
     for _, _, raw in read_term_log(folder, NAME):
         last = raw
-    return _closing_of(last)
+        records += 1
+    closing = _closing_of(last)
+    return records - (closing is not None), closing
 
 
 def last_closing(folder: Path) -> Closing | None:
@@ -128,11 +141,18 @@ def _closing_of(raw: bytes) -> Closing | None:
 
 
 def resolve(folder: Path, given: message.Message) -> message.Message:
-    """The full message: the given one, or the one in the manifest that it refers to."""
+    """The full message: the given one, or the one in the manifest that it refers to.
+
+    Raises:
+        CorruptLog: it isn't there, or damaged.
+    """
     if given.kind != message.REFERENCE:
         return given
     reference = message.reference_of(given)
-    _, raw = next(read_records(file_of(folder, NAME, reference.term), start=reference.offset))
+    path = file_of(folder, NAME, reference.term)
+    _, raw = next(read_records(path, start=reference.offset), (0, b""))
+    if not raw:
+        raise CorruptLog(f"{path} can't be read at byte {reference.offset:,}")
     return message.decode(raw)
 
 
@@ -170,6 +190,19 @@ class ManifestCursor:
             self._spans.pop(0)
             self._reader = self._open()
         return None
+
+    def read_whole(self) -> Entry:
+        """The next mini-batch, which has been written.
+
+        Raises:
+            CorruptLog: it can't be read.
+        """
+        entry = self.read()
+        if entry is None:
+            path = file_of(self._folder, NAME, self._spans[0].term) if self._spans else self._folder / NAME
+            at = self._reader.at if self._reader is not None else 0
+            raise CorruptLog(f"{path} can't be read at byte {at:,}: mini-batch {self._next} is missing there")
+        return entry
 
     def close(self) -> None:
         if self._reader is not None:

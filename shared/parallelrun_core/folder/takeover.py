@@ -1,13 +1,14 @@
 """Takes over what an earlier job has finished, for a new job that does the rest (reference §1.4, `resume_from`).
 
 Plan, decisions and rows come along: the manifest as it is, open or closed, so that mini-batches keep their ids; the
-decisions that are `done`; the part files that these name, and rows that were grouped by keys, as hard links where the
-file system has them. Nothing changes in the earlier job, and it may be deleted afterwards.
+decisions that are `done` and have their rows; the part files that these name, and rows that were grouped by keys, as
+hard links where the file system has them. Nothing changes in the earlier job, and it may be deleted afterwards.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.errors import Conflict, CorruptLog
-from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.folder.decisions import DecisionWriter, LostRows, read_decisions
 from parallelrun_core.folder.files import link_or_copy, sync_file, sync_folder
+from parallelrun_core.folder.intact import has_rows
 from parallelrun_core.folder.job_folder import JobFolder, Resumed
 from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
@@ -36,20 +38,26 @@ def take_over(earlier: JobFolder, folder: Path) -> Resumed:
         folder: exists, has a folder `parts`, and no other process uses it.
 
     Raises:
-        Conflict: rows of the finished mini-batches are gone.
         CorruptLog: manifest and decisions of the earlier job contradict each other.
     """
     mini_batches = _take_manifest(earlier.path, folder)
     taken = _take_decisions(earlier, folder, mini_batches)
     for path in (earlier.layout.inputs, *earlier.layout.schemas):
-        if path.exists():
-            shutil.copyfile(path, folder / path.name)
+        if path.exists() and not path.is_symlink():  # workers may have written it
+            shutil.copyfile(path, folder / path.name, follow_symlinks=False)
             sync_file(folder / path.name)
     for groups in earlier.layout.all_grouped:
         _take_groups(groups, folder / groups.name)
     sync_folder(Layout(folder).parts)
     sync_folder(folder)
     return taken
+
+
+def lost_rows(folder: JobFolder) -> Iterator[LostRows]:
+    """The rows of decisions in a job that are not what was committed. Reads all of them, at the speed of the disk."""
+    for outcome in read_decisions(folder.path):
+        if outcome.status == "done" and not has_rows(folder.parts, outcome):
+            yield LostRows(outcome.mini_batch, outcome.part, outcome.offset)
 
 
 def _take_manifest(source: Path, folder: Path) -> int:
@@ -77,8 +85,7 @@ def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resu
                 if outcome.mini_batch >= mini_batches:
                     number = outcome.mini_batch
                     raise CorruptLog(f"{earlier.path}: mini-batch {number} is decided, but not in the manifest")
-                parts.take(outcome)
-            writer.add([msgspec.structs.replace(outcome, generation=0) for outcome in some])
+            writer.add([msgspec.structs.replace(outcome, generation=0) for outcome in some if parts.take(outcome)])
         writer.sync()
         decided = writer.decided
     return Resumed(job_id=earlier.job_id, mini_batches=decided.done, rows=decided.rows, bytes=parts.bytes)
@@ -101,27 +108,23 @@ class _Parts:
         self._target = target
         self._sizes: dict[str, int] = {}
 
-    def take(self, outcome: Outcome) -> None:
-        """Make sure that the rows of a mini-batch are in the new job's folder."""
+    def take(self, outcome: Outcome) -> bool:
+        """Take the rows of a mini-batch into the new job's folder; whether they are there. Their crc is not checked."""
         if not outcome.length:
-            return
+            return True
         name = outcome.part
         if name not in self._sizes:
-            self._sizes[name] = self._link(name, outcome.mini_batch)
+            self._sizes[name] = self._link(name)
         if self._sizes[name] < outcome.offset + outcome.length:
-            raise self._gone(name, outcome.mini_batch)
+            return False  # it is run again
         self.bytes += outcome.length
+        return True
 
-    def _link(self, name: str, mini_batch: int) -> int:
+    def _link(self, name: str) -> int:
+        """Returns the size of a part, 0 if it is gone."""
         source, target = self._earlier.parts / name, self._target / name
         try:
             link_or_copy(source, target)
-        except FileNotFoundError as error:
-            raise self._gone(name, mini_batch) from error
+        except FileNotFoundError:
+            return 0
         return target.stat().st_size
-
-    def _gone(self, name: str, mini_batch: int) -> Conflict:
-        return Conflict(
-            f"Job {self._earlier.job_id} can't be taken over: the rows of its mini-batch {mini_batch} are not in "
-            f"parts/{name} any more."
-        )

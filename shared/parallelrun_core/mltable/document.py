@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.steps import AnyStep, parse_steps
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
@@ -41,7 +42,7 @@ class MLTable:
     steps: list[AnyStep]
 
 
-def load_mltable(path: str) -> MLTable:
+def load_mltable(path: str, rule: PathRule | None = None) -> MLTable:
     """Read the MLTable file at, or in the folder, `path`.
 
     Raises:
@@ -50,7 +51,7 @@ def load_mltable(path: str) -> MLTable:
     storage = storage_of(path)
     try:
         file = joined(path, FILE_NAME) if storage.is_folder(path) else joined("", path)  # spelled as it will be listed
-        with storage.open(file) as opened:
+        with storage.open(file, rule) as opened:
             text = opened.read()
     except OSError as error:
         hint = f"an input of type mltable is a folder with a file {FILE_NAME}; transformations of the job need no type"

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from isal.isal_zlib import crc32
 
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import CorruptLog, InvalidInput, Problem
 from parallelrun_core.folder.files import write_once
 from parallelrun_core.folder.layout import INPUTS, Layout
 from parallelrun_core.mltable.document import FILE_NAME as TABLE_FILE
@@ -26,6 +27,7 @@ from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
 from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.mltable.steps import AnyStep, ExtractColumns, RowStep, Skip, Take, TakeRandomSample, parse_steps
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec, load_document
 from parallelrun_core.spec.fields import Input
@@ -38,6 +40,8 @@ _FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
 _PATHS: Final = re.compile(rb"paths['\"]?\s*:")
 _MAX_TABLE_BYTES: Final = 1 << 20
 """A larger file is no MLTable: `load_document` refuses it, too."""
+
+_CRC: Final = "crc32"
 
 
 class InputPlan(msgspec.Struct, kw_only=True):
@@ -117,8 +121,8 @@ def _rows_wanted(steps: list[RowStep]) -> tuple[int, int | None] | None:
     return (first, end) if is_counted else None
 
 
-def plan_inputs(spec: JobSpec) -> list[InputPlan]:
-    """The plans of a job's inputs. Reads MLTable files, no data.
+def plan_inputs(spec: JobSpec, rule: PathRule | None = None) -> list[InputPlan]:
+    """The plans of a job's inputs. Reads MLTable files, as far as the rule allows it, and no data.
 
     Raises:
         InvalidInput: with one problem for each wrong place, in the job spec or in an MLTable file.
@@ -127,7 +131,7 @@ def plan_inputs(spec: JobSpec) -> list[InputPlan]:
     plans = []
     for name, given in spec.data_inputs():
         try:
-            plans.append(plan_input(name, given, list(spec.partition_keys), unit=spec.size.unit))
+            plans.append(plan_input(name, given, list(spec.partition_keys), unit=spec.size.unit, rule=rule))
         except InvalidInput as error:
             problems += error.problems
     Problems(problems).check()
@@ -137,7 +141,9 @@ def plan_inputs(spec: JobSpec) -> list[InputPlan]:
     return plans
 
 
-def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain") -> InputPlan:
+def plan_input(
+    name: str, given: Input, keys: list[str], *, unit: str = "plain", rule: PathRule | None = None
+) -> InputPlan:
     """The plan of one input. `unit`: that of the mini-batch size (`MiniBatchSize.unit`).
 
     Raises:
@@ -148,8 +154,8 @@ def plan_input(name: str, given: Input, keys: list[str], *, unit: str = "plain")
     problems = Problems()
     steps = parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
     problems.check()
-    if given.type == "mltable" and not _is_source(given.path, steps, pointer):
-        table = _load(given.path, pointer)
+    if given.type == "mltable" and not _is_source(given.path, steps, pointer, rule):
+        table = _load(given.path, pointer, rule)
         plan.sources, plan.root, plan.left_out = table.sources, os.path.dirname(table.file), table.file
         steps = [*table.steps, *steps]
     _sort_steps(plan, steps, pointer)
@@ -175,7 +181,7 @@ def _is_staged(plan: InputPlan, pointer: str) -> bool:
     return True in elsewhere and not plan.is_table
 
 
-def _is_source(path: str, steps: list[AnyStep], pointer: str) -> bool:
+def _is_source(path: str, steps: list[AnyStep], pointer: str, rule: PathRule | None) -> bool:
     """Whether the path of an input of type mltable has the data themselves: files, which the job says how to read.
 
     Raises:
@@ -190,7 +196,7 @@ def _is_source(path: str, steps: list[AnyStep], pointer: str) -> bool:
         return False  # the MLTable can't be read, either
     is_read = any(isinstance(each, ReadStep) for each in steps)
     is_data = bool(step or storage.split(path)[1]) or (
-        is_read and not name.endswith((".yml", ".yaml")) and not _is_mltable(path)
+        is_read and not name.endswith((".yml", ".yaml")) and not _is_mltable(path, rule)
     )
     if is_data and not is_read:
         message = f"{path!r} is not an MLTable, which is a folder with a file {TABLE_FILE}"
@@ -199,10 +205,10 @@ def _is_source(path: str, steps: list[AnyStep], pointer: str) -> bool:
     return is_data
 
 
-def _is_mltable(path: str) -> bool:
+def _is_mltable(path: str, rule: PathRule | None) -> bool:
     """Whether a file whose name doesn't tell is an MLTable by its content."""
     try:
-        with storage_of(path).open(path) as opened:
+        with storage_of(path).open(path, rule) as opened:
             text = opened.read(_MAX_TABLE_BYTES + 1)
         if not _PATHS.search(text):  # spares most data the slow parser
             return False
@@ -212,9 +218,9 @@ def _is_mltable(path: str) -> bool:
     return isinstance(document, dict) and "paths" in document
 
 
-def _load(path: str, pointer: str) -> MLTable:
+def _load(path: str, pointer: str, rule: PathRule | None) -> MLTable:
     try:
-        return load_mltable(path)
+        return load_mltable(path, rule)
     except InvalidInput as error:
         where = f"{pointer}/path"
         raise InvalidInput(
@@ -297,7 +303,8 @@ def as_json(plans: InputPlan | list[InputPlan]) -> bytes:
 def save_plans(folder: Path, plans: list[InputPlan]) -> list[InputPlan]:
     """Freeze the plans; returns those of an earlier leader if there are any."""
     try:
-        write_once(Layout(folder).inputs, as_json(plans))
+        records = [_with_crc(record) for record in msgspec.to_builtins(plans)]
+        write_once(Layout(folder).inputs, json.dumps(records, indent=1).encode())
     except FileExistsError:
         return load_plans(folder) or plans
     return plans
@@ -308,15 +315,28 @@ def load_plans(folder: Path) -> list[InputPlan] | None:
 
     Raises:
         InvalidInput: it has a step that this release doesn't know.
+        CorruptLog: it isn't what was written.
     """
+    path = Layout(folder).inputs
     try:
-        records = json.loads(Layout(folder).inputs.read_bytes())
+        records = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
+    except ValueError as error:
+        raise CorruptLog(f"{path} can't be read: {error}") from error
+    for record in records:
+        crc = record.pop(_CRC, None)
+        if crc is not None and crc != _with_crc(record)[_CRC]:
+            raise CorruptLog(f"{path} can't be read: it isn't what was written")
     try:
         return [_plan_of(record) for record in records]
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{INPUTS} of the job is not one of this release: {error}") from error
+
+
+def _with_crc(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with a checksum, as workers check it, too (`parallelrun_worker/checked_json.py`)."""
+    return {**record, _CRC: crc32(json.dumps(record, sort_keys=True).encode())}
 
 
 def _plan_of(record: dict[str, Any]) -> InputPlan:

@@ -20,8 +20,11 @@ import signal
 from typing import Final
 
 POINTS: Final = {
-    "takeover.before_rename": "api",
+    "key.written": "api",
+    "key.claimed": "api",
+    "create.before_rename": "api",
     "api.accepted": "api",
+    "cancel.recorded": "api",
     "lead.acquired": "master",
     "schedule.before_sync": "master",
     "schedule.closed": "master",

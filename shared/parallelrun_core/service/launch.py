@@ -13,9 +13,12 @@ import os
 import sys
 from importlib import import_module
 
+from parallelrun_core.service.process import hide_memory
+
 
 def main() -> None:
     """Run the module's `main()`; never returns. What it raises, other than SystemExit, ends the process as usual."""
+    hide_memory()  # before there is anything to see
     del sys.argv[0]
     gc.disable()
     module = import_module(sys.argv[0])

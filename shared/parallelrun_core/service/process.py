@@ -1,4 +1,4 @@
-"""How a process ends: when it is asked to, or with its parent.
+"""What a process is to the others: how it ends, when it is asked to or with its parent, and what they can see of it.
 
 As a program, `python process.py PARENT_PID COMMAND…`, it becomes COMMAND, which then gets SIGTERM when its parent ends:
 that setting survives `exec`. Every service of an embedded cluster starts this way, so this module imports nothing but
@@ -15,6 +15,7 @@ import sys
 from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -49,6 +50,15 @@ def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
     Only the kernel can do this, whatever the parent dies of.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+
+def hide_memory() -> None:
+    """From now on, no other process of the same user can trace this one, or read its memory, environment or open files.
+
+    Forked children are hidden, too, and programs that they become are not. Neither leaves a core dump. Only root can
+    look in then, as a profiler must.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def become_subreaper() -> bool:

@@ -7,11 +7,12 @@ setting.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.leader_lease import LEADER_S
 from parallelrun_core.leasing import LEASE_S
 
@@ -28,8 +29,16 @@ class ServiceSettings(BaseSettings):
         use_attribute_docstrings=True,
     )
 
+    redis_user: ClassVar[str] = ""
+    """The name of its user on Redis: that of its role."""
+
     redis_url: str = "redis://127.0.0.1:6379/0"
     """URL of Redis (6.2 or later) or Valkey."""
+    redis_secret: SecretStr = SecretStr("")
+    """The password of this service's user on Redis, whose name is the service's: api, master, agent or concatenator.
+    Give it in the environment or in a file: everybody on a machine can read command lines."""
+    redis_secret_file: Path | None = None
+    """A file with that password, which only its owner can read; it goes before `redis_secret`."""
     root: Path = Path("parallelrun-data")
     """The folder that all services share: jobs, code, outputs."""
     lease_seconds: float = Field(default=LEASE_S, gt=0.05, le=3600)
@@ -47,6 +56,25 @@ class ServiceSettings(BaseSettings):
     @classmethod
     def _absolute(cls, value: Path) -> Path:
         return value.absolute()
+
+    @property
+    def redis_login(self) -> str:
+        """The URL of Redis with this service's user and secret, if it has one. Not to be logged.
+
+        Not checked before: a service may have to become another user first, who can read it.
+
+        Raises:
+            SystemExit: the file with the secret can't be read, or others can read it, too.
+        """
+        from parallelrun_core.store.credentials import login, read_secret
+
+        secret = self.redis_secret.get_secret_value()
+        if self.redis_secret_file is not None:
+            try:
+                secret = read_secret(self.redis_secret_file)
+            except InvalidInput as error:
+                raise SystemExit(f"--redis-secret-file: {error}") from None
+        return login(self.redis_url, self.redis_user, secret)
 
     @property
     def lease_ms(self) -> int:

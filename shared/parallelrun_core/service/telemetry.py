@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from parallelrun_core.words import visible
+
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
@@ -21,22 +23,41 @@ def configure(service: str, *, log_format: str = "json") -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            structlog.dev.ConsoleRenderer(colors=False, event_key="action") if text else _json_renderer(),
+            *(_text_renderers() if text else [_json_renderer()]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(service=service)
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s", force=True
-    )
+    of_libraries = logging.StreamHandler(sys.stderr)
+    of_libraries.setFormatter(_VisibleWords("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[of_libraries], force=True)
 
 
 def logger(**context: Any) -> FilteringBoundLogger:
     """A logger; call it as `log.info("lease_lost", job_id=…)`: the first argument is the action."""
     bound: FilteringBoundLogger = structlog.get_logger(**context)
     return bound
+
+
+class _VisibleWords(logging.Formatter):
+    """Lines of libraries: nothing in them controls the terminal of who reads the log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+def _visible_words(_log: Any, _method: str, event: Any) -> Any:
+    """The same for our own lines as text; JSON escapes what it must, and a line of it stays a line."""
+    words = {"exception": visible(event["exception"])} if "exception" in event else {}
+    return {
+        name: visible(value, lines=False) if isinstance(value, str) else value for name, value in event.items()
+    } | words
+
+
+def _text_renderers() -> list[Any]:
+    return [_visible_words, structlog.dev.ConsoleRenderer(colors=False, event_key="action")]
 
 
 def _json_renderer() -> Any:

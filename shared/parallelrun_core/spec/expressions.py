@@ -1,6 +1,7 @@
 """The expressions of documents, which refer to inputs and outputs by name (reference §2.2).
 
     ${{inputs.NAME}}, ${{outputs.NAME}}                 the step's own
+    ${{secrets.NAME}}                                   one of a job's secrets, whose value only the nodes have
     ${{parent.inputs.NAME}}, ${{parent.outputs.NAME}}   those of its pipeline
     $[[ … ${{inputs.NAME}} … ]]                         a part that is left out when that input is not given
 
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeGuard
 
 _EXPRESSION: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
-_REFERENCE: Final = re.compile(r"(parent\.)?(inputs|outputs)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
+_REFERENCE: Final = re.compile(r"(parent\.)?(inputs|outputs|secrets)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
 _OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
 
 
@@ -23,7 +24,7 @@ class Reference(NamedTuple):
 
     of_parent: bool
     kind: str
-    """`inputs` or `outputs`."""
+    """`inputs`, `outputs` or `secrets`."""
     name: str
 
 
@@ -59,7 +60,7 @@ def filled(text: str, value_of: Callable[[str, str], str]) -> str:
     """The text with the value of every expression in its place.
 
     Args:
-        value_of: from `inputs` or `outputs` and a name to the value. Raises ValueError if there is none.
+        value_of: from `inputs`, `outputs` or `secrets` and a name to the value. Raises ValueError if there is none.
 
     Raises:
         ValueError: an expression can't be resolved.
@@ -68,7 +69,8 @@ def filled(text: str, value_of: Callable[[str, str], str]) -> str:
     def fill(found: re.Match[str]) -> str:
         meant = reference(found[1])
         if meant is None or meant.of_parent:
-            raise ValueError(f"{found[0]} is neither ${{{{inputs.NAME}}}} nor ${{{{outputs.NAME}}}}")
+            names = "${{inputs.NAME}} nor ${{outputs.NAME}} nor ${{secrets.NAME}}"
+            raise ValueError(f"{found[0]} is neither {names}")
         return value_of(meant.kind, meant.name)
 
     return _EXPRESSION.sub(fill, text)

@@ -28,6 +28,7 @@ from parallelrun_core.spec.fields import (
     without_nul,
 )
 from parallelrun_core.spec.problems import at, problem_of
+from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
 from parallelrun_core.spec.user_arguments import user_arguments
 from parallelrun_core.storage.supported import absolute_path
 
@@ -53,9 +54,11 @@ class JobSpec(Strict):
     entry_script: str = Field(min_length=1, max_length=1024)
     """File below `code` with `run(mini_batch)` and, if wanted, `init()` and `shutdown()`."""
     program_arguments: str = Field(default="", max_length=65_536)
-    """The user's part of `sys.argv`, quoted as for a shell, with `${{inputs.NAME}}` and `${{outputs.NAME}}`."""
+    """Your part of `sys.argv`, quoted as for a shell, with `${{inputs.X}}`, `${{outputs.X}}`, `${{secrets.X}}`."""
     environment_variables: dict[str, str] = Field(default_factory=dict)
-    """The environment variables of the workers. Their values are masked in whatever ParallelRun reports."""
+    """The environment variables of the workers, masked in whatever ParallelRun reports; `${{secrets.X}}` works."""
+    secrets: dict[str, Secret] = Field(default_factory=dict)
+    """Where a node finds each: `{env: NAME}` or `{file: PATH}`. They become environment variables of the workers."""
     environment: Environment = Environment()
     """The Python of the workers, built from a conda file or requirements; the agent's own when empty."""
 
@@ -169,6 +172,11 @@ class JobSpec(Strict):
             for name, given in value.items()
         }
 
+    @field_validator("secrets", mode="before")
+    @classmethod
+    def _named_secrets(cls, value: object) -> object:
+        return named_secrets(value)
+
     @field_validator("input_data", "partition_keys", mode="before")
     @classmethod
     def _one_or_many(cls, value: object, info: ValidationInfo) -> object:
@@ -222,6 +230,7 @@ class JobSpec(Strict):
             self._check_append_row_to()
         if self.speculative_execution and not self.writes_rows:
             raise at("speculative_execution", "a summary_only script could then write its own outputs twice")
+        self._check_secrets()
         try:
             self.argv(dict.fromkeys(self.outputs, "/"))
         except ValueError as error:
@@ -261,6 +270,14 @@ class JobSpec(Strict):
                 raise at(f"outputs/{name}", f"{file_name!r} is also the name of {taken[file_name]}")
             taken |= {file_name: f"the output {name}"} if file_name else {}
 
+    def _check_secrets(self) -> None:
+        if both := self.secrets.keys() & self.environment_variables.keys():
+            raise at("secrets", f"{min(both)!r} is also one of environment_variables")
+        try:
+            self.variables(dict.fromkeys(self.secrets, ""))
+        except ValueError as error:
+            raise at("environment_variables", str(error)) from error
+
     def _check_append_row_to(self) -> None:
         key = same_name(self.append_row_to, self.outputs)
         if key is None:
@@ -293,13 +310,25 @@ class JobSpec(Strict):
         """The paths that are cut into mini-batches, in order."""
         return [given.path for _, given in self.data_inputs()]
 
-    def argv(self, outputs: Mapping[str, str] | None = None) -> list[str]:
+    def argv(self, outputs: Mapping[str, str] | None = None, secrets: Mapping[str, str] | None = None) -> list[str]:
         """The user's own arguments, split as a shell would, with the values of all expressions.
 
         Args:
             outputs: the path of each of `outputs`; by default, its own path.
+            secrets: the value of each of `secrets`; by default, nothing.
         """
-        return user_arguments(self.program_arguments, self.inputs, self.outputs, outputs or {})
+        return user_arguments(
+            self.program_arguments,
+            self.inputs,
+            self.outputs,
+            outputs or {},
+            lambda name: (secrets or {}).get(reference_to(name, self.secrets), ""),
+        )
+
+    def variables(self, secrets: Mapping[str, str]) -> dict[str, str]:
+        """The environment variables that the job asks for, with the values of its secrets, which are among them."""
+        given = self.environment_variables.items()
+        return {**secrets, **{name: with_secrets(text, secrets, secrets.__getitem__) for name, text in given}}
 
     def relative_to(self, folder: Path) -> Self:
         """The same job with paths relative to `folder`, that of the job file, made absolute."""

@@ -16,10 +16,10 @@ _QUOTED_OR_ESCAPED: Final = re.compile(
 
 
 def split_arguments(text: str, value_of: Callable[[str, str], str]) -> list[str]:
-    """`program_arguments`, split as a shell would, with the value of every `${{inputs.X}}` and `${{outputs.Y}}`.
+    """`program_arguments`, split as a shell would, with the values of all expressions.
 
     Args:
-        value_of: from `inputs` or `outputs` and a name to the value. Raises ValueError if there is none.
+        value_of: from `inputs`, `outputs` or `secrets` and a name to the value. Raises ValueError if there is none.
 
     Raises:
         ValueError: a quote is left open, an option begins with an escaped blank, or an expression can't be resolved.
@@ -38,18 +38,25 @@ def _continued(part: re.Match[str]) -> str:
 
 
 def user_arguments(
-    text: str, inputs: Mapping[str, Input | ValueInput], outputs: Mapping[str, Output], paths: Mapping[str, str]
+    text: str,
+    inputs: Mapping[str, Input | ValueInput],
+    outputs: Mapping[str, Output],
+    paths: Mapping[str, str],
+    value_of_secret: Callable[[str], str],
 ) -> list[str]:
     """The `program_arguments` of the user, split, with the values of all expressions.
 
     Args:
         paths: of named outputs, which depend on the job's folder; one that is missing has its own.
+        value_of_secret: by its name. Raises ValueError if there is none.
 
     Raises:
         ValueError: an expression can't be resolved.
     """
 
     def value_of(kind: str, name: str) -> str:
+        if kind == "secrets":
+            return value_of_secret(name)
         named: Mapping[str, object] = inputs if kind == "inputs" else outputs
         key = same_name(name, named)
         if key is None:

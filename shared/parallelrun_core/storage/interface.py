@@ -7,8 +7,9 @@ system has it and as messages and manifest keep it.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
+
+from parallelrun_core.path_rule import PathRule
 
 Page = tuple[bytes, list[bytes]]
 """A folder, and the names of some files directly in it."""
@@ -54,7 +55,7 @@ class Listing(Protocol):
 
         Raises:
             OSError: the path, or a folder below it, can't be read; `filename` says which.
-            InvalidInput: it is neither a file nor a folder.
+            InvalidInput: it is neither a file nor a folder, or the rule refuses what a link in it leads to.
         """
         ...
 
@@ -103,15 +104,17 @@ class Storage(Protocol):
 
     # When a job is submitted. These must be quick, and the API fetches nothing from servers that a user names.
 
-    def place_trouble(self, path: str, roots: Sequence[Path]) -> Trouble | None:
-        """Why a job may not use such a path at all, wherever it leads: not a whole path, or outside of the roots."""
+    def place_trouble(
+        self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
+    ) -> Trouble | None:
+        """Why a job may not use such a path at all: not a whole path, or the rule refuses what it leads to.
+
+        Args:
+            pattern: the names below this path of the files that will be listed; None if it isn't listed.
+        """
         ...
 
-    def is_within(self, path: str, roots: Sequence[Path]) -> bool:
-        """Whether a path is one of the roots or below one, also when every link on the way is followed."""
-        ...
-
-    def input_trouble(self, path: str, *, is_one_file: bool = False) -> Trouble | None:
+    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
         """Why there is nothing to read at a folder, file or pattern, as far as that can be known now; or None.
 
         Args:
@@ -123,7 +126,7 @@ class Storage(Protocol):
         """Why a folder, or a file, can't be created or written to, as far as that can be known now; or None."""
         ...
 
-    # Inputs
+    # Inputs. With a rule, nothing that it refuses is listed or opened, whatever a link led to when it was checked.
 
     def split(self, path: str) -> tuple[str, list[str]]:
         """The fixed part of a path, and the names of its pattern; these are empty unless it is a pattern."""
@@ -137,7 +140,7 @@ class Storage(Protocol):
         """Whether anything has exactly this name, be it a link that leads nowhere."""
         ...
 
-    def files(self, path: str, below: Sequence[str] = ()) -> Listing:
+    def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> Listing:
         """The files of a folder at any depth, one file, or the files that match a pattern; all in one order.
 
         Args:
@@ -154,7 +157,7 @@ class Storage(Protocol):
         """
         ...
 
-    def open(self, path: str | bytes, version: Version | None = None) -> BinaryIO:
+    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
         """A file to be read in ranges: `seek`, then `read` of at most so many bytes, which fetches those and no more.
 
         Args:
@@ -162,6 +165,7 @@ class Storage(Protocol):
 
         Raises:
             OSError: it can't be read.
+            UnsafePath: the rule refuses what was opened.
             Replaced: there is another version now; raised by reads, too.
         """
         ...
@@ -172,7 +176,7 @@ class Storage(Protocol):
 
     # Outputs
 
-    def create(self, path: str, owner: str) -> NewFile:
+    def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
         """Begin to write a file; missing folders above it are created.
 
         Args:
@@ -180,6 +184,7 @@ class Storage(Protocol):
 
         Raises:
             OSError: the storage refuses.
+            UnsafePath: the rule refuses the folder that the path leads to.
         """
         ...
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from parallelrun_core.leasing import MAX_LEASES, RENEW_AFTER, Delivery, Mode, Reports, Turn
-from parallelrun_core.outcome import encode_lines
+from parallelrun_core.outcome import encode_list
 from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
+from parallelrun_core.store.seals import Seal
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -24,7 +25,7 @@ _RECORD: Final = itemgetter(2)
 _STATES: Final = {state.value.encode(): state for state in JobState}
 
 
-def _words(reports: Reports) -> list[Any]:
+def _words(reports: Reports, seal: Seal) -> list[Any]:
     """Reports as arguments of `turn.lua`."""
     by_kind: dict[str, Sequence[tuple[Any, ...]]]
     by_kind = {"decided": reports.decided, "retries": reports.retries, "returns": reports.returns}
@@ -32,8 +33,14 @@ def _words(reports: Reports) -> list[Any]:
     said = {kind: _ids_and_stems(entries) for kind, entries in by_kind.items() if entries}
     if reports.retries:
         said["retries"] += ([charged for *_, charged in reports.retries],)
-    records = [encode_lines(list(map(_RECORD, entries))) for entries in (reports.decided, reports.retries)]
-    return [msgspec.msgpack.encode(said), *records]
+    words: list[Any] = [msgspec.msgpack.encode(said)]
+    for entries in (reports.decided, reports.retries):
+        if entries:
+            records = encode_list(list(map(_RECORD, entries)))
+            words += (records, seal.on("r", records))
+        else:
+            words += (b"", b"")
+    return words
 
 
 def _ids_and_stems(reports: Sequence[tuple[Any, ...]]) -> tuple[list[str], list[str]]:
@@ -61,13 +68,18 @@ def _counts(answers: Iterable[bytes | None]) -> Iterable[int]:
 
 
 class AgentQueue:
-    """One job's queue, as one agent session sees it. Not thread-safe. Raises redis-py's errors."""
+    """One job's queue, as one agent session sees it. Not thread-safe. Raises redis-py's errors.
+
+    Args:
+        seal: the session's; leaders must be able to read its key before the first report.
+    """
 
     def __init__(
-        self, redis: Redis, job_id: str, *, session: str, node: str, lease_ms: int, generation: int = 0
+        self, redis: Redis, job_id: str, *, session: str, node: str, lease_ms: int, seal: Seal, generation: int = 0
     ) -> None:
         self.job_id = job_id
         self._session = session
+        self._seal = seal
         # No two lease calls share one, not even those of two sessions with the same name.
         self._nonces = count(secrets.randbits(48))
         keys = JobKeys(job_id)
@@ -91,7 +103,7 @@ class AgentQueue:
         stem = f"{self._session}/{next(self._nonces):x}."
         args: list[Any] = ["renew" if renews and mode == "stay" else mode, min(want, MAX_LEASES), stem]
         if reports:
-            args += _words(reports)
+            args += _words(reports, self._seal)
         self._renew_at = 0.0  # if no answer comes, Redis may also have forgotten the previous renewal
         answer: list[Any] = self._turn(args)
         self._renew_at = now + self._renew_every_s if renews else renew_at

@@ -10,8 +10,9 @@ for them.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -105,6 +106,8 @@ def server_run_id(client: Redis) -> str:
 def without_password(url: str) -> str:
     """The URL in a form that is safe to log."""
     parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return urlunsplit(parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", ":***@")))
+    login, at, host = parts.netloc.rpartition("@")
+    user, colon, _ = login.partition(":")
+    if colon and at:
+        url = url.replace(f"//{parts.netloc}", f"//{user}:***@{host}", 1)
+    return re.sub(r"([?&]password=)[^&#]*", r"\1***", url, flags=re.IGNORECASE)

@@ -14,6 +14,7 @@ from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store import OLDEST_REDIS
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
+from parallelrun_core.store.roles import Role, scripts_of
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -32,17 +33,21 @@ class UnfitRedis(Exception):
 
 def wait_for_fit_redis(settings: ServiceSettings) -> None:
     """Return once Redis is up and fit for use; end this process when it is up and isn't fit."""
-    with connect(settings.redis_url) as client:
+    with connect(settings.redis_login) as client:
         try:
-            for pause_s in pauses_until_fit(client, may_forget=settings.allow_volatile_redis):
+            pauses = pauses_until_fit(client, may_forget=settings.allow_volatile_redis, role=settings.redis_user)
+            for pause_s in pauses:
                 time.sleep(pause_s)
         except UnfitRedis as error:
             log.error("redis_unfit", error=str(error))
             raise SystemExit(EXIT_UNFIT) from None
 
 
-def pauses_until_fit(client: Redis, *, may_forget: bool) -> Iterator[float]:
+def pauses_until_fit(client: Redis, *, may_forget: bool, role: str = "") -> Iterator[float]:
     """Check a server again and again until it is up; yields how long to pause in between, s.
+
+    Args:
+        may_forget, role: as for `check`.
 
     Raises:
         UnfitRedis: it is up, and not fit (see `check`).
@@ -50,7 +55,7 @@ def pauses_until_fit(client: Redis, *, may_forget: bool) -> Iterator[float]:
     backoff = Backoff(0.05, 1.0)
     while True:
         try:
-            version = check(client, may_forget=may_forget)
+            version = check(client, may_forget=may_forget, role=role)
         except CONNECTION_ERRORS as error:
             log.warning("redis_awaited", error=str(error))
             yield backoff.next_s()
@@ -59,11 +64,12 @@ def pauses_until_fit(client: Redis, *, may_forget: bool) -> Iterator[float]:
             return
 
 
-def check(client: Redis, *, may_forget: bool) -> str:
+def check(client: Redis, *, may_forget: bool, role: str = "") -> str:
     """Make sure that a server is fit, by its own description (INFO); returns its version.
 
     Args:
         may_forget: it may lose everything when it restarts.
+        role: of the service that asks, which must be allowed to run its scripts.
 
     Raises:
         UnfitRedis: it isn't.
@@ -74,9 +80,25 @@ def check(client: Redis, *, may_forget: bool) -> str:
     except redis.exceptions.NoPermissionError:
         raise UnfitRedis("INFO is not permitted, and nothing else says whether the server was restarted") from None
     problems = unfit(info, may_forget=may_forget)
+    if role and (denied := _denied(client, Role(role))):
+        problems.append(
+            f"the user of this service may not run the scripts of this release ({', '.join(denied)}): print the users"
+            " anew with 'parallelrun redis-acl', and load them"
+        )
     if problems:
         raise UnfitRedis("; ".join(problems))
     return str(info.get("valkey_version") or info["redis_version"])
+
+
+def _denied(client: Redis, role: Role) -> list[str]:
+    """The scripts of a role that it may not run. Those that it may run fail before they do anything: without keys."""
+    named = scripts_of(role)
+    with client.pipeline(transaction=False) as pipe:
+        for sha in named.values():
+            pipe.evalsha(sha, 0)
+        answers = pipe.execute(raise_on_error=False)
+    refused = redis.exceptions.NoPermissionError
+    return [name for name, answer in zip(named, answers, strict=True) if isinstance(answer, refused)]
 
 
 def unfit(info: dict[str, Any], *, may_forget: bool) -> list[str]:

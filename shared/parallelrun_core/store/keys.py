@@ -21,11 +21,6 @@ KNOWN: Final = PREFIX + "known"
 """string: there once a master has claimed to check that Redis knows all jobs that have a folder."""
 
 
-def idempotency(key: str) -> str:
-    """string: what was submitted under this idempotency key, as `sha256 of the request:job id`."""
-    return f"{PREFIX}idempotency:{key}"
-
-
 @dataclass(frozen=True, slots=True)
 class JobKeys:
     """The keys of one job; the braces make Redis Cluster keep them on one shard."""
@@ -82,6 +77,11 @@ class JobKeys:
         return self._key("lost")
 
     @property
+    def given_up(self) -> str:
+        """hash: id → failed tries, of mini-batches that were lost too often, until the leader has recorded that."""
+        return self._key("given_up")
+
+    @property
     def sessions(self) -> str:
         """zset: agent session → when its lease ends, ms of Redis' clock."""
         return self._key("sessions")
@@ -111,4 +111,5 @@ class JobKeys:
         return [
             self.job, self.leader, self.ready, self.messages, self.leases, self.twins, self.tries, self.lost,
             self.sessions, self.nodes, self.outcomes, self.events, self.concatenating, self.setbacks,
+            self.given_up,
         ]  # fmt: skip

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
+from parallelrun_core import message
 from parallelrun_core.errors import Fenced
 from parallelrun_core.leader_lease import longest_ms
+from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.states import JobState
 from parallelrun_core.store import fast_path
 from parallelrun_core.store.concatenation_lock import is_concatenating
@@ -16,6 +18,7 @@ from parallelrun_core.store.fast_path import Command
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, decode_entry
 from parallelrun_core.store.scripts import script
+from parallelrun_core.store.seals import Seals
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -38,7 +41,8 @@ class Reaped:
 
     sessions: int
     returned: int
-    given_up: int
+    given_up: tuple[Outcome, ...] = ()
+    """Mini-batches that were lost with their node too often; named again and again until `confirm_given_up`."""
 
 
 class LeaderQueue:
@@ -55,10 +59,12 @@ class LeaderQueue:
         self._forget = script(redis, "forget")
         self._assign = script(redis, "assign")
         self._speculate = script(redis, "speculate")
+        self._republish = script(redis, "republish")
+        self._drop = script(redis, "drop")
         self._reap = script(redis, "reap")
         self._reap_keys = [
-            keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.outcomes,
-            keys.twins,
+            keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.twins,
+            keys.given_up,
         ]  # fmt: skip
 
     def acquire(self, token: str, *, ttl_ms: int, folder_term: int) -> int:
@@ -84,6 +90,10 @@ class LeaderQueue:
     def checkpoint(self) -> int:
         """Id of the mini-batch to publish next."""
         return int(self._redis.hget(self._keys.job, "published") or 0)
+
+    def published_generation(self) -> int:
+        """That of what was published last."""
+        return int(self._redis.hget(self._keys.job, "generation") or 0)
 
     def publish(self, first: int, messages: list[bytes]) -> Published:
         """Put messages of consecutive ids up for leasing; with none, only read the checkpoint.
@@ -128,14 +138,16 @@ class LeaderQueue:
             yield "HSET", keys.job, "published", following, "generation", self.generation
         yield "HLEN", keys.messages
 
-    def read_entries(self, after: bytes, *, block_ms: int | None, count: int = MAX_ENTRIES) -> list[StreamEntry]:
-        """Entries of the outcome stream after `after`; waits for the first when `block_ms` is given."""
+    def read_entries(
+        self, after: bytes, seals: Seals, *, block_ms: int | None, count: int = MAX_ENTRIES
+    ) -> list[StreamEntry]:
+        """Entries of the outcome stream after `after`; waits for the first when `block_ms` is given.
+
+        Args:
+            seals: what isn't sealed by one of these sessions is refused.
+        """
         answer: Any = self._redis.xread({self._keys.outcomes: after}, count=count, block=block_ms)
-        return [
-            decode_entry(entry_id, fields, self.generation)
-            for _, entries in answer or ()
-            for entry_id, fields in entries
-        ]
+        return [decode_entry(entry_id, fields, seals) for _, entries in answer or () for entry_id, fields in entries]
 
     def forget(self, up_to: bytes) -> None:
         """Drop the entries up to this one: they are in the decision log.
@@ -157,7 +169,19 @@ class LeaderQueue:
         answer = self._reap(keys=self._reap_keys, args=[self.term, max_lost, max_lease_ms])
         if answer[0] == b"fenced":
             raise Fenced(f"term {self.term} may not reap")
-        return Reaped(*map(int, answer))
+        sessions, returned, *given_up = answer
+        outcomes = (_given_up(mini_batch, raw, tries, self.generation) for mini_batch, raw, tries in given_up)
+        return Reaped(int(sessions), int(returned), tuple(outcomes))
+
+    def confirm_given_up(self, mini_batches: Iterable[int]) -> None:
+        """Drop these: their decision is durable.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        keys = [self._keys.job, self._keys.given_up, self._keys.messages]
+        if not self._drop(keys=keys, args=[self.term, *mini_batches]):
+            raise Fenced(f"term {self.term} may not give up mini-batches")
 
     def sessions(self) -> Iterator[str]:
         """The agent sessions that work for the job."""
@@ -180,6 +204,46 @@ class LeaderQueue:
         if made < 0:
             raise Fenced(f"term {self.term} may not speculate")
         return made
+
+    def whereabouts(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+        """The mini-batches that Redis has messages of, those that wait, and those that a living session holds."""
+        keys = self._keys
+        with self._redis.pipeline(transaction=True) as pipe:
+            pipe.hkeys(keys.messages)
+            pipe.lrange(keys.ready, 0, -1)
+            pipe.zrange(keys.sessions, 0, -1)
+            pipe.hgetall(keys.leases)
+            pipe.hgetall(keys.twins)
+            known, waiting, sessions, leases, twins = pipe.execute()
+        alive = set(sessions)
+        holders = chain(leases.items(), twins.items())
+        held = {int(raw) for raw, stem in holders if stem.partition(b"/")[0] in alive}
+        return frozenset(map(int, known)), frozenset(map(int, waiting)), frozenset(held)
+
+    def republish(self, last_seen: bytes, messages: list[tuple[int, bytes]]) -> int:
+        """Put mini-batches up again that nobody has; returns how many, none if there is a result that wasn't read.
+
+        Args:
+            last_seen: the last entry that was read.
+            messages: what Redis may have forgotten; empty: as Redis has it.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        keys = self._keys
+        named = [keys.job, keys.ready, keys.messages, keys.leases, keys.sessions, keys.outcomes, keys.twins]
+        flat = [word for mini_batch, message in messages for word in (mini_batch, message)]
+        put = int(self._republish(keys=named, args=[self.term, last_seen, *flat]))
+        if put == -1:
+            raise Fenced(f"term {self.term} may not publish")
+        return max(0, put)
+
+    def undecided(self, mini_batches: Sequence[int]) -> set[int]:
+        """Those of these that are ready, or that agents hold."""
+        if not mini_batches:
+            return set()
+        messages: Any = self._redis.hmget(self._keys.messages, list(map(str, mini_batches)))
+        return set(compress(mini_batches, messages))
 
     def counts(self) -> tuple[int, int]:
         """How many mini-batches are published and not decided, and how many of them agents hold."""
@@ -233,3 +297,26 @@ class LeaderQueue:
     def _add_event(self, pipe: Pipeline, event: str, data: bytes) -> None:
         pipe.hincrby(self._keys.job, "version", 1)
         pipe.xadd(self._keys.events, {"event": event, "data": data}, maxlen=10_000, approximate=True)
+
+
+def _given_up(mini_batch: bytes, raw: bytes, tries: bytes, generation: int) -> Outcome:
+    return Outcome(
+        mini_batch=int(mini_batch),
+        generation=generation,
+        status="failed",
+        token="",
+        tries=int(tries),
+        node="",
+        process="",
+        part="",
+        offset=0,
+        length=0,
+        crc=0,
+        items=message.decode(raw).items if raw else 0,
+        rows=0,
+        started=0.0,
+        elapsed_s=0.0,
+        run_s=0.0,
+        process_s=0.0,
+        failure=Failure("NODE_LOST", "Given up: the nodes that held it were lost too often (see lost_leases)."),
+    )

@@ -31,6 +31,15 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Busy slots per job."""
     lease_ms: int = 0
     """How long it counts as alive after a heartbeat."""
+    workers_apart: bool = False
+    """Whether user code runs as another user than the agent."""
+    memory_bytes: int = 0
+    disk_free_bytes: int = 0
+    """Free where its workers have their working folders."""
+    sent: float = 0.0
+    """When it said this, by its own clock."""
+    clock_ahead_s: float = 0.0
+    """How far its clock is ahead of Redis', as the reader of the list finds out."""
 
 
 class Nodes:
@@ -57,5 +66,14 @@ class Nodes:
             pipe.zrange(keys.NODES_ALIVE, 0, -1, withscores=True)
             (seconds, micros), described, expiries = pipe.execute()
         now_ms = seconds * 1000 + micros // 1000
-        alive = {raw for raw, expires in expiries if expires > now_ms}
-        return [(msgspec.json.decode(text, type=NodeInfo), raw in alive) for raw, text in sorted(described.items())]
+        alive = {raw: expires for raw, expires in expiries if expires > now_ms}
+        return [(_decoded(text, alive.get(raw, 0)), raw in alive) for raw, text in sorted(described.items())]
+
+
+def _decoded(text: bytes, expires_ms: float) -> NodeInfo:
+    """A description, with what its time says about the node's clock."""
+    info = msgspec.json.decode(text, type=NodeInfo)
+    if not (info.sent and expires_ms):
+        return info
+    heard_s = (expires_ms - info.lease_ms) / 1000  # by the clock of Redis
+    return msgspec.structs.replace(info, clock_ahead_s=round(info.sent - heard_s, 3))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from parallelrun_core import message
-from parallelrun_core.outcome import Failure, Outcome, decode_list
+from parallelrun_core.folder.decisions import LostRows
+from parallelrun_core.outcome import Outcome, decode_list
 from parallelrun_core.phases import InitFailure, Phase
 from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.seals import Kind, Seal, Seals
 
 if TYPE_CHECKING:
     from redis import Redis
 
 MAX_ENTRIES = 200
 """Entries of the outcome stream that are read at once."""
+_LONGEST_NAME: Final = 100
 
 
 class Concatenated(msgspec.Struct, array_like=True, frozen=True):
@@ -31,69 +34,107 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     is_postponed: bool = False
     """There is no output yet, for a reason that may pass: the disk is full, or the service was asked to stop. If there
     is a problem, too, the leader does not wait for it without end."""
+    lost: list[LostRows] = []
+    """Rows that are not what was committed. Their mini-batches have to be run again."""
+    lacks_decisions: bool = False
+    """The decision log can't be read as far as the leader has written it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEntry:
-    """One entry of the outcome stream, decoded: only what it carries is set."""
+    """One entry of the outcome stream, decoded: only what it carries and the leader may believe is set."""
 
     entry_id: bytes
     outcomes: tuple[Outcome, ...] = ()
     encoded: bytes = b""
-    """The outcomes as they came, a JSON array; empty when the leader made them itself."""
+    """The outcomes as they came, a JSON array; empty when not all that is in it were accepted."""
     init_failure: InitFailure | None = None
     phases: tuple[Phase, ...] = ()
     concatenated: Concatenated | None = None
     preparing: str = ""
     """A node that is still building the environment of the workers. Entries that carry nothing only wake the leader: a
     state has changed, a session has left."""
+    refused: str = ""
+    """Why this entry isn't believed; `refused_from` is the session that it names, if it names one."""
+    refused_from: str = ""
 
 
 _phases_decoder = msgspec.json.Decoder(list[Phase])
 
 
-def decode_entry(entry_id: bytes, fields: dict[bytes, bytes], generation: int) -> StreamEntry:
-    """Decode an entry of the stream. A mini-batch that was given up is an outcome of the leader's `generation`."""
-    if records := fields.get(b"r"):
-        return StreamEntry(entry_id, outcomes=tuple(decode_list(records)), encoded=records)
-    if mini_batch := fields.get(b"given_up"):
-        return StreamEntry(entry_id, outcomes=(_given_up(int(mini_batch), generation, fields),))
-    if failure := fields.get(b"init_failed"):
-        return StreamEntry(entry_id, init_failure=msgspec.json.decode(failure, type=InitFailure))
-    if phases := fields.get(b"phases"):
-        return StreamEntry(entry_id, phases=tuple(_phases_decoder.decode(phases)))
-    if concatenated := fields.get(b"concatenated"):
-        return StreamEntry(entry_id, concatenated=msgspec.json.decode(concatenated, type=Concatenated))
-    return StreamEntry(entry_id, preparing=fields.get(b"preparing", b"").decode())
+def decode_entry(entry_id: bytes, fields: dict[bytes, bytes], seals: Seals) -> StreamEntry:
+    """Decode an entry of the stream; what isn't sealed by a session of the job is refused.
+
+    Anybody may say what does no harm: that a node still prepares, that an output has to wait, that there is something
+    to check.
+    """
+    if b"r" in fields:
+        return _checked(entry_id, fields, "r", seals, _outcomes)
+    if b"init_failed" in fields:
+        return _checked(entry_id, fields, "init_failed", seals, _init_failure)
+    if b"phases" in fields:
+        return _checked(entry_id, fields, "phases", seals, _phases)
+    if b"concatenated" in fields:
+        return _concatenated(entry_id, fields, seals)
+    return StreamEntry(entry_id, preparing=fields.get(b"preparing", b"").decode(errors="replace"))
 
 
-def _given_up(mini_batch: int, generation: int, fields: dict[bytes, bytes]) -> Outcome:
-    raw = fields[b"message"]
-    return Outcome(
-        mini_batch=mini_batch,
-        generation=generation,
-        status="failed",
-        token="",
-        tries=int(fields[b"tries"]),
-        node="",
-        process="",
-        part="",
-        offset=0,
-        length=0,
-        crc=0,
-        items=message.decode(raw).items if raw else 0,
-        rows=0,
-        started=0.0,
-        elapsed_s=0.0,
-        run_s=0.0,
-        process_s=0.0,
-        failure=Failure("NODE_LOST", "Given up: the nodes that held it were lost too often (see lost_leases)."),
-    )
+def _checked(
+    entry_id: bytes,
+    fields: dict[bytes, bytes],
+    kind: Kind,
+    seals: Seals,
+    decode: Callable[[bytes, dict[bytes, bytes], bytes], StreamEntry],
+) -> StreamEntry:
+    payload = fields[kind.encode()]
+    objection = seals.objection(kind, payload, fields.get(b"t", b""))
+    if objection:
+        return _refused(entry_id, fields, objection)
+    try:
+        return decode(entry_id, fields, payload)
+    except (ValueError, IndexError) as error:  # msgspec's errors are ValueErrors
+        return _refused(entry_id, fields, f"it can't be read ({type(error).__name__})")
 
 
-def report_init_failure(redis: Redis, job_id: str, failure: InitFailure) -> None:
+def _outcomes(entry_id: bytes, fields: dict[bytes, bytes], records: bytes) -> StreamEntry:
+    outcomes = decode_list(records)
+    if (which := fields.get(b"i")) is None:
+        return StreamEntry(entry_id, outcomes=tuple(outcomes), encoded=records)
+    indexes = [int(index) for index in which.split(b",")]
+    if min(indexes) < 0 or len(set(indexes)) < len(indexes):
+        raise ValueError("these are no indexes")
+    return StreamEntry(entry_id, outcomes=tuple(outcomes[index] for index in indexes))
+
+
+def _init_failure(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
+    return StreamEntry(entry_id, init_failure=msgspec.json.decode(payload, type=InitFailure))
+
+
+def _phases(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
+    return StreamEntry(entry_id, phases=tuple(_phases_decoder.decode(payload)))
+
+
+def _concatenated(entry_id: bytes, fields: dict[bytes, bytes], seals: Seals) -> StreamEntry:
+    try:
+        concatenated = msgspec.json.decode(fields[b"concatenated"], type=Concatenated)
+    except ValueError as error:
+        return _refused(entry_id, fields, f"it can't be read ({type(error).__name__})")
+    entry = StreamEntry(entry_id, concatenated=concatenated)
+    # On a full disk, who has to postpone it has no key.
+    if concatenated.is_postponed:
+        return entry
+    return _checked(entry_id, fields, "concatenated", seals, lambda *_: entry)
+
+
+def _refused(entry_id: bytes, fields: dict[bytes, bytes], reason: str) -> StreamEntry:
+    seal = fields.get(b"t", b"")
+    session = seal.partition(b"/")[0][:_LONGEST_NAME].decode(errors="replace") if b"/" in seal else ""
+    return StreamEntry(entry_id, refused=reason, refused_from=session)
+
+
+def report_init_failure(redis: Redis, job_id: str, failure: InitFailure, seal: Seal) -> None:
     """Tell the leader, from an agent, that a worker didn't get through `init()`."""
-    _add(redis, job_id, {"init_failed": msgspec.json.encode(failure)})
+    _add_sealed(redis, job_id, "init_failed", msgspec.json.encode(failure), seal)
 
 
 def report_preparing(redis: Redis, job_id: str, node: str) -> None:
@@ -101,14 +142,18 @@ def report_preparing(redis: Redis, job_id: str, node: str) -> None:
     _add(redis, job_id, {"preparing": node})
 
 
-def report_phases(redis: Redis, job_id: str, phases: list[Phase]) -> None:
+def report_phases(redis: Redis, job_id: str, phases: list[Phase], seal: Seal) -> None:
     """Tell the leader, from an agent, how long init() and shutdown() took in some workers; for the reports."""
-    _add(redis, job_id, {"phases": msgspec.json.encode(phases)})
+    _add_sealed(redis, job_id, "phases", msgspec.json.encode(phases), seal)
 
 
-def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated) -> None:
-    """Tell the leader, from the concatenator, what became of the output."""
-    _add(redis, job_id, {"concatenated": msgspec.json.encode(concatenated)})
+def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated, seal: Seal | None = None) -> None:
+    """Tell the leader, from the concatenator, what became of the output; without a seal, that it is postponed."""
+    _add_sealed(redis, job_id, "concatenated", msgspec.json.encode(concatenated), seal)
+
+
+def _add_sealed(redis: Redis, job_id: str, kind: Kind, payload: bytes, seal: Seal | None) -> None:
+    _add(redis, job_id, {kind: payload, **({"t": seal.on(kind, payload)} if seal is not None else {})})
 
 
 def _add(redis: Redis, job_id: str, entry: dict[str, str | bytes]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hiredis import pack_command
 from redis.exceptions import NoScriptError
 
+from parallelrun_core.store import script_texts
 from parallelrun_core.store.errors import ServerReplaced
 from parallelrun_core.store.fast_path import DirectClient
 
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 def script(redis: Redis, name: str) -> Script:
     """The script `lua/<name>.lua`, bound to a client; it is sent once, and called by its hash from then on."""
-    return redis.register_script(source(name))
-
-
-def source(name: str) -> str:
-    """The text of a script."""
-    return (files("parallelrun_core.store") / "lua" / f"{name}.lua").read_text()
+    return redis.register_script(script_texts.source(name))
 
 
 class QuickScript:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +63,10 @@ def site(tmp_path: Path) -> Site:
 @pytest.fixture(scope="session")
 def shared_api(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with ApiServer(tmp_path_factory.mktemp("root"), redis_url) as server:
+        deadline = time.monotonic() + 20
+        while not (server.root / "keys").exists():  # from then on, only requests leave anything
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         yield server
 
 
@@ -69,6 +75,12 @@ def api(shared_api: ApiServer, redis: Redis) -> Iterator[httpx.Client]:
     """A client of an API whose Redis knows nothing yet; jobs of other tests may be in its root folder."""
     with shared_api.client() as client:
         yield client
+
+
+@pytest.fixture
+def key() -> str:
+    """An idempotency key that no other test has used."""
+    return secrets.token_hex(8)
 
 
 @pytest.fixture

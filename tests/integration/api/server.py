@@ -28,23 +28,36 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.roles import Role
+from tests.redis_server import SECRETS
 
 if TYPE_CHECKING:
     from redis import Redis
 
 
 class ApiServer:
-    """One `parallelrun-api` process; `with` it."""
+    """One `parallelrun-api` process; `with` it.
+
+    Args:
+        insecure: it requires no token, unless the flags name one.
+    """
 
     def __init__(
-        self, root: Path, redis_url: str, *flags: str, volatile: bool = True, env: dict[str, str] | None = None
+        self,
+        root: Path,
+        redis_url: str,
+        *flags: str,
+        volatile: bool = True,
+        insecure: bool = True,
+        env: dict[str, str] | None = None,
     ) -> None:
         self.root = root
         self._command = [
             sys.executable, "-m", "parallelrun_api", "--port", "0", "--root", str(root), "--redis-url", redis_url,
-            *(["--allow-volatile-redis"] if volatile else []), *flags,
+            *(["--allow-volatile-redis"] if volatile else []),
+            *(["--insecure"] if insecure and "--token" not in flags else []), *flags,
         ]  # fmt: skip
-        self._env = {**os.environ, **(env or {})}
+        self._env = {**os.environ, "PARALLELRUN_REDIS_SECRET": SECRETS[Role.API], **(env or {})}
         self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
         self._reader: threading.Thread | None = None
         self.log: list[dict[str, Any]] = []

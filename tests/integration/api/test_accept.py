@@ -10,8 +10,8 @@ import pytest
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.submission.upload import Upload
+from parallelrun_core.path_rule import Places
 from parallelrun_core.reading import read_job
-from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_core.store.registry import Registry
 from tests.integration.api.conftest import Site
 from tests.unit.core.factories import noted_syncs
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.integration
 
 def submissions(root: Path, redis: Redis) -> Submissions:
     root.mkdir(exist_ok=True)
-    checks = PathChecks(root=root, roots=[Path("/")])
-    return Submissions(root, checks, Registry(redis), IdempotencyKeys(redis), lambda _: None)
+    checks = PathChecks(root=root, places=Places(roots=["/"]))
+    return Submissions(root, checks, Registry(redis), lambda _: None)
 
 
 def upload(site: Site) -> Upload:

@@ -15,6 +15,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.seals import Seal
 from tests.integration.api.server import RUN_FAILED, Master, outcome
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def test_those_that_run_and_those_that_wait(api: httpx.Client, job_id: str, mast
     leader.acquire("t", ttl_ms=60_000, folder_term=0)
     Registry(redis).move(job_id, JobState.PROCESSING)
     leader.publish(0, [message.encode_files([(b"/d", [b"%d" % n])], 1) for n in range(12)])
-    agent = AgentQueue(redis, job_id, session="node-7-abcd1234", node="node-7", lease_ms=60_000)
+    agent = AgentQueue(redis, job_id, session="node-7-abcd1234", node="node-7", lease_ms=60_000, seal=Seal("", b""))
     agent.turn("join", Reports(), 5)
 
     running, _ = all_pages(api, job_id, "status=running&limit=2")

@@ -64,32 +64,38 @@ class TestToken:
             ((), {"PARALLELRUN_TOKEN": "from-env"}, "from-env"),
             (("--token-file", str(tmp_path / "secret")), {}, "from-file"),
         ):
-            with ApiServer(tmp_path, redis_url, *flags, env=env) as server, server.client() as api:
+            with ApiServer(tmp_path, redis_url, *flags, insecure=False, env=env) as server, server.client() as api:
                 assert api.get("/v1/jobs").status_code == 401
                 assert api.get("/v1/jobs", headers={"Authorization": f"Bearer {token}"}).status_code == 200
                 server.stop()
             assert token not in "".join(server.raw_log)
 
-    def test_one_is_made_for_a_server_that_others_can_reach(self, redis_url: str, tmp_path: Path) -> None:
-        tokens = []
+    @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+    def test_one_is_made_for_every_server(self, host: str, redis_url: str, tmp_path: Path) -> None:
+        tokens, root, path = [], tmp_path / "root", tmp_path / "state" / "parallelrun" / "token"
+        env = {"XDG_STATE_HOME": str(tmp_path / "state")}
         for _ in range(2):
-            with ApiServer(tmp_path, redis_url, "--host", "0.0.0.0") as server, server.client() as api:
-                token = (tmp_path / "token").read_text().strip()
+            with (
+                ApiServer(root, redis_url, "--host", host, insecure=False, env=env) as server,
+                server.client() as api,
+            ):
+                token = path.read_text().strip()
                 assert api.get("/v1/jobs").status_code == 401
-                assert api.get("/metrics").status_code == 401
+                assert api.get("/metrics").status_code == (401 if host == "0.0.0.0" else 200)
                 headers = {"Authorization": f"Bearer {token}"}
                 assert api.get("/v1/jobs", headers=headers).status_code == 200
                 server.stop()
             assert token not in "".join(server.raw_log)
+            assert server.log[0]["token_file"] == str(path)
             tokens.append(token)
 
-        assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert len(tokens[0]) >= 40
         assert tokens[0] == tokens[1]
 
     def test_an_empty_token_file_does_not_open_the_door(self, redis_url: str, tmp_path: Path) -> None:
-        (tmp_path / "token").write_text("")
-        server = ApiServer(tmp_path, redis_url, "--host", "0.0.0.0")
+        (tmp_path / "empty").write_text("")
+        server = ApiServer(tmp_path, redis_url, "--token-file", str(tmp_path / "empty"), insecure=False)
         server.start()
 
         server.wait_for("not_started")
@@ -136,6 +142,36 @@ class TestOrigin:
 
 class TestProblems:
     @pytest.mark.parametrize(
+        "path, allowed",
+        [
+            ("/v1/jobs", "GET, POST"),
+            (f"/v1/jobs/{JOB}", "GET"),
+            (f"/v1/jobs/{JOB}:retry", "POST"),
+            (f"/v1/jobs/{JOB}/logs/a/b", "GET"),
+        ],
+    )
+    def test_a_wrong_method_is_answered_with_all_that_are_right(
+        self, path: str, allowed: str, api: httpx.Client
+    ) -> None:
+        answer = api.request("TRACE", path)
+
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+    @pytest.mark.parametrize("ids", ["[false]", "[1.0]", '["1"]', "[-1]", "[18446744073709551616]"])
+    def test_ids_are_whole_numbers_and_nothing_that_could_be_one(self, ids: str, api: httpx.Client) -> None:
+        body = f'{{"mini_batches": {ids}}}'
+        answer = api.post(f"/v1/jobs/{JOB}:retry", content=body, headers={"Content-Type": "application/json"})
+
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/body/mini_batches/0")
+
+    def test_a_body_that_is_no_text_is_a_problem_of_the_contract(self, api: httpx.Client) -> None:
+        headers = {"Content-Type": "application/json"}
+        answer = api.post(f"/v1/jobs/{JOB}:retry", content=b"\xff\xfe", headers=headers)
+
+        documented = api.get("/v1/openapi.json").json()["paths"]["/v1/jobs/{job_id}:retry"]["post"]["responses"]
+        assert str(answer.status_code) in documented
+
+    @pytest.mark.parametrize(
         "method, path, status, code",
         [
             ("GET", "/nowhere", 404, "not_found"),
@@ -143,7 +179,7 @@ class TestProblems:
             ("GET", "/docs", 404, "not_found"),
             ("PUT", "/v1/jobs", 405, "method_not_allowed"),
             ("DELETE", f"/v1/jobs/{JOB}", 405, "method_not_allowed"),
-            ("GET", f"/v1/jobs/{JOB}:cancel", 404, "not_found"),
+            ("GET", f"/v1/jobs/{JOB}:cancel", 405, "method_not_allowed"),
             ("GET", "/v1/jobs?limit=x", 422, "invalid_input"),
         ],
     )

@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from parallelrun import Client
+from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.states import JobState
 from parallelrun_core.store import keys
-from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD, queue
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site, footprint
@@ -352,14 +352,16 @@ class TestRefused:
 
 
 class TestIdempotency:
-    def test_fifty_at_once_become_one_job(self, api: httpx.Client, site: Site, root: Path, redis: Redis) -> None:
+    def test_fifty_at_once_become_one_job(
+        self, api: httpx.Client, site: Site, key: str, root: Path, redis: Redis
+    ) -> None:
         before = footprint(root)
         answers: list[httpx.Response] = []
         start = threading.Barrier(50)
 
         def submit() -> None:
             start.wait()
-            answers.append(api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k-1"}))
+            answers.append(api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": key}))
 
         threads = [threading.Thread(target=submit) for _ in range(50)]
         for thread in threads:
@@ -374,20 +376,20 @@ class TestIdempotency:
         assert {path for path in footprint(root) - before if path.startswith("jobs/")} == {f"jobs/{ids.pop()}"}
         assert redis.zcard(keys.ACTIVE_JOBS) == 1
 
-    def test_another_body_is_refused(self, api: httpx.Client, site: Site) -> None:
-        api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k"})
+    def test_another_body_is_refused(self, api: httpx.Client, site: Site, key: str) -> None:
+        api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": key})
 
-        answer = api.post("/v1/jobs", json=site.spec(name="other"), headers={"Idempotency-Key": "k"})
+        answer = api.post("/v1/jobs", json=site.spec(name="other"), headers={"Idempotency-Key": key})
 
         assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_key_reused")
 
-    def test_the_same_form_is_the_same_request(self, api: httpx.Client, site: Site) -> None:
+    def test_the_same_form_is_the_same_request(self, api: httpx.Client, site: Site, key: str) -> None:
         def submit(code: bytes) -> httpx.Response:
             return api.post(
                 "/v1/jobs",
                 data={"spec": json.dumps(site.spec(code=None))},
                 files={"code": code},
-                headers={"Idempotency-Key": '"form"'},
+                headers={"Idempotency-Key": f'"{key}"'},
             )
 
         code = zipped({"main.py": ENTRY_SCRIPT})
@@ -396,39 +398,40 @@ class TestIdempotency:
         assert first.json()["id"] == again.json()["id"]
         assert other.json()["code"] == "idempotency_key_reused"
 
-    def test_a_refused_request_can_be_mended_under_its_key(self, api: httpx.Client, site: Site) -> None:
-        first = api.post("/v1/jobs", json=site.spec(code="/no/code"), headers={"Idempotency-Key": "k"})
-        again = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k"})
+    def test_a_refused_request_can_be_mended_under_its_key(self, api: httpx.Client, site: Site, key: str) -> None:
+        first = api.post("/v1/jobs", json=site.spec(code="/no/code"), headers={"Idempotency-Key": key})
+        again = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": key})
 
         assert (first.status_code, again.status_code) == (422, 202)
 
-    def test_a_refused_request_can_be_repeated(self, api: httpx.Client, site: Site) -> None:
+    def test_a_refused_request_can_be_repeated(self, api: httpx.Client, site: Site, key: str) -> None:
         (site.data / "one.txt").rename(site.folder / "one.txt")
-        first = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k"})
+        first = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": key})
         (site.folder / "one.txt").rename(site.data / "one.txt")
 
-        again = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k"})
+        again = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": key})
 
         assert (first.status_code, again.status_code) == (422, 202)
 
-    def test_the_answer_stays_the_same_when_the_input_has_gone(self, api: httpx.Client, site: Site) -> None:
-        first = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k"})
+    def test_the_answer_stays_the_same_when_the_input_has_gone(self, api: httpx.Client, site: Site, key: str) -> None:
+        first = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": key})
         (site.data / "one.txt").unlink()
 
-        again = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": "k"})
+        again = api.post("/v1/jobs", json=site.spec(), headers={"Idempotency-Key": key})
 
         assert again.json()["id"] == first.json()["id"]
 
     def test_a_request_that_died_half_way_is_finished_by_the_next(
-        self, api: httpx.Client, site: Site, redis: Redis
+        self, api: httpx.Client, site: Site, key: str, redis: Redis, root: Path
     ) -> None:
         """The key is claimed, and nothing else has happened: its owner was killed right then."""
         body = json.dumps(site.spec()).encode()
         claimed = "job_" + "1" * 20  # other tests ask for the one of zeros, which isn't there
-        IdempotencyKeys(redis).claim("k", hashlib.sha256(body).hexdigest(), claimed)
+        now = Registry(redis).now()
+        KeyClaims(root).claim(key, hashlib.sha256(body).hexdigest(), claimed, now=now)
 
         answer = api.post(
-            "/v1/jobs", content=body, headers={"Idempotency-Key": "k", "Content-Type": "application/json"}
+            "/v1/jobs", content=body, headers={"Idempotency-Key": key, "Content-Type": "application/json"}
         )
 
         assert (answer.status_code, answer.json()["id"]) == (202, claimed)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parallelrun_core.folder.session_keys import SessionKey, read_key
 from parallelrun_core.ids import new_job_id, new_session
 from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.message import encode_files
@@ -14,7 +16,9 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue, Published
+from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.seals import Seal, Seals
 from tests.unit.core.factories import failed, outcome
 
 if TYPE_CHECKING:
@@ -45,6 +49,11 @@ class JobOnRedis:
         self.registry = Registry(redis)
         self.registry.add_job(self.job_id, submitted=1.0)
         self.force(state)
+        self.session_keys: dict[str, bytes] = {}
+        """The key of each session."""
+        self.seals = Seals(self._key_of)
+        self.keys_folder: Path | None = None
+        """Where real leaders of the job find them."""
         self.leader = LeaderQueue(redis, self.job_id)
         assert self.leader.acquire("leader", ttl_ms=LONG_MS, folder_term=0) == 1
 
@@ -58,9 +67,27 @@ class JobOnRedis:
     def agent(self, node: str = "node", lease_ms: int = LONG_MS, generation: int = 0) -> Session:
         session = new_session(node)
         queue = AgentQueue(
-            self.redis, self.job_id, session=session, node=node, lease_ms=lease_ms, generation=generation
-        )
+            self.redis, self.job_id, session=session, node=node, lease_ms=lease_ms, generation=generation,
+            seal=self.seal(session),
+        )  # fmt: skip
         return Session(session, queue)
+
+    def seal(self, session: str = "concatenator-1") -> Seal:
+        """The seal of a new session."""
+        key = SessionKey(self.keys_folder or Path("/"), session)
+        if self.keys_folder is not None:
+            key.publish()
+        self.session_keys[session] = key.value
+        return Seal(session, key.value)
+
+    def _key_of(self, session: str) -> bytes | None:
+        if self.keys_folder is not None:
+            return read_key(self.keys_folder, session)
+        return self.session_keys.get(session)
+
+    def entries(self, after: bytes = b"0-0", block_ms: int | None = None) -> list[StreamEntry]:
+        """What the leader reads in the job's outcome stream."""
+        return self.leader.read_entries(after, self.seals, block_ms=block_ms, count=100_000)
 
     def reopen(self) -> None:
         """The user lets the job go on, which has ended, and the leader puts it all up anew."""
@@ -106,8 +133,7 @@ class JobOnRedis:
 
     def outcomes(self) -> list[Outcome]:
         """All that the leader would read now."""
-        entries = self.leader.read_entries(b"0-0", block_ms=None, count=100_000)
-        return [each for entry in entries for each in entry.outcomes]
+        return [each for entry in self.entries() for each in entry.outcomes]
 
     def events(self) -> list[tuple[str, str]]:
         """`(event, data)` of all that those who watch have been notified of."""

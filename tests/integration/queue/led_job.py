@@ -42,6 +42,7 @@ class Led:
         self.folder.create(
             JobRecord(job_id=self.on_redis.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
         )
+        self.on_redis.keys_folder = self.folder.keys
         self.root = root
         self.url = url
 

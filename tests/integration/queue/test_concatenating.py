@@ -49,6 +49,7 @@ class Job:
         self.on_redis.registry.move(self.on_redis.job_id, JobState.FINALIZING)
         self.folder = JobFolder(root, self.on_redis.job_id)
         spec = JobSpec.parse({"entry_script": "a.py", "inputs": str(root), "output": output})
+        self.on_redis.keys_folder = self.folder.keys
         self.folder.create(
             JobRecord(job_id=self.on_redis.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
         )
@@ -80,7 +81,7 @@ class Job:
 
     def told(self) -> list[Concatenated]:
         """What the leader has heard."""
-        entries = self.on_redis.leader.read_entries(b"0-0", block_ms=None)
+        entries = self.on_redis.entries()
         return [entry.concatenated for entry in entries if entry.concatenated is not None]
 
 

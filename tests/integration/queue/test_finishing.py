@@ -149,6 +149,6 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
         assert looks.acquire(timeout=30)
     assert asked.count == 1, "asked for again while the first one waits for its turn"
     report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("", 0, "", is_postponed=True))
-    report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("/out", 5, "abc"))
+    report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("/out", 5, "abc"), on_redis.seal())
     thread.join(30)
     assert (job.result().state, job.result().output) == (JobState.COMPLETED, "/out")

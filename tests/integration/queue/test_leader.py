@@ -68,7 +68,7 @@ def test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
     where, name = SLOW[step]
     whole, slow_steps = getattr(where, name), list[str]()
 
-    def slow(*args: Any) -> Any:
+    def slow(*args: Any, **named: Any) -> Any:
         if not slow_steps:
             slow_steps.append(name)
             job.on_redis.redis.delete(job.on_redis.keys.leader)  # as if it had run out
@@ -76,7 +76,7 @@ def test_a_leader_whose_step_takes_longer_than_its_lease_goes_on(
             while not job.on_redis.registry.has_leader(job.on_redis.job_id) and time.monotonic() < until:
                 time.sleep(0.001)  # as one who reads from a slow disk
         assert LeaderQueue(job.on_redis.redis, job.on_redis.job_id).acquire("rival", ttl_ms=600_000, folder_term=0) == 0
-        return whole(*args)
+        return whole(*args, **named)
 
     manifest = ManifestWriter(job.folder.path, 1)
     manifest.add(encode_files([(os.fsencode(job.root / "inputs"), [b"f0"])], 1), 1)  # or there is nothing to read
@@ -184,7 +184,7 @@ def test_a_leader_that_is_cut_off_while_it_recovers_leaves_the_job_to_the_next(
 ) -> None:
     """It holds nothing yet that would be worth waiting for."""
 
-    def cut(*_: object) -> None:
+    def cut(*_: object, **__: object) -> None:
         raise ConnectionError("cut")
 
     monkeypatch.setattr(leader_module, "recover", cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -224,6 +225,11 @@ def test_what_is_done_again_after_redis_was_set_back_makes_room_for_more(
     """A whole window of it, as with a restored snapshot: nothing else would be published for ever."""
     monkeypatch.setattr(window, "MAX_OUTSTANDING", 3)
     job = led(6, state=JobState.PROCESSING)
+    listed = ManifestWriter(job.folder.path, 1)
+    for number in range(3):
+        listed.add(encode_files([(os.fsencode(job.root / "inputs"), [b"f%d" % number])], 1), 1)
+    listed.sync()
+    listed.stop()
     earlier = DecisionWriter(job.folder.path, 1)
     earlier.add([outcome(number) for number in range(3)])
     earlier.sync()

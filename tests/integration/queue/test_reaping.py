@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parallelrun_core.errors import Fenced
+from parallelrun_core.store.leader_queue import Reaped
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, retried, successor
 
 pytestmark = pytest.mark.integration
@@ -17,7 +18,7 @@ def test_mini_batches_of_a_lost_session_go_to_others_at_the_infrastructures_expe
     kept = alive.lease(1)
     job.expire(lost)
     reaped = job.leader.reap(max_lost=10, max_lease_ms=LONG_MS)
-    assert (reaped.sessions, reaped.returned, reaped.given_up) == (1, 2, 0)
+    assert (reaped.sessions, reaped.returned, reaped.given_up) == (1, 2, ())
     assert list(job.leader.sessions()) == [alive.name]
     assert job.leases() == {2: kept[0].token}
     assert sorted(job.ready()) == [0, 1, 3, 4]
@@ -54,7 +55,7 @@ def test_a_session_that_holds_nothing_is_reaped_too(job: JobOnRedis) -> None:
     agent.lease(0)
     job.expire(agent)
     reaped = job.leader.reap(max_lost=10, max_lease_ms=LONG_MS)
-    assert (reaped.sessions, reaped.returned, reaped.given_up) == (1, 0, 0)
+    assert (reaped.sessions, reaped.returned, reaped.given_up) == (1, 0, ())
 
 
 def test_sessions_of_which_one_name_begins_the_other_are_told_apart(job: JobOnRedis) -> None:
@@ -68,7 +69,7 @@ def test_sessions_of_which_one_name_begins_the_other_are_told_apart(job: JobOnRe
     assert long.queue.reassert([]) == 0
 
 
-def test_what_was_lost_too_often_is_given_up_as_an_entry_for_the_leader(job: JobOnRedis) -> None:
+def test_of_what_was_lost_too_often_leaders_are_told_until_one_has_recorded_it(job: JobOnRedis) -> None:
     job.publish(2)
     for _ in range(2):
         agent = job.agent()
@@ -80,15 +81,22 @@ def test_what_was_lost_too_often_is_given_up_as_an_entry_for_the_leader(job: Job
     assert delivery.lost == 2
     job.expire(agent)
     reaped = job.leader.reap(max_lost=2, max_lease_ms=LONG_MS)
-    assert (reaped.returned, reaped.given_up) == (0, 1)
-    (given_up,) = job.outcomes()
+    assert (reaped.sessions, reaped.returned) == (1, 0)
+    (given_up,) = reaped.given_up
     assert (given_up.mini_batch, given_up.status, given_up.items, given_up.tries) == (0, "failed", 2, 0)
     assert given_up.failure is not None
     assert given_up.failure.category == "NODE_LOST"
     assert given_up.failed_items == 2
     assert job.ready() == [1]
-    assert job.messages() == {1}
     assert job.charged() == {"tries": {}, "lost": {}}
+    new = successor(job)
+    assert new.reap(max_lost=2, max_lease_ms=LONG_MS) == Reaped(0, 0, (given_up,))
+    with pytest.raises(Fenced):
+        job.leader.confirm_given_up([0])
+    new.confirm_given_up([0])
+    assert new.reap(max_lost=2, max_lease_ms=LONG_MS) == Reaped(0, 0)
+    assert job.messages() == {1}
+    assert job.outcomes() == [], "what comes through the stream could be forged"
     assert agent.queue.turn("join", decided([delivery]), 0).refused == 1
 
 
@@ -97,8 +105,7 @@ def test_what_is_given_up_says_how_many_tries_it_had(job: JobOnRedis) -> None:
     agent = job.agent()
     agent.queue.turn("stay", retried(agent.lease(1)), 1)
     job.expire(agent)
-    assert job.leader.reap(max_lost=0, max_lease_ms=LONG_MS).given_up == 1
-    assert [each.tries for each in job.outcomes() if each.status == "failed"] == [1]
+    assert [each.tries for each in job.leader.reap(max_lost=0, max_lease_ms=LONG_MS).given_up] == [1]
 
 
 def test_who_was_replaced_cannot_reap(job: JobOnRedis) -> None:

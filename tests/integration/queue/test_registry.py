@@ -12,7 +12,6 @@ from parallelrun_core.ids import new_job_id
 from parallelrun_core.states import ALLOWED_FROM, TERMINAL, JobState, NodeState
 from parallelrun_core.store import keys
 from parallelrun_core.store.connection import connect, without_password
-from parallelrun_core.store.idempotency import IdempotencyKeys
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
 from tests.integration.queue.job_on_redis import JobOnRedis
@@ -37,7 +36,7 @@ def test_every_move_is_allowed_or_refused_as_the_table_says(job: JobOnRedis, pre
         assert job.registry.status(job.job_id).version == 1
         ((event, data),) = job.events()
         assert (event, data) == ("state", f'{{"state":"{to}"}}')
-        assert len(job.leader.read_entries(b"0-0", block_ms=None)) == 1
+        assert len(job.entries()) == 1
     else:
         with pytest.raises(Conflict, match=present.value):
             job.registry.move(job.job_id, to)
@@ -156,19 +155,6 @@ def test_every_key_of_a_job_has_its_hash_tag_and_is_listed(job: JobOnRedis) -> N
     found = {key.decode() for key in job.everything()}
     assert found <= set(job.keys.all())
     assert all(f"{{{job.job_id}}}" in key for key in job.keys.all())
-
-
-# Idempotency keys
-
-
-def test_a_key_stays_with_its_first_job(job: JobOnRedis) -> None:
-    assert IdempotencyKeys(job.redis).claim("k", "hash", "job_1") == "job_1"
-    assert IdempotencyKeys(job.redis).claim("k", "hash", "job_2") == "job_1"
-    with pytest.raises(Conflict):
-        IdempotencyKeys(job.redis).claim("k", "other hash", "job_3")
-    assert 0 < int(job.redis.ttl(keys.idempotency("k"))) <= 86_400
-    IdempotencyKeys(job.redis).release("k")
-    assert IdempotencyKeys(job.redis).claim("k", "other hash", "job_4") == "job_4"
 
 
 # Nodes

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.store.rq.entries import Kind, queue
+from parallelrun_core.store.rq.entries import LEAD, Kind, queue
+from parallelrun_core.store.rq.wake import ask_for_leader
 from tests.redis_server import with_this_process
 
 if TYPE_CHECKING:
@@ -78,3 +79,13 @@ def test_what_a_killed_worker_ran_ends_with_it(supervisor: psutil.Popen) -> None
     worker, entry = forked(supervisor)
     worker.kill()
     wait_for_end(entry)
+
+
+def test_what_a_worker_writes_of_its_entry_into_a_wiped_redis_keeps_no_leader_away(redis: Redis) -> None:
+    """RQ's worker says that its entry is started, of which the rest is gone."""
+    job_id = new_job_id()
+    redis.hset(f"rq:job:lead-{job_id}-0", mapping={"status": "started", "origin": LEAD.queue, "data": "[]"})
+    redis.zadd(f"rq:executions:lead-{job_id}-0", {"gone": 2e9})
+    ask_for_leader(redis, job_id)
+    (entry,) = queue(redis, LEAD).get_jobs()
+    assert [*entry.args] == [job_id]

@@ -28,18 +28,18 @@ def test_entries_come_in_order_and_from_where_the_reader_was(job: JobOnRedis) ->
     held = agent.lease(3)
     agent.queue.turn("stay", decided(held[:2]), 0)
     failure = InitFailure("node", "process000", Failure("INIT_EXCEPTION", "no model", "Traceback"))
-    report_init_failure(job.redis, job.job_id, failure)
-    report_concatenated(job.redis, job.job_id, Concatenated("/out", 5, "abc"))
+    report_init_failure(job.redis, job.job_id, failure, job.seal("node-1"))
+    report_concatenated(job.redis, job.job_id, Concatenated("/out", 5, "abc"), job.seal())
     report_preparing(job.redis, job.job_id, "node")
-    *entries, preparing = job.leader.read_entries(b"0-0", block_ms=None)
+    *entries, preparing = job.entries()
     assert [[each.mini_batch for each in entry.outcomes] for entry in entries] == [[0, 1], [], []]
     assert [entry.preparing for entry in (*entries, preparing)] == ["", "", "", "node"]
     assert entries[1].init_failure == failure
     assert entries[2].concatenated == Concatenated("/out", 5, "abc")
-    assert [entry.entry_id for entry in job.leader.read_entries(entries[0].entry_id, block_ms=None)] == [
+    assert [entry.entry_id for entry in job.entries(entries[0].entry_id)] == [
         entries[1].entry_id, entries[2].entry_id, preparing.entry_id,
     ]  # fmt: skip
-    assert job.leader.read_entries(preparing.entry_id, block_ms=1) == []
+    assert job.entries(preparing.entry_id, 1) == []
 
 
 def test_who_comes_too_late_leaves_nothing_of_a_job_that_was_retired(job: JobOnRedis) -> None:
@@ -47,10 +47,10 @@ def test_who_comes_too_late_leaves_nothing_of_a_job_that_was_retired(job: JobOnR
     job.registry.retire(job.job_id, term=job.leader.term)
     before = job.everything()
     failure = Failure("INIT_EXCEPTION", "no model", "Traceback")
-    report_init_failure(job.redis, job.job_id, InitFailure("node", "process000", failure))
-    report_phases(job.redis, job.job_id, [Phase("node", "process000", "SHUTDOWN", 1.0, 1.0)])
+    report_init_failure(job.redis, job.job_id, InitFailure("node", "process000", failure), job.seal("node-1"))
+    report_phases(job.redis, job.job_id, [Phase("node", "process000", "SHUTDOWN", 1.0, 1.0)], job.seal("node-1"))
     report_preparing(job.redis, job.job_id, "node")
-    report_concatenated(job.redis, job.job_id, Concatenated("/out", 5, "abc"))
+    report_concatenated(job.redis, job.job_id, Concatenated("/out", 5, "abc"), job.seal())
     assert job.everything() == before
     assert job.redis.exists(job.keys.outcomes) == 0
 
@@ -60,7 +60,7 @@ def test_what_is_forgotten_is_gone_and_nothing_else_is(job: JobOnRedis) -> None:
     agent = job.agent()
     for delivery in agent.lease(4):
         agent.queue.turn("stay", decided([delivery]), 0)
-    entries = job.leader.read_entries(b"0-0", block_ms=None)
+    entries = job.entries()
     job.leader.forget(entries[1].entry_id)
     assert [each.mini_batch for each in job.outcomes()] == [2, 3]
     job.leader.forget(entries[1].entry_id)
@@ -73,15 +73,16 @@ def test_who_was_replaced_cannot_make_redis_forget_what_its_successor_has_not_re
     agent = job.agent()
     new = successor(job)
     agent.queue.turn("stay", decided(agent.lease(1)), 0)
-    (seen,) = job.leader.read_entries(b"0-0", block_ms=None)
+    (seen,) = job.entries()
     with pytest.raises(Fenced):
         job.leader.forget(seen.entry_id)
-    assert [each.mini_batch for entry in new.read_entries(b"0-0", block_ms=None) for each in entry.outcomes] == [0]
+    (entry,) = new.read_entries(b"0-0", job.seals, block_ms=None)
+    assert [each.mini_batch for each in entry.outcomes] == [0]
 
 
 def test_a_reader_is_woken_by_a_change_of_state(job: JobOnRedis) -> None:
     job.registry.move(job.job_id, JobState.CANCELED)
-    (entry,) = job.leader.read_entries(b"0-0", block_ms=None)
+    (entry,) = job.entries()
     assert (entry.outcomes, entry.init_failure, entry.concatenated) == ((), None, None)
 
 

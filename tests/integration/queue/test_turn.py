@@ -11,7 +11,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from parallelrun_core.leasing import MAX_REPORTS, Delivery, Mode, Reports
-from parallelrun_core.outcome import Status, encode
+from parallelrun_core.outcome import Status, decode_list, encode
 from parallelrun_core.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis, Session, decided, message, retried, returned
 from tests.unit.core.factories import failed
@@ -136,8 +136,10 @@ def test_a_late_answer_of_the_first_try_cannot_commit_as_the_second_on_the_same_
 
 @pytest.mark.parametrize("status", ["failed", "retry"])
 @pytest.mark.parametrize("late", [(), (0,), (1,), (2,), (0, 2), (0, 1, 2)])
-def test_what_is_not_refused_is_told_byte_by_byte(job: JobOnRedis, status: Status, late: tuple[int, ...]) -> None:
-    """Records go together, and have to be taken apart when some came too late; whatever is in them."""
+def test_what_is_not_refused_is_told_with_the_seal_of_the_whole(
+    job: JobOnRedis, status: Status, late: tuple[int, ...]
+) -> None:
+    """Records go together, and the leader takes those of them that didn't come too late; whatever is in them."""
     job.publish(3)
     agent = job.agent()
     held = agent.lease(3)
@@ -148,9 +150,11 @@ def test_what_is_not_refused_is_told_byte_by_byte(job: JobOnRedis, status: Statu
     agent.queue.turn("stay", returned(held[place] for place in late), 0)
     both = Reports(decided=reports) if status == "failed" else Reports(retries=[(*report, 1) for report in reports])
     assert agent.queue.turn("stay", both, 0).refused == len(late)
+    expected = [decode_list(b"[" + record + b"]")[0] for mini_batch, _, record in reports if mini_batch not in late]
+    assert job.outcomes() == expected
     told: Any = job.redis.xrange(job.keys.outcomes)
-    lines = [line for _, fields in told for line in fields[b"r"][1:-1].split(b"\n,")]
-    assert b",".join(lines) == b",".join(record for mini_batch, _, record in reports if mini_batch not in late)
+    whole = b"[" + b",".join(record for _, _, record in reports) + b"]"
+    assert [fields[b"r"] for _, fields in told] == [whole][: len(expected)], "whole, as it was sealed"
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (1, 11)])
@@ -362,7 +366,7 @@ def test_the_leader_is_woken_when_a_session_leaves_a_job_that_is_finalizing(job:
     agent.lease(0)
     job.force(JobState.FINALIZING)
     agent.queue.turn("leave", Reports(), 0)
-    entries = job.leader.read_entries(b"0-0", block_ms=None)
+    entries = job.entries()
     assert len(entries) == 1
     assert entries[0].outcomes == ()
 

@@ -53,6 +53,7 @@ class Node:
         folder = JobFolder(root, self.on_redis.job_id)
         snapshot = snapshots.snapshot_folder(code, code_store(root))
         folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code=snapshot, spec=spec.model_dump(mode="json")))
+        self.on_redis.keys_folder = folder.keys
         self.loop = EventLoop()
         settings = AgentSettings(
             root=root, work_dir=root / "work", node="node", slots=slots, lease_seconds=600, sync=False
@@ -93,7 +94,7 @@ class Node:
         return {outcome.mini_batch: outcome for outcome in self.on_redis.outcomes()}
 
     def init_failures(self) -> list[InitFailure]:
-        entries = self.on_redis.leader.read_entries(b"0-0", block_ms=None)
+        entries = self.on_redis.entries()
         return [entry.init_failure for entry in entries if entry.init_failure is not None]
 
 

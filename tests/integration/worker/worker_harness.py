@@ -64,7 +64,7 @@ class WorkerHarness:
             log=str(self.logs / "process000.txt"),
             errors=str(self.logs / "sys" / "error" / "node" / "node000" / "process000.txt"),
             logging_level=logging_level,
-            nice=None, profiling_module="", exit_s=10.0,
+            nice=None, profiling_module="", exit_s=10.0, masked=[],
         )  # fmt: skip
         self.worker = WorkerProcess(
             WorkerPlan(

@@ -26,7 +26,7 @@ def test_a_part_file_is_closed_also_when_its_worker_is_buried_during_the_last_sy
 
     monkeypatch.setattr(os, "fdatasync", slow)
     wake, wake_end = os.pipe()
-    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end)
+    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end, prepare=lambda: None)
     part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
     os.write(part, b"0123456789")
     committer.add(outcome(0, length=10), part)
@@ -48,7 +48,7 @@ def test_a_part_file_whose_close_fails_takes_no_later_result_along(
 ) -> None:
     """A file system on the network may tell of a quota when a file is closed; what was committed has been synced."""
     wake, wake_end = os.pipe()
-    committer = Committer(tmp_path / "journal", sync=False, wake=wake_end)
+    committer = Committer(tmp_path / "journal", sync=False, wake=wake_end, prepare=lambda: None)
     part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
     close, failed = os.close, threading.Event()
 
@@ -81,7 +81,7 @@ def test_what_is_added_during_a_sync_shares_the_next_one(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "fdatasync", wait_for_leave)
     wake, wake_end = os.pipe()
-    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end)
+    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end, prepare=lambda: None)
     part = os.open(tmp_path / "part", os.O_CREAT | os.O_WRONLY)
     os.write(part, bytes(50))
 
@@ -101,3 +101,26 @@ def test_what_is_added_during_a_sync_shares_the_next_one(monkeypatch: pytest.Mon
     assert [each.outcome.mini_batch for each in committer.durable] == [0, 1, 2, 3, 4]
     for fd in (wake, wake_end, part):
         os.close(fd)
+
+
+def test_what_could_not_be_prepared_is_not_stored_and_is_prepared_again(tmp_path: Path) -> None:
+    """Nothing may be reported before leaders can read the key of its seal."""
+    prepared: list[bool] = []
+
+    def prepare() -> None:
+        prepared.append(len(prepared) > 0)
+        if len(prepared) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    wake, wake_end = os.pipe()
+    committer = Committer(tmp_path / "journal", sync=True, wake=wake_end, prepare=prepare)
+    for number in range(2):
+        committer.add(outcome(number, part="", length=0), -1)
+        committer.hurry()
+        assert os.read(wake, 1)
+    committer.stop()
+    for fd in (wake, wake_end):
+        os.close(fd)
+    assert [candidate.outcome.mini_batch for candidate, *_ in committer.not_stored] == [0]
+    assert [candidate.outcome.mini_batch for candidate in committer.durable] == [1]
+    assert prepared == [False, True]

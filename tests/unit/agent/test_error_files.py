@@ -39,8 +39,8 @@ def test_what_a_worker_could_not_say_itself_is_in_its_own_log(files: ErrorFiles,
         ]
     in_full = (logs / "user" / "error" / "node" / "process000.txt").read_text().split("\n\n")
     assert [entry.partition(" ")[2] for entry in in_full[:2]] == [
-        "mini-batch 3, try 2: RUN_TIMEOUT\nrun() took too long.",
-        "mini-batch 4, try 1: RUN_EXCEPTION\nAt 3\nValueError",
+        "mini-batch 3, try 2: RUN_TIMEOUT\n    run() took too long.",
+        "mini-batch 4, try 1: RUN_EXCEPTION\n    At 3\n    ValueError",
     ]
 
 

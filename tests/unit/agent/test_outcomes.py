@@ -17,6 +17,7 @@ from parallelrun_agent.policy.worker import KillReason
 from parallelrun_agent.workers.answers import parse_answer
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.leasing import Delivery
+from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome, Use, decode_list, encode, encode_list
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker import frames
@@ -41,12 +42,12 @@ def failed_payload(error: bytes) -> bytes:
 
 
 def answered(failed: bytes) -> Answer:
-    return parse_answer(frames.FAILED, failed)
+    return parse_answer(frames.FAILED, failed, Mask({}))
 
 
 def test_a_done_frame_becomes_a_decision() -> None:
     result = frames.RESULT.pack(7, 10, 20, 30, 5, 4, 1, 2, 0.25, 0.125)
-    answer = parse_answer(frames.DONE, result + frames.pack_use(frames.Use(1000, 2000)))
+    answer = parse_answer(frames.DONE, result + frames.pack_use(frames.Use(1000, 2000)), Mask({}))
     done = record(answer)
     assert answer.mini_batch == 7
     assert (done.mini_batch, done.status, done.tries, done.token) == (7, "done", 1, "s/1")
@@ -70,7 +71,7 @@ def test_each_field_of_a_result_is_the_same_field_in_frame_answer_and_outcome() 
     payload = frame[frames.HEAD.size :]
     assert (kind, length) == (frames.DONE, len(payload))
     assert dict(zip(frames.RESULT_FIELDS, frames.RESULT.unpack_from(payload), strict=True)) == RESULT
-    answer = parse_answer(kind, payload)
+    answer = parse_answer(kind, payload, Mask({}))
     assert {name: getattr(answer, name) for name in RESULT} == RESULT
     outcome = record(answer)
     assert {name: getattr(outcome, name) for name in RESULT} == RESULT
@@ -139,7 +140,7 @@ def test_what_no_worker_of_ours_says_is_told_as_such_or_recorded(rest: bytes) ->
 @pytest.mark.parametrize("size", [0, 1, frames.RESULT.size - 1, frames.RESULT.size + frames.USE.size - 1])
 def test_a_frame_that_is_too_short_is_told_as_such(size: int) -> None:
     with pytest.raises((ParallelRunError, LookupError)):
-        parse_answer(frames.DONE, bytes(size))
+        parse_answer(frames.DONE, bytes(size), Mask({}))
 
 
 SPEC = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "run_invocation_timeout": 5, "task_overhead_timeout": 7})

@@ -7,6 +7,7 @@ from typing import Any
 
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.path_rule import Places
 from parallelrun_core.spec import JobSpec
 
 
@@ -20,7 +21,7 @@ def checked(tmp_path: Path, **fields: Any) -> list[str]:
         "code": str(tmp_path / "code"), "entry_script": "e.py", "inputs": {"data": given}, **fields
     })  # fmt: skip
     try:
-        PathChecks(root=tmp_path / "root", roots=[tmp_path]).check(spec, has_zip=False)
+        PathChecks(root=tmp_path / "root", places=Places(roots=[str(tmp_path)])).check(spec, has_zip=False)
     except InvalidInput as error:
         return [str(problem) for problem in error.problems]
     return []

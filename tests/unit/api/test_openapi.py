@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from pydantic import BaseModel
 
-from parallelrun_api import models
+from parallelrun_api import contract, models
 from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
 from parallelrun_api.settings import ApiSettings
@@ -85,3 +86,14 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 )
 def test_what_is_shown_is_what_is_kept(shown: type[models.Progress], kept: type[msgspec.Struct]) -> None:
     assert list(shown.model_fields) == [field.name for field in msgspec.structs.fields(kept)]
+
+
+def test_two_models_of_one_name_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client would take the one for the other."""
+
+    class Problem(BaseModel):
+        """Not that of our errors."""
+
+    monkeypatch.setattr(contract, "JobSpec", Problem)
+    with pytest.raises(ValueError, match="two models have the name Problem"):
+        contract.document(create_app(build_context(ApiSettings()), ""))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from parallelrun_api.http.auth import load_token
+from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings
+from parallelrun_core.path_rule import Places
+from parallelrun_core.service.state_folder import state_folder
 
 
 @pytest.mark.parametrize(
@@ -20,10 +23,11 @@ def test_loopback(host: str, is_loopback: bool) -> None:
     assert ApiSettings(host=host).is_loopback == is_loopback
 
 
-def test_roots(tmp_path: Path) -> None:
-    assert ApiSettings().roots == [Path("/")]
-    assert ApiSettings(host="0.0.0.0", root=tmp_path).roots == [tmp_path]
-    assert ApiSettings(host="0.0.0.0", allowed_roots="/a:/b:").roots == [Path("/a"), Path("/b")]
+def test_places(tmp_path: Path) -> None:
+    assert ApiSettings().places == Places(roots=["/"])
+    assert ApiSettings(host="0.0.0.0", root=tmp_path).places == Places(roots=[str(tmp_path)])
+    places = ApiSettings(host="0.0.0.0", allowed_roots="/a:/b:", closed_folders="/a/c").places
+    assert places == Places(roots=["/a", "/b"], closed=["/a/c"])
 
 
 def test_hosts() -> None:
@@ -62,6 +66,47 @@ def test_a_token_file_that_is_not_there(tmp_path: Path) -> None:
         load_token(ApiSettings(token_file=tmp_path / "none"))
 
 
-def test_no_token_on_a_loopback_address(tmp_path: Path) -> None:
-    assert load_token(ApiSettings(root=tmp_path)) == ""
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_token_is_made_in_a_file_of_this_user(host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    settings = ApiSettings(root=tmp_path / "root", host=host)
+    token = load_token(settings)
+    path = state_folder() / "token"
+
+    assert len(token.text) >= 40
+    assert token == Token(path.read_text().strip(), str(path)) == load_token(settings)
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+    assert not (tmp_path / "root").exists()
+
+
+def test_no_token_is_an_explicit_wish_on_a_loopback_address(tmp_path: Path) -> None:
+    assert load_token(ApiSettings(root=tmp_path, insecure=True)) == Token("")
+    with pytest.raises(ValueError, match=r"--insecure is refused for 0\.0\.0\.0"):
+        load_token(ApiSettings(root=tmp_path, insecure=True, host="0.0.0.0"))
+    with pytest.raises(ValueError, match="contradict each other"):
+        load_token(ApiSettings(root=tmp_path, insecure=True, token=SecretStr("t")))
+
+
+def test_a_token_that_others_can_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    load_token(ApiSettings(root=tmp_path / "root"))
+    path = state_folder() / "token"
+    path.chmod(0o640)
+    with pytest.raises(ValueError, match="others can read"):
+        load_token(ApiSettings(root=tmp_path / "root"))
+    (tmp_path / "elsewhere").write_text("token")
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="not a file of this user"):
+        load_token(ApiSettings(root=tmp_path / "root"))
+
+
+def test_a_token_where_workers_can_read_it_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    old = tmp_path / "token"
+    old.write_text("of-an-earlier-release\n")
+    assert load_token(ApiSettings(root=tmp_path, token_file=old)).text == "of-an-earlier-release"
+    assert old.exists(), "it is the one that the settings name"
+
+    assert load_token(ApiSettings(root=tmp_path)).text != "of-an-earlier-release"
+    assert not old.exists()

@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from parallelrun.embedded.background import BackgroundCluster, lock_file, running, state_file, state_folder, stop
+from parallelrun.embedded.background import BackgroundCluster, lock_file, running, state_file, stop
 from parallelrun.embedded.lock import FolderLock
+from parallelrun_core.service.state_folder import state_folder
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.services import Layout, cluster_services, node_names, redis_service
+from parallelrun_core.store.roles import Role
 
 
 def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +37,30 @@ def test_only_the_api_gets_the_token_and_never_as_an_argument(tmp_path: Path) ->
     assert not any("canary" in word for service in services for word in service.command)
 
 
+def test_only_agents_get_what_jobs_may_refer_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_SECRET_KEY", "canary")
+    monkeypatch.setenv("PARALLELRUN_SECRETS_DIR", "below")
+    monkeypatch.chdir(tmp_path)
+    services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=1)
+
+    with_it = [service for service in services if "canary" in service.environment.values()]
+    assert [service.name for service in with_it] == ["node1", "node2"]
+    assert {service.environment["PARALLELRUN_SECRETS_DIR"] for service in with_it} == {str(tmp_path / "below")}
+
+
+def test_each_service_gets_its_own_password_for_redis_and_never_as_an_argument(tmp_path: Path) -> None:
+    secrets = {role: f"secret-of-{role}" for role in Role}
+    services = cluster_services(
+        Layout(home=tmp_path), redis_url="unix:///s", port=1, token="t", nodes=1, slots=1, redis_secrets=secrets
+    )
+
+    given = {service.name: service.environment["PARALLELRUN_REDIS_SECRET"] for service in services}
+    assert given == {("node1" if role is Role.AGENT else str(role)): secrets[role] for role in Role}
+    for service in services:
+        assert [value for value in service.environment.values() if "secret-of" in value] == [given[service.name]]
+        assert not any("secret-of" in word for word in service.command)
+
+
 def test_each_node_has_its_own_name_and_work_folder(tmp_path: Path) -> None:
     services = cluster_services(Layout(home=tmp_path), redis_url="u", port=1, token="t", nodes=2, slots=3)
 
@@ -59,3 +84,14 @@ def test_a_home_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
     layout.create()
 
     assert all(path.stat().st_mode & 0o077 == 0 for path in (layout.home, layout.root, layout.logs, layout.work))
+
+
+def test_jobs_may_use_the_whole_machine_but_not_what_the_cluster_keeps(tmp_path: Path) -> None:
+    layout = Layout(home=tmp_path)
+    api, *others = cluster_services(layout, redis_url="u", port=1, token="t", nodes=1, slots=1)
+
+    assert api.environment["PARALLELRUN_ALLOWED_ROOTS"] == "/"
+    assert api.environment["PARALLELRUN_CLOSED_FOLDERS"].split(":") == [
+        str(tmp_path / name) for name in ("data", "redis", "services", "work")
+    ]
+    assert not any("PARALLELRUN_CLOSED_FOLDERS" in service.environment for service in others)

@@ -41,13 +41,20 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def snapshots_in(folder: Path) -> list[str]:
+    """The names in a store, which has a list of files beside each snapshot."""
+    names = names_in(folder)
+    assert {f"{name}.files" for name in names if "." not in name} == {name for name in names if "." in name}
+    return [name for name in names if "." not in name]
+
+
 # What is good
 
 
 def test_a_zip_becomes_a_folder_named_by_its_content(tmp_path: Path) -> None:
     name = store(archive(("score.py", b"x = 1\n"), ("lib/util.py", b"y"), ("data/", b"")), tmp_path / "code")
     assert len(name) == 64
-    assert names_in(tmp_path / "code") == [name]
+    assert snapshots_in(tmp_path / "code") == [name]
     assert tree(tmp_path / "code" / name) == {"score.py": b"x = 1\n", "lib/util.py": b"y"}
 
 
@@ -65,7 +72,7 @@ def test_the_same_content_has_the_same_name_whatever_way_it_came(tmp_path: Path)
         store(archive(("score.py", b"x = 1\n"), ("lib/util.py", b"y"), (".git/config", b"z")), tmp_path / "code"),
     }
     assert len(names) == 1
-    assert len(names_in(tmp_path / "code")) == 1
+    assert len(snapshots_in(tmp_path / "code")) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,8 +94,8 @@ def test_what_may_be_run_stays_so_and_nothing_worse(tmp_path: Path) -> None:
     plain = store(archive(("run.sh", b"x"), mode=0o100600), tmp_path)
     runnable = store(archive(("run.sh", b"x"), mode=0o107777), tmp_path)
     assert plain != runnable
-    assert stat.S_IMODE((tmp_path / plain / "run.sh").stat().st_mode) == 0o644
-    assert stat.S_IMODE((tmp_path / runnable / "run.sh").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / plain / "run.sh").stat().st_mode) == 0o444
+    assert stat.S_IMODE((tmp_path / runnable / "run.sh").stat().st_mode) == 0o555
     assert stat.S_IMODE((tmp_path / runnable).stat().st_mode) == 0o755
 
 
@@ -107,7 +114,7 @@ def test_many_who_store_the_same_at_the_same_time_all_succeed(tmp_path: Path) ->
     for thread in threads:
         thread.join(20)
     assert len(names) == 8
-    assert names_in(tmp_path / "code") == [names[0]]
+    assert snapshots_in(tmp_path / "code") == [names[0]]
     assert set(names) == {names[0]}
     assert len(tree(tmp_path / "code" / names[0])) == 20
 

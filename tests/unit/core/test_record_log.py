@@ -12,7 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.folder.record_log import FRAME, RecordReader, RecordWriter, read_records
+from parallelrun_core.folder.damage import FRAME
+from parallelrun_core.folder.record_log import RecordReader, RecordWriter, read_records
 from tests.unit.core.factories import open_descriptors
 
 payloads = st.lists(st.binary(max_size=40) | st.binary(min_size=300, max_size=400), max_size=8)

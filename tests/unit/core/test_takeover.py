@@ -5,17 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import zlib
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from parallelrun_core.errors import Conflict, CorruptLog
+from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, abandoned
 from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
-from parallelrun_core.folder.takeover import take_over
+from parallelrun_core.folder.takeover import lost_rows, take_over
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome
 from tests.unit.core.factories import failed, names_in, outcome
@@ -118,13 +119,38 @@ def test_rows_are_copied_where_there_are_no_links(tmp_path: Path, monkeypatch: p
     assert (folder / "parts" / "a").stat().st_nlink == 1
 
 
-@pytest.mark.parametrize("spoil", [os.unlink, partial(os.truncate, length=len(ROWS))])
-def test_rows_that_are_gone_are_told_and_there_is_no_job(tmp_path: Path, spoil: partial[None]) -> None:
+def flip(path: Path) -> None:
+    path.write_bytes(b"X" + path.read_bytes()[1:])
+
+
+@pytest.mark.parametrize(
+    "spoil, taken", [(os.unlink, [2]), (partial(os.truncate, length=len(ROWS)), [0, 2])], ids=["gone", "cut"]
+)
+def test_what_has_lost_its_rows_is_not_taken_over(tmp_path: Path, spoil: partial[None], taken: list[int]) -> None:
     earlier = earlier_job(tmp_path)
     spoil(earlier.parts / "a")
-    with pytest.raises(Conflict, match=r"mini-batch [05] are not in parts/a any more"):
-        successor(tmp_path, earlier)
-    assert names_in(tmp_path / "jobs") == ["job_earlier"]
+    later = successor(tmp_path, earlier)
+    assert [each.mini_batch for each in read_decisions(later.path)] == taken
+    resumed = later.record().resumed
+    assert resumed is not None
+    assert resumed.mini_batches == len(taken)
+
+
+def test_rows_that_are_not_what_was_committed_are_found(tmp_path: Path) -> None:
+    check_lost_rows(tmp_path)
+
+
+def check_lost_rows(root: Path) -> None:
+    earlier = earlier_job(root)
+    crc = zlib.crc32(ROWS)
+    decide(earlier, 3, outcome(1, part="c", length=len(ROWS), crc=crc, generation=1))
+    decide(earlier, 4, outcome(3, part="d", length=len(ROWS), crc=crc, generation=1))
+    for name in "cd":
+        (earlier.parts / name).write_bytes(ROWS)
+    flip(earlier.parts / "d")
+    lost = {rows.mini_batch for rows in lost_rows(successor(root, earlier))}
+    assert 3 in lost
+    assert 1 not in lost
 
 
 def test_a_decision_about_nothing_is_not_believed(tmp_path: Path) -> None:

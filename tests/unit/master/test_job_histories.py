@@ -17,6 +17,7 @@ from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.states import JobState
 from parallelrun_core.store.outcome_stream import StreamEntry
+from parallelrun_core.store.seals import Seals
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.policy.completion import Completion
 from parallelrun_master.policy.window import Window
@@ -48,7 +49,7 @@ class Redis:
         self.count += 1
         self.entries.append(StreamEntry(b"%d-0" % self.count, outcomes=(of,)))
 
-    def read_entries(self, after: bytes, *, block_ms: int | None) -> list[StreamEntry]:
+    def read_entries(self, after: bytes, seals: Seals, *, block_ms: int | None) -> list[StreamEntry]:
         return [entry for entry in self.entries if int(entry.entry_id[:-2]) > int(after[:-2])]
 
     def forget(self, up_to: bytes, *, term: int) -> None:

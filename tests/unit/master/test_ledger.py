@@ -12,6 +12,7 @@ from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.folder.term_log import open_term
 from parallelrun_core.outcome import Outcome, encode, encode_list
 from parallelrun_core.store.outcome_stream import StreamEntry
+from parallelrun_core.store.seals import Seals
 from parallelrun_master.ledger import Ledger
 from tests.unit.core.factories import failed, outcome
 from tests.unit.master import factories
@@ -28,7 +29,7 @@ class Stream:
     def add(self, *outcomes: Outcome) -> None:
         self.entries.append(StreamEntry(b"%d-0" % (len(self.entries) + 1), outcomes=outcomes))
 
-    def read_entries(self, after: bytes, *, block_ms: int | None) -> list[StreamEntry]:
+    def read_entries(self, after: bytes, seals: Seals, *, block_ms: int | None) -> list[StreamEntry]:
         return [entry for entry in self.entries if int(entry.entry_id[:-2]) > int(after[:-2])]
 
     def forget(self, up_to: bytes) -> None:
@@ -179,7 +180,7 @@ def test_a_leader_that_writes_while_its_heir_begins_is_counted_as_it_is_read(
     """Otherwise progress and thresholds miss a decision for ever."""
     paused = DecisionWriter(tmp_path, 1)
 
-    def it_wakes_just_before(folder: Path, name: str, term: int) -> RecordWriter:
+    def it_wakes_just_before(folder: Path, name: str, term: int, **_: object) -> RecordWriter:
         paused.add([failed(0, items=7)])
         paused.sync()
         return open_term(folder, name, term)

@@ -22,7 +22,7 @@ def info(node: str, slots: int, state: NodeState = NodeState.READY, **workers: i
 
 def watch(*nodes: tuple[NodeInfo, bool], **settings: Any) -> NodeWatch:
     known: Any = SimpleNamespace(all=lambda: list(nodes))
-    reaped = SimpleNamespace(sessions=0, returned=0, given_up=0)
+    reaped = SimpleNamespace(sessions=0, returned=0, given_up=())
     queue: Any = SimpleNamespace(job_id="mine", reap=lambda **_: reaped, assign=lambda chosen: None)
     spec = JobSpec.parse({"entry_script": "main.py", "inputs": "/data", **settings})
     return NodeWatch(known, queue, spec, SimpleNamespace(lease_ms=8000))  # type: ignore[arg-type]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import BinaryIO
 
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import START, Pattern, split_pattern
 from parallelrun_core.storage.interface import NewFile, Page, Trouble, Version
 
@@ -66,13 +66,12 @@ class MemoryStorage:
         self.content: dict[str, bytes] = {}
         self.ranges: list[tuple[int, int]] = []
 
-    def place_trouble(self, path: str, roots: Sequence[Path]) -> Trouble | None:
+    def place_trouble(
+        self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
+    ) -> Trouble | None:
         return None if path.startswith(f"{_SCHEME}open/") else Trouble(f"{path!r} is not below {_SCHEME}open")
 
-    def is_within(self, path: str, roots: Sequence[Path]) -> bool:
-        return False
-
-    def input_trouble(self, path: str, *, is_one_file: bool = False) -> Trouble | None:
+    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
         return None
 
     def output_trouble(self, path: str, *, is_file: bool = False) -> Trouble | None:
@@ -87,7 +86,7 @@ class MemoryStorage:
     def is_there(self, path: str) -> bool:
         return path in self.content or self.is_folder(path)
 
-    def files(self, path: str, below: Sequence[str] = ()) -> _Listing:
+    def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> _Listing:
         start, pattern = (path, list(below)) if below else self.split(path)
         return _Listing(self.content, start, pattern)
 
@@ -97,13 +96,13 @@ class MemoryStorage:
         except KeyError:
             raise FileNotFoundError(path) from None
 
-    def open(self, path: str | bytes, version: Version | None = None) -> BinaryIO:
+    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
         return _Reader(self.content[_text(path)], self.ranges)  # type: ignore[return-value]
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}
 
-    def create(self, path: str, owner: str) -> NewFile:
+    def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
         raise NotImplementedError
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:

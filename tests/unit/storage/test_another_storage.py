@@ -17,6 +17,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
 from parallelrun_core.message import Piece, decode, described_of, files_of
+from parallelrun_core.path_rule import Places
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage import stores, supported
 from parallelrun_core.storage.interface import Storage
@@ -42,7 +43,7 @@ def plan(tmp_path: Path) -> Callable[..., list[bytes]]:
 
     def planned(**fields: Any) -> list[bytes]:
         spec = JobSpec.parse({"entry_script": "e.py", "code": str(tmp_path), **fields})
-        PathChecks(root=tmp_path / "root", roots=[tmp_path]).check(spec, has_zip=False)
+        PathChecks(root=tmp_path / "root", places=Places(roots=[str(tmp_path)])).check(spec, has_zip=False)
         writer = ManifestWriter(tmp_path, 1)
         for cut in InputCuts(tmp_path, spec, known_in(tmp_path)):
             if cut is not None:

@@ -1,7 +1,8 @@
 """`python -m parallelrun_agent.environments.build`: builds one environment, as a process of its own.
 
 The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, and how many environments
-are `kept` after this one is built. Progress goes to stdout, whose last line is the error if there is one. Of several
+are `kept` after this one is built; whether it is to `compile` what is installed, and `may_build` packages without a
+wheel, which run their own code then. Progress goes to stdout, whose last line is the error if there is one. Of several
 processes for the same environment, of one agent or of several, one builds it and the others wait; its lock ends with
 its process. An environment that is not complete is built again.
 """
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,10 +89,32 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("\n".join(requirements) + "\n")
             file.flush()
-            _uv("pip", "install", "--python", str(folder / "bin" / "python"), "--requirements", file.name)
+            _install(folder, file.name, may_build=request["may_build"])
+        if request["compile"]:
+            _compile(folder)
     _link_worker(folder, Path(request["worker"]))
     (folder / READY).touch()
     print("Ready.", flush=True)
+
+
+def _install(folder: Path, requirements: str, *, may_build: bool) -> None:
+    options = [] if may_build else ["--no-build"]
+    try:
+        _uv("pip", "install", "--python", str(folder / "bin" / "python"), *options, "--requirements", requirements)
+    except BuildFailed as error:
+        if may_build or isinstance(error, TooLong):
+            raise
+        raise BuildFailed(f"{error} (this node installs wheels only; see --allow-source-packages)") from error
+
+
+def _compile(folder: Path) -> None:
+    """Compile what was installed, as its users can't store that. Nothing of it is run: not even its .pth files (-S)."""
+    command = [str(folder / "bin" / "python"), "-I", "-S", "-m", "compileall", "-q", "-j", "0"]
+    packages = map(str, folder.glob("lib/python*/site-packages"))
+    with suppress(subprocess.TimeoutExpired):  # it then takes longer to import
+        subprocess.run(
+            [*command, *packages], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_LONGEST_S
+        )
 
 
 def _uv(*arguments: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,25 @@ LOCK: Final = ".lock"
 """Ending of the file that is locked by the one process which builds the environment, and uses it already."""
 _USE: Final = ".use"
 _REMOVED: Final = ".removed"
+
+
+def check_cache(folder: Path) -> None:
+    """Make sure that nobody but this user and root could put something else into a folder, or in its place.
+
+    Raises:
+        PermissionError: somebody could; the message says what to do.
+    """
+    existing = [each for each in [folder, *folder.absolute().parents] if each.exists()]
+    for each in existing:
+        status = each.stat()
+        if status.st_uid not in (0, os.geteuid()) or (each == folder and status.st_uid != os.geteuid()):
+            raise PermissionError(f"{each} belongs to user {status.st_uid}; {_CACHE_ADVICE}")
+        is_open = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != os.getegid())
+        if is_open and (each == folder or not status.st_mode & stat.S_ISVTX):
+            raise PermissionError(f"others can write to {each}; {_CACHE_ADVICE}")
+
+
+_CACHE_ADVICE: Final = "environments are kept there: give the agent a folder of its own with --cache-dir"
 
 
 class InUse:

@@ -21,7 +21,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_agent.environments.cache import InUse
+from parallelrun_agent.environments.cache import InUse, check_cache
+from parallelrun_agent.environments.surroundings import installers
+from parallelrun_agent.users.places import let_through
 from parallelrun_core.outcome import Failure
 from parallelrun_core.service.telemetry import logger
 
@@ -34,6 +36,7 @@ log = logger()
 
 READY: Final = "ready"
 """The file that marks an environment as complete."""
+_READABLE: Final = 0o022
 _LAST_LINES: Final = 15
 _REPORT_EVERY_S: Final = 20.0
 
@@ -73,7 +76,9 @@ class JobPython:
         cache: the node's folder for environments, which outlives jobs and agents.
         kept: how many environments may be left there after one more was built.
         log_file: where the output of the build goes.
-        changed: called when it is ready, or could not be built.
+        changed: called when it is ready, or could not be built, but for what is known at once.
+        is_shared: other users than the agent's run it.
+        may_build_packages: whether packages without a wheel may run their setup code here, as the agent.
 
     Raises:
         OSError: the node has no room for it, or can't begin to build it.
@@ -89,6 +94,8 @@ class JobPython:
         loop: EventLoop,
         orphans: Orphans,
         changed: Callable[[], None],
+        is_shared: bool = False,
+        may_build_packages: bool = True,
     ) -> None:
         self.executable = sys.executable
         self.failure: Failure | None = None
@@ -98,16 +105,24 @@ class JobPython:
         self._changed = changed
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._kept = kept
+        self._request = {"kept": kept, "compile": is_shared, "may_build": may_build_packages}
         self._use: InUse | None = None
         self._report_at = 0.0
         if environment.is_own:
             recipe = Recipe.of(environment)
             self._folder = recipe.folder(cache)
             self.executable = str(self._folder / "bin" / "python")
+            try:
+                check_cache(cache)
+            except PermissionError as error:
+                self.failure = Failure("ENVIRONMENT_FAILED", f"The workers' environment could not be built: {error}")
+                return
             with ExitStack() as undo:
                 self._use = InUse(self._folder)
                 undo.callback(self._use.close)
+                if is_shared:
+                    for above in (cache, self._folder.parent):
+                        let_through(above)
                 if not (self._folder / READY).exists():
                     self._build(recipe)
                 undo.pop_all()
@@ -139,12 +154,15 @@ class JobPython:
 
     def _build(self, recipe: Recipe) -> None:
         self._log_file.parent.mkdir(parents=True, exist_ok=True)
-        request = json.dumps({"folder": str(self._folder), "kept": self._kept, **vars(recipe)})
+        request = json.dumps({"folder": str(self._folder), **self._request, **vars(recipe)})
         command = [sys.executable, "-P", "-m", "parallelrun_agent.environments.build"]
         with self._log_file.open("ab") as file, tempfile.TemporaryFile() as given:
             given.write(request.encode())
             given.seek(0)
-            self._process = subprocess.Popen(command, stdin=given, stdout=file, stderr=file, start_new_session=True)
+            self._process = subprocess.Popen(
+                command, stdin=given, stdout=file, stderr=file, start_new_session=True, umask=_READABLE,
+                env=installers(os.environ),
+            )  # fmt: skip
         self._orphans.worker_started(self._process.pid)
         self._pidfd = os.pidfd_open(self._process.pid)
         self._loop.add(self._pidfd, self._on_exit)

@@ -25,6 +25,7 @@ from parallelrun_agent.node.usage import (
     node_row,
     worker_rows,
 )
+from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 
 _FIRST_SAMPLE_S = 1.0
 _PROCESSES_EVERY_S = 60.0
@@ -39,12 +40,16 @@ class ResourceMonitor:
         folder: where the tables go.
         interval_s: between two samples; 0: none are taken.
         workers: the process ids of the job's workers, by name. Called in the monitor's thread.
+        user: who they are.
     """
 
-    def __init__(self, folder: Path, interval_s: float, workers: Callable[[], dict[str, int]]) -> None:
+    def __init__(
+        self, folder: Path, interval_s: float, workers: Callable[[], dict[str, int]], user: WorkerUser = SAME_USER
+    ) -> None:
         self._folder = folder
         self._interval_s = interval_s
         self._workers = workers
+        self._user = user
         self._stopped = threading.Event()
         self._cpu = Cpu()
         self._processes = ProcessTable()
@@ -82,7 +87,8 @@ class ResourceMonitor:
         with suppress(OSError, psutil.Error, RuntimeError):
             self._add("node_disk_usage.csv", DISK_COLUMNS, [[now, *row] for row in disk_rows()])
         with suppress(OSError, psutil.Error, RuntimeError):
-            rows = worker_rows(self._workers(), self._processes)
+            with self._user.acting():  # others can't see what a process reads and writes
+                rows = worker_rows(self._workers(), self._processes)
             self._add("processes_resource_usage.csv", PROCESS_COLUMNS, [[now, *row] for row in rows])
 
     def _add(self, name: str, columns: tuple[str, ...], rows: list[list[str]]) -> None:
@@ -101,6 +107,6 @@ class ResourceMonitor:
         path = hours / f"{now:%Y%m%d%H}" / f"processes_{now:%M}"
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self._processes.text(now.isoformat(timespec="seconds")), errors="backslashreplace")
+            path.write_text(self._processes.text(now.isoformat(timespec="seconds")), encoding="utf-8")
             for old in sorted(hours.iterdir())[:-_HOURS_KEPT]:
                 shutil.rmtree(old, ignore_errors=True)

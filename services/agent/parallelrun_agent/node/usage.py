@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import psutil
 
 from parallelrun_agent.node.proc import Stat, process_ids, stat_of
+from parallelrun_core.words import csv_cell, in_one_line
 
 _MB = 1 << 20
 _MOST_PROCESSES = 200
+_PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9/._:-]*")
 
 NODE_COLUMNS = (
     "Utc Time", "Cpu Percent", "Memory Total (MB)", "Memory Available (MB)", "Memory Used (MB)", "Memory Used Percent",
@@ -76,7 +79,7 @@ def disk_rows() -> list[list[str]]:
         with suppress(OSError):
             used = psutil.disk_usage(part.mountpoint)
             figures = [*map(_mb, (used.total, used.used, used.free)), f"{used.percent:.1f}"]
-            rows.setdefault(part.device, [part.device, _cell(part.mountpoint), part.fstype, *figures])
+            rows.setdefault(part.device, [_cell(part.device), _cell(part.mountpoint), _cell(part.fstype), *figures])
     if not rows:  # a container has no device of its own
         used = psutil.disk_usage("/")
         rows[""] = ["", "/", "", *map(_mb, (used.total, used.used, used.free)), f"{used.percent:.1f}"]
@@ -142,7 +145,7 @@ class ProcessTable:
         for by, ordered in parts:
             lines += [f"{when} processes by {by}, {len(ordered)} in all", "CPU %   MEM %     RSS MB      PID  NAME"]
             lines += [
-                f"{percent:5.1f}   {100 * rss / total:5.1f}  {rss / _MB:9.1f}  {pid:7}  {name}"
+                f"{percent:5.1f}   {100 * rss / total:5.1f}  {rss / _MB:9.1f}  {pid:7}  {in_one_line(name)}"
                 for percent, rss, pid, name in ordered[:_MOST_PROCESSES]
             ]
             lines.append("")
@@ -162,4 +165,4 @@ def _mb(size: float) -> str:
 
 
 def _cell(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text
+    return text if _PLAIN.fullmatch(text) else csv_cell(text)

@@ -28,7 +28,7 @@ def fetch(url: str, version: Version, target: Path, cache: StageCache) -> int:
         return 0
     with cache.begin(url, version) as new:
         if version.size_bytes:
-            with storage_of(url).open(url, version) as source:
+            with storage_of(url).open(url, version=version) as source:
                 _copy(source, new.fd, version.size_bytes, url)
         new.keep(target)
     return version.size_bytes

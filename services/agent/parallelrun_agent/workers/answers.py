@@ -10,6 +10,7 @@ import msgspec
 
 from parallelrun_agent.policy.outcomes import Answer
 from parallelrun_core.errors import CorruptLog
+from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Use
 from parallelrun_worker import frames
 
@@ -19,8 +20,8 @@ _USE_AT: Final = frames.RESULT.size
 _ERROR_AT: Final = _USE_AT + frames.USE.size
 
 
-def parse_answer(kind: int, payload: bytes) -> Answer:
-    """Read a DONE or FAILED frame.
+def parse_answer(kind: int, payload: bytes, mask: Mask) -> Answer:
+    """Read a DONE or FAILED frame. What `mask` hides is in no record of ours, then.
 
     Raises:
         CorruptLog: it is neither; something other than the worker wrote it.
@@ -31,12 +32,12 @@ def parse_answer(kind: int, payload: bytes) -> Answer:
         use = Use(*_use_of(payload, _USE_AT))
     except struct.error as error:
         raise CorruptLog(f"not the answer of a worker: {error}") from error
-    failure = parse_failure(payload[_ERROR_AT:]) if kind == frames.FAILED else None
+    failure = parse_failure(payload[_ERROR_AT:], mask) if kind == frames.FAILED else None
     return Answer(mini_batch, offset, length, crc, items, rows, line_breaks, shortened, run_s, process_s, use, failure)
 
 
-def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure:
-    """Read a worker's report of an exception.
+def parse_failure(text: bytes, mask: Mask, category: ErrorCategory | None = None) -> Failure:
+    """Read a worker's report of an exception, fit to be recorded: without secrets, and visible (see `Mask`).
 
     Raises:
         CorruptLog: our worker doesn't write this.
@@ -44,8 +45,7 @@ def parse_failure(text: bytes, category: ErrorCategory | None = None) -> Failure
     try:
         report = json.loads(text)
         texts = [report["category"], report["message"], report["traceback"]]
-        # A message may hold a file name that is not UTF-8; a record may not.
-        words = [each.encode("utf-8", "backslashreplace").decode() for each in texts]
-        return msgspec.convert([category or words[0], *words[1:]], Failure)
+        failure = msgspec.convert([category or texts[0], *texts[1:]], Failure)
+        return mask.failure(failure)  # which is UTF-8, though the name of a file in a message need not be
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLog(f"not a worker's report of an error: {error}") from error

@@ -9,6 +9,7 @@ from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
+from parallelrun_core.words import indented
 
 _MAX_BYTES = 16 << 20
 
@@ -41,19 +42,20 @@ class ErrorFiles:
         self._add(process, "shutdown()", failure)
 
     def _add(self, process: str, about: str, failure: Failure, detail: str = "") -> None:
-        message = self._mask.text(failure.message)
+        message = self._mask.printable(failure.message)
         if not failure.traceback:  # the worker has not logged it itself: it died of it
             own_log = EngineLog(self._logs, f"node/{self._node}/{process}")
             own_log.error(f"{about[0].upper()}{about[1:]}: {message}")
         path = Logs(self._logs).user_error(self._node, process)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        traceback = self._mask.text(failure.traceback).rstrip()
+        traceback = self._mask.printable(failure.traceback).rstrip()
         # A traceback ends with the message.
-        parts = [detail, "" if message in traceback else message, traceback]
-        lines = [f"{now} {about}: {failure.category}", *filter(None, parts)]
+        parts = [self._mask.printable(detail), "" if message in traceback else message, traceback]
+        # Indented, so that no line of theirs looks like the beginning of an entry.
+        lines = [f"{now} {about}: {failure.category}", *(f"    {indented(part)}" for part in parts if part)]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", errors="backslashreplace") as file:
+            with path.open("a", encoding="utf-8") as file:
                 if file.tell() < _MAX_BYTES:
                     file.write("\n".join(lines) + "\n\n")
         except OSError:

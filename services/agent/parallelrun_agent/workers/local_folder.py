@@ -5,13 +5,18 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-import shutil
 import threading
 from pathlib import Path
 
+from parallelrun_agent.users.choice import Uids
+from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 
-def claim_folder(path: Path) -> int:
+
+def claim_folder(path: Path, uids: Uids | None = None) -> int:
     """Create the agent's folder, private and empty; returns the descriptor that locks it until it is closed.
+
+    Args:
+        uids: users that workers may be, whose files an earlier agent may have left there.
 
     Raises:
         OSError: it belongs to another user, or another agent works there.
@@ -28,20 +33,22 @@ def claim_folder(path: Path) -> int:
         raise OSError(f"another agent works in {path}: give this one another name or --work-dir") from None
     for leftover in path.iterdir():
         if leftover.is_dir() and not leftover.is_symlink():
-            shutil.rmtree(leftover, ignore_errors=True)
+            group = leftover.stat().st_gid
+            (WorkerUser(group) if uids and group in uids else SAME_USER).remove(leftover)
         else:
             leftover.unlink(missing_ok=True)
     return lock
 
 
-def throw_away(folder: Path, local_folder: Path) -> None:
+def throw_away(folder: Path, local_folder: Path, user: WorkerUser = SAME_USER) -> None:
     """Free a folder's name now, and its room soon: a script may leave millions of files, and leases must be renewed.
 
     An agent that exits waits for the removal.
 
     Args:
-        local_folder: the agent's, on the same file system. What is being removed is moved there, so that the next agent
-            removes what a killed one has left.
+        local_folder: the agent's or one in it, on the same file system. What is being removed is moved there, so that
+            the next agent removes what a killed one has left.
+        user: whose the files in it are.
     """
     try:
         folder.rmdir()  # most are empty
@@ -52,12 +59,10 @@ def throw_away(folder: Path, local_folder: Path) -> None:
         try:
             folder.rename(aside)
         except OSError:  # a full disk needs the room more than we need the time
-            shutil.rmtree(folder, ignore_errors=True)
+            user.remove(folder)
         else:
-            remover = threading.Thread(
-                target=shutil.rmtree, args=(aside,), kwargs={"ignore_errors": True}, name="trash"
-            )
+            remover = threading.Thread(target=user.remove, args=(aside,), name="trash")
             try:
                 remover.start()
             except RuntimeError:  # no more threads may be started here, perhaps because of what a script left running
-                shutil.rmtree(aside, ignore_errors=True)
+                user.remove(aside)

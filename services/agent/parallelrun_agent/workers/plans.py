@@ -10,17 +10,27 @@ from pathlib import Path
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.users.places import make_output
+from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.local_folder import throw_away
+from parallelrun_agent.workers.secrets import secret_values
 from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.masking import Mask
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_worker.frames import WorkerConfig
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
+_OF_THE_AGENT = frozenset(
+    {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "USER", "LOGNAME"}
+)
+_HOME = ".home"
+_TEMPORARY = ".tmp"
+_LOCAL = 0o770
 _HOLD_UPS = 2
 """How many things that hang after shutdown() a worker can interrupt before its time is over."""
 
@@ -44,6 +54,10 @@ class WorkerPlan:
     """Folder for the files that the script writes below `logs/` in its working folder."""
     python: str = sys.executable
     """The interpreter that runs it."""
+    user: WorkerUser = SAME_USER
+    """Who it is."""
+    own_logs: tuple[Path, ...] = ()
+    """Files to which it appends by name."""
     max_log_bytes: int = 64 << 20
     """How long each of the four files for output may get."""
 
@@ -71,10 +85,14 @@ class PlanMaker:
         self._folder = folder
         self._spec = spec
         self._node = settings.node
+        self._settings = settings
+        self.mask = Mask({"environment_variables": spec.environment_variables})
+        """Hides what must not be reported; the values of secrets, too, from when a worker has them."""
         self._max_log_bytes = settings.max_log_bytes
         self._exit_s = settings.shutdown_seconds / (_HOLD_UPS + 1)
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
+        self._user = settings.worker_user(folder.job_id)
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
         output = folder.output_file(spec)
         self._output = _output_folder(folder, spec)
@@ -83,13 +101,12 @@ class PlanMaker:
             "separator": spec.append_row_separator,
             "safe": spec.append_row_safe_output,
         }
-        self._argv = self._make_argv()
         self._environment = self._make_environment()
         self._next_process = 0
 
-    def _make_argv(self) -> list[str]:
+    def _make_argv(self, secrets: dict[str, str]) -> list[str]:
         """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
-        user = self._spec.argv(self._folder.output_paths(self._spec))
+        user = self._spec.argv(self._folder.output_paths(self._spec), secrets)
         engine = engine_arguments(self._spec, str(self._output))
         return [self._spec.entry_script, *engine, *user, *input_arguments(self._spec)]
 
@@ -97,6 +114,9 @@ class PlanMaker:
         """The agent's own environment without our settings, which hold the password of Redis (reference §3.7)."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN)}
         activated = self._python.variables(inherited) if self._python else {}
+        if self._user.is_other:  # the agent's own are closed to it, and a shared one is open to other jobs
+            inherited = {name: value for name, value in inherited.items() if name not in _OF_THE_AGENT}
+            inherited |= {"HOME": str(self._local / _HOME), "TMPDIR": str(self._local / _TEMPORARY)}
         return {
             **inherited,
             **activated,
@@ -108,14 +128,27 @@ class PlanMaker:
     def _make_folders(self) -> None:
         """Create what a script expects: the output's folder, and `logs` in the folder above the workers' own."""
         files = Logs(self._folder.logs).script_files(self._node)
-        with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
-            self._folder.make_outputs(self._spec)
-            for folder in (self._output, files, self._local):
+        for folder in {self._output, *self._folder.output_folders(self._spec)}:
+            with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
+                make_output(folder, self._user)
+        with suppress(OSError):
+            for folder in (files, self._local):
                 folder.mkdir(parents=True, exist_ok=True)
             (self._local / "logs").symlink_to(files)
+            self._user.share(self._local, _LOCAL)
+            if self._user.is_other:
+                for name in (_HOME, _TEMPORARY):
+                    self._user.make(self._local / name, 0o700)
 
     def next_plan(self, session: str) -> WorkerPlan:
-        """The plan of the next worker; its name is never used again on this node for this job."""
+        """The plan of the next worker; its name is never used again on this node for this job.
+
+        Raises:
+            SecretMissing: the node lacks a secret of the job.
+        """
+        secrets = secret_values(self._spec.secrets, self._settings)
+        variables = self._spec.variables(secrets)
+        self.mask.add([*secrets.values(), *variables.values()] if secrets else ())
         if not self._next_process:
             self._make_folders()
         process = f"process{self._next_process:03d}"
@@ -130,7 +163,7 @@ class PlanMaker:
             workers=self._workers,
             code=str(self._code),
             entry_script=self._spec.entry_script,
-            argv=self._argv,
+            argv=self._make_argv(secrets),
             inputs=str(self._folder.layout.inputs),
             schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
             output=self._output_settings,
@@ -143,10 +176,13 @@ class PlanMaker:
             nice=self._spec.nice,
             profiling_module=self._spec.profiling_module,
             exit_s=self._exit_s,
+            masked=self.mask.forms,
         )
         return WorkerPlan(
+            user=self._user,
+            own_logs=self._own_logs(config),
             config=config,
-            environment={**self._environment, **gpu, **self._spec.environment_variables},
+            environment={**self._environment, **gpu, **variables},
             working_folder=self._local / process,
             part=self._folder.layout.part(session, process) if self._spec.writes_rows else None,
             stdout=logs.stdout(node, process),
@@ -158,14 +194,18 @@ class PlanMaker:
             max_log_bytes=self._max_log_bytes,
         )
 
+    def _own_logs(self, config: WorkerConfig) -> tuple[Path, ...]:
+        profile = [Path(config.log).with_suffix(".profile")] if config.profiling_module else []
+        return (Path(config.log), Path(config.errors), *profile)
+
     def clean(self, process: str) -> None:
         """Remove a dead worker's working folder, and free its GPU."""
-        throw_away(self._local / process, self._local.parent)
+        throw_away(self._local / process, self._local if self._user.is_other else self._local.parent, self._user)
         self._gpus.give_back(f"{self.job_id}/{process}")
 
     def close(self) -> None:
         """Remove the job's folder on this node."""
-        throw_away(self._local, self._local.parent)
+        throw_away(self._local, self._local.parent, self._user)
 
 
 def _output_folder(folder: JobFolder, spec: JobSpec) -> Path:

@@ -21,6 +21,7 @@ from parallelrun_agent.policy.outcomes import Exit
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.workers.answers import parse_answer, parse_failure
 from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_agent.workers.secrets import SecretMissing
 from parallelrun_agent.workers.worker_process import NotAFrame, WorkerProcess
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
@@ -86,7 +87,13 @@ class WorkerProcesses:
 
     def spawn(self) -> None:
         """Start one more worker. When it can't be started, try again later."""
-        plan = self._plans.next_plan(self._session)
+        try:
+            plan = self._plans.next_plan(self._session)
+        except SecretMissing as error:
+            log.error("secret_missing", job_id=self._plans.job_id, error=str(error))
+            with self._events as machine:
+                machine.init_failed("", Failure("INIT_EXCEPTION", str(error)), time.monotonic())
+            return
         try:
             process = WorkerProcess(plan)
         except OSError as error:
@@ -146,12 +153,12 @@ class WorkerProcesses:
 
     def receive(self, worker: Worker) -> None:
         """Report to the machine all that this worker has sent so far."""
-        process, now = self._processes[worker.process], time.monotonic()
+        process, now, mask = self._processes[worker.process], time.monotonic(), self._plans.mask
         with self._events as machine:
             try:
                 for kind, payload in process.receive():
                     if kind in _ANSWERS:
-                        machine.answered(worker, parse_answer(kind, payload), now)
+                        machine.answered(worker, parse_answer(kind, payload, mask), now)
                     else:
                         self._on_news(machine, worker, kind, payload, now)
             except (NotAFrame, CorruptLog, LookupError, ValueError, struct.error) as error:
@@ -180,9 +187,9 @@ class WorkerProcesses:
             self._reports.phase_ended(worker.process, "INIT", seconds)
             log.info("worker_ready", job_id=job_id, process=worker.process, init_s=round(now - worker.started, 3))
         elif kind == frames.INIT_FAILED:
-            machine.init_failed(worker.process, parse_failure(payload, "INIT_EXCEPTION"), now, worker)
+            machine.init_failed(worker.process, parse_failure(payload, self._plans.mask, "INIT_EXCEPTION"), now, worker)
         else:  # STOPPED
-            raised = parse_failure(payload) if payload else None
+            raised = parse_failure(payload, self._plans.mask) if payload else None
             self._reports.phase_ended(worker.process, "SHUTDOWN", self._processes[worker.process].ending_s, raised)
             if raised is not None:
                 log.warning("shutdown_failed", job_id=job_id, process=worker.process, message=raised.message)

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from parallelrun_agent.node.proc import process_ids, stat_of
+from parallelrun_agent.users.choice import Uids
+from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
@@ -26,19 +28,23 @@ def mark(folder: Path) -> str:
     return f"{_namespace()}:{os.getpid()}:{_started(os.getpid())}:{folder.absolute()}"
 
 
-def end_survivors(folder: Path) -> None:
+def end_survivors(folder: Path, uids: Uids | None = None) -> None:
     """Kill the processes of this local folder whose agent is dead.
 
     Those of other pid namespaces are left alone: it isn't known here whether their agents live.
     """
-    ended = [pid for pid in process_ids() if _is_left_behind(pid, str(folder.absolute())) and _kill(pid)]
+    its_folder = str(folder.absolute())
+    ended = [pid for pid in process_ids() if _is_left_behind(pid, its_folder, uids) and _kill(pid)]
     if ended:
         log.warning("leftovers_ended", pids=ended)
 
 
-def _is_left_behind(pid: int, folder: str) -> bool:
+def _is_left_behind(pid: int, folder: str, uids: Uids | None) -> bool:
+    process = Path(f"/proc/{pid}")
     try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        owner = process.stat().st_uid
+        with (WorkerUser(owner) if uids and owner in uids else SAME_USER).acting():
+            variables = (process / "environ").read_bytes().split(b"\0")
     except OSError:  # it has just ended, or belongs to another user
         return False
     start = f"{MARK}=".encode()

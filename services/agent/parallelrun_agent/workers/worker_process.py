@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,10 +20,12 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from parallelrun_agent.users.places import share_file
 from parallelrun_agent.workers.capped_log import CappedLog
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
 from parallelrun_agent.workers.plans import WorkerPlan
 from parallelrun_core.folder.files import sync_folder
+from parallelrun_core.folder.layout import PRIVATE_FILE
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16
@@ -63,7 +64,11 @@ class WorkerProcess:
         self._quiet_refreshes = 0
         self._received = b""
         self._script_logs = plan.script_logs
+        self._own_logs = plan.own_logs
+        self._user = plan.user
         with ExitStack() as undo:
+            for path in plan.own_logs:
+                share_file(path, plan.user)
             self._streams = []
             for path in (plan.stdout, plan.stderr, plan.child_stdout, plan.child_stderr):
                 self._streams.append(CappedLog(path, plan.max_log_bytes))
@@ -85,9 +90,10 @@ class WorkerProcess:
             OSError: it is a long one, and the file for it can't be written.
         """
         if len(payload) > frames.MAX_PAYLOAD:
-            self._waiting_files.mkdir(parents=True, exist_ok=True)
             file = self._waiting_files / f"mini-batch-{mini_batch}"
-            file.write_bytes(payload)
+            with self._user.acting():
+                self._waiting_files.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(payload)
             kind = frames.PATHS_IN_FILE if kind == frames.PATHS else frames.DESCRIBED_IN_FILE
             payload = os.fsencode(file)
         self._outbox.append((kind, mini_batch, payload))
@@ -130,7 +136,7 @@ class WorkerProcess:
             self.ring.rewind(taken[0][1])
         files += [payload for kind, _, payload in self._outbox if kind in frames.IN_FILE]
         for file in files:
-            with suppress(OSError):
+            with suppress(OSError), self._user.acting():  # the worker could have written any path there
                 os.unlink(file)
         waiting = [mini_batch for _, mini_batch, _ in self._outbox]
         self._outbox.clear()
@@ -226,13 +232,18 @@ class WorkerProcess:
             stream.close()
         for stream in self._streams[2:]:
             stream.close(keep_empty=False)
-        shutil.rmtree(self._waiting_files, ignore_errors=True)
+        self._user.remove(self._waiting_files)
         with suppress(OSError):  # the script has written something there
             self._script_logs.rmdir()
+        if self._user.is_other:  # otherwise the worker creates those that it needs
+            for path in self._own_logs:
+                with suppress(OSError):
+                    if not path.stat().st_size:
+                        path.unlink()
 
 
 def _create(part: Path) -> int:
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, PRIVATE_FILE)
     try:
         sync_folder(part.parent)
     except OSError:
@@ -269,16 +280,18 @@ def _start(plan: WorkerPlan, part_fd: int, streams: list[int]) -> _Started:
         # Python before 3.11, which a user's environment may have, doesn't know -P; the worker then does it itself.
         command = [plan.python, *(["-P"] if plan.python == sys.executable else []), "-m", "parallelrun_worker"]
         command += [*map(str, (ring.fd, tickets, answers, part_fd, config_path, os.getpid()))]
-        popen = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=child_stdout,
-            stderr=child_stderr,
-            cwd=plan.working_folder,
-            env=plan.environment,
-            pass_fds=fds,
-            start_new_session=True,
-        )
+        with plan.user.acting():  # the working folder may be closed to others
+            popen = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=child_stdout,
+                stderr=child_stderr,
+                cwd=plan.working_folder,
+                env=plan.environment,
+                pass_fds=fds,
+                start_new_session=True,
+                **plan.user.start,
+            )
         undo.pop_all()
     return _Started(popen, ring, control, worker_end, results)
 
@@ -293,11 +306,13 @@ def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
 
 def _prepare(plan: WorkerPlan, streams: list[int]) -> Path:
     """Create the working folder; returns the path of the file with the worker's configuration in it."""
-    plan.working_folder.mkdir(parents=True, exist_ok=True)
-    plan.script_logs.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        (plan.working_folder / "logs").symlink_to(plan.script_logs)
     stdout, stderr, *_ = streams
     config_path = plan.working_folder / ".worker.json"
-    config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr)._asdict()))
+    with plan.user.acting():
+        plan.working_folder.mkdir(parents=True, exist_ok=True)
+        plan.script_logs.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            (plan.working_folder / "logs").symlink_to(plan.script_logs)
+        config_path.touch(0o600)  # the arguments in it may hold secrets
+        config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr)._asdict()))
     return config_path

@@ -7,6 +7,7 @@ steps.py       what is done to the rows after the reading
 columns.py     whether the steps name columns that the table has
 older_plans.py what older releases did not freeze in `inputs.json`
 ranges.py      ranges of files
+bounds.py      files that a process of a master may open
 grouped.py     rows that are grouped by keys: where they are then
 
 For kinds that are text:

@@ -1,15 +1,22 @@
 """Ranges of rows of a Parquet file to a DataFrame, with no more in memory than the range and one batch."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
+from parallelrun_worker.tables.bounds import Open
 from parallelrun_worker.tables.conversion import as_objects
 from parallelrun_worker.tables.table_format import Piece, Records
 
 _BATCH_ROWS = 1 << 16
 
 
-def read_rows(piece: Piece, columns: list[str] | None) -> Any:
+def source_of(path: str, opener: Open) -> Any:
+    """What Arrow reads a file from, in a `with` statement: by itself, unless files are opened in another way."""
+    return nullcontext(path) if opener is open else opener(path, "rb")
+
+
+def read_rows(piece: Piece, columns: list[str] | None, opener: Open = open) -> Any:
     """Rows of a file as an Arrow table; all columns, or these.
 
     Raises:
@@ -20,7 +27,7 @@ def read_rows(piece: Piece, columns: list[str] | None) -> Any:
     import pyarrow.parquet as pq
 
     path, start, end = piece[:3]
-    with pq.ParquetFile(path) as file:
+    with source_of(path, opener) as source, pq.ParquetFile(source) as file:
         batches = list(_batches(file, start, end, columns))
         schema = file.schema_arrow
         if columns is not None:
@@ -58,11 +65,12 @@ def to_frame(table: Any) -> Any:
     return frame
 
 
-def names_of(path: str) -> list[str]:
+def names_of(path: str, opener: Open = open) -> list[str]:
     """The names of a file's columns."""
     import pyarrow.parquet as pq
 
-    return list(pq.read_schema(path).names)
+    with source_of(path, opener) as source:
+        return list(pq.read_schema(source).names)
 
 
 def _batches(file: Any, start: int, end: int, columns: list[str] | None) -> Any:

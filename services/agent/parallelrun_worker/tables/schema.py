@@ -8,6 +8,7 @@ import json
 import os
 from typing import Any
 
+from parallelrun_worker.checked_json import read, with_crc
 from parallelrun_worker.tables.inference import STRING, Kind, infer_kind
 from parallelrun_worker.tables.records import Record
 
@@ -66,24 +67,41 @@ def infer_schema(names: list[str], rows: list[Record], options: dict[str, Any]) 
 
 
 def frozen(path: str) -> Schema | None:
-    """The schema that was found before, or None."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            record = json.load(file)
-    except FileNotFoundError:
-        return None
-    return Schema(record["names"], record["kinds"])
+    """The schema that was found before, or None.
+
+    Raises:
+        ValueError: it isn't what was written.
+    """
+    for place in (path, _of_workers(path)):
+        try:
+            record = read(place)
+        except FileNotFoundError:
+            continue
+        return Schema(record["names"], record["kinds"])
+    return None
+
+
+def _of_workers(path: str) -> str:
+    """Where it is when workers are other users than their agent, who can't write to the job folder itself."""
+    return os.path.join(os.path.dirname(path), "schemas", os.path.basename(path))
 
 
 def freeze(path: str, schema: Schema) -> Schema:
     """Write a schema for all workers; returns that of another worker which was faster, if one was."""
-    beside = f"{path}.{os.getpid()}.{os.urandom(6).hex()}"
+    try:
+        return _frozen_at(path, path, schema)
+    except PermissionError:
+        return _frozen_at(_of_workers(path), path, schema)
+
+
+def _frozen_at(place: str, path: str, schema: Schema) -> Schema:
+    beside = f"{place}.{os.getpid()}.{os.urandom(6).hex()}"
     try:
         with open(beside, "x", encoding="utf-8") as file:
-            json.dump({"names": schema.names, "kinds": schema.kinds}, file, indent=1)
+            json.dump(with_crc({"names": schema.names, "kinds": schema.kinds}), file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        os.link(beside, path)
+        os.link(beside, place)
     except FileExistsError:
         return frozen(path) or schema
     finally:

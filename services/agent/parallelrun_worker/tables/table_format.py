@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from parallelrun_worker.tables.bounds import Open, bounded
+
 Piece = tuple[Any, ...]
 """Path, start, end, whether both are where a record begins, index of the first row (-1: unknown); then, if they are not
 all of those in the range, how many rows at its beginning are left out and how many there are (-1: all)."""
@@ -31,7 +33,7 @@ class TableFormat(ABC):
     """Reads the files of one input.
 
     Args:
-        plan: its record in `inputs.json`.
+        plan: its record in `inputs.json`; a process of a master adds `may_open` (see `bounds`).
         schema_path: where its columns may be frozen.
     """
 
@@ -43,6 +45,7 @@ class TableFormat(ABC):
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
         self.plan = plan
         self.options: dict[str, Any] = plan["read"]
+        self.open: Open = bounded(plan["may_open"]) if "may_open" in plan else open
 
     @abstractmethod
     def names(self) -> list[str]:

@@ -54,7 +54,7 @@ class TextFormat(TableFormat):
             OSError, ValueError: it can't be read.
         """
         path, start, end, is_aligned = piece[:4]
-        with open(path, "rb") as file:
+        with self.open(path, "rb") as file:
             encoding = encoding_of(file, self.options["encoding"])
             header, first = self.header(path, file)
             data = owned_bytes(file, max(start, first), end, encoding, is_aligned=is_aligned)

@@ -3,58 +3,17 @@
 from __future__ import annotations
 
 import hmac
-import secrets
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.http.errors import Forbidden, Misdirected
 from parallelrun_api.http.problems import problem_response
 from parallelrun_core.errors import ParallelRunError, Unauthorized
-from parallelrun_core.folder.files import write_once
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from parallelrun_api.settings import ApiSettings
-
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-
-
-def load_token(settings: ApiSettings) -> str:
-    """The token that clients must present; empty when none is required.
-
-    If none is set, a server that other machines can reach creates a random one, in the file `token` in the root folder,
-    which only its own user can read.
-
-    Raises:
-        OSError: the file can't be read or created.
-        ValueError: the file has no token.
-    """
-    if given := settings.token.get_secret_value():
-        return given
-    if settings.token_file is not None:
-        return _read_token(settings.token_file)
-    if settings.is_loopback:
-        return ""
-    path = settings.root / "token"
-    _create_token(path)
-    return _read_token(path)
-
-
-def _read_token(path: Path) -> str:
-    token = path.read_text().strip()
-    if not token or any(not 33 <= ord(char) <= 126 for char in token):
-        raise ValueError(f"{path} has no token: it must be one line of visible ASCII characters")
-    return token
-
-
-def _create_token(path: Path) -> None:
-    """Write a random token, whole or not at all; an existing one is left alone."""
-    if not path.exists():
-        with suppress(FileExistsError):  # another API on the same folder was faster; both use that one
-            write_once(path, f"{secrets.token_urlsafe(32)}\n".encode(), mode=0o600)
 
 
 class Guard:

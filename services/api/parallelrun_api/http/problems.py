@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -14,10 +15,12 @@ from parallelrun_api.models import Problem, ProblemEntry
 from parallelrun_core.errors import NotFound, ParallelRunError, Unauthorized, Unavailable
 from parallelrun_core.folder.disk_trouble import may_pass
 from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError
+from parallelrun_core.words import visible
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
+    from starlette.routing import Route
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_S: Final = "2"
@@ -25,13 +28,27 @@ RETRY_AFTER_S: Final = "2"
 _CODES: Final = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
 
-def install(app: FastAPI) -> None:
-    """Make an app answer every error with a problem."""
-    app.add_exception_handler(ParallelRunError, _answer)
-    app.add_exception_handler(RequestValidationError, _answer)
-    app.add_exception_handler(HTTPException, _answer)
-    app.add_exception_handler(RedisError, _answer)
-    app.add_exception_handler(OSError, _answer)
+def install(app: FastAPI, routes: Sequence[Route]) -> None:
+    """Make an app answer every error with a problem.
+
+    Args:
+        routes: all of its routes, to say which methods an address has.
+    """
+
+    async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and error.status_code == 405:
+            path = request.url.path
+            methods = {method for each in routes if each.path_regex.match(path) for method in each.methods or ()}
+            error = HTTPException(
+                405, error.detail, {"Allow": ", ".join(sorted(methods))} if methods else error.headers
+            )
+        return await _answer(request, error)
+
+    app.add_exception_handler(ParallelRunError, answer)
+    app.add_exception_handler(RequestValidationError, answer)
+    app.add_exception_handler(HTTPException, answer)
+    app.add_exception_handler(RedisError, answer)
+    app.add_exception_handler(OSError, answer)
 
 
 async def _answer(request: Request, error: Exception) -> Response:
@@ -126,8 +143,8 @@ def _own(error: ParallelRunError) -> _Known:
 
 
 def _sendable(text: str) -> str:
-    """A text that may repeat what a client sent, made fit for JSON: without halves of characters."""
-    return text.encode(errors="replace").decode()
+    """A text that may repeat what a client sent, made fit for JSON and for people: without halves of characters."""
+    return visible(text)
 
 
 def _of_http(error: HTTPException) -> _Known:
@@ -136,14 +153,14 @@ def _of_http(error: HTTPException) -> _Known:
         return _own(NotFound("No such endpoint; see docs/openapi.json."))
     title = HTTPStatus(status).phrase
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() != "content-type"}
-    return _Known(_problem(status, _CODES.get(status, f"http_{status}"), title, str(error.detail)), headers)
+    return _Known(_problem(status, _CODES.get(status, f"http_{status}"), title, _sendable(str(error.detail))), headers)
 
 
 def _of_parameter(details: dict[str, object]) -> ProblemEntry:
     where = details.get("loc") or ()
     pointer = "/" + "/".join(map(str, where)) if isinstance(where, tuple | list) else ""
     message = str(details.get("msg", "not valid"))
-    return ProblemEntry(pointer=pointer, message=message[:1].lower() + message[1:])
+    return ProblemEntry(pointer=_sendable(pointer), message=_sendable(message[:1].lower() + message[1:]))
 
 
 def _in_words(entry: ProblemEntry) -> str:

@@ -79,4 +79,4 @@ class RequestScope:
 
 def _route(scope: Scope) -> str:
     """The path's template: what a client puts into a path stays out of metrics and logs."""
-    return getattr(scope.get("route"), "path", None) or "unmatched"
+    return getattr(scope.get("route"), "path_format", None) or "unmatched"

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query
@@ -16,7 +16,6 @@ from starlette.responses import StreamingResponse
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.models import Job
 from parallelrun_api.routes.responses import JobId, content, problems
-from parallelrun_core.errors import InvalidInput
 from parallelrun_core.masking import Mask
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.event_stream import Event, EventId
@@ -24,22 +23,50 @@ from parallelrun_core.store.event_stream import Event, EventId
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
 _RETRY_MS: Final = 1000
+_ID: Final = r"^(|\d{1,18}(-\d{1,18})?)$"
+_JOB: Final = {"$ref": "#/components/schemas/Job"}
+_DATA: Final[dict[str, dict[str, Any]]] = {
+    "snapshot": _JOB,
+    "state": {"type": "object", "properties": {"state": {"$ref": "#/components/schemas/JobState"}}},
+    "progress": {"$ref": "#/components/schemas/Progress"},
+    "error": {"type": "object", "description": "The first error of a kind, or a setback of the leader."},
+    "end": _JOB,
+}
+_EVENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "One event of the stream; `data` is JSON.",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"enum": list(_DATA)},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "id": {"type": "string", "description": "Of all but `snapshot` and `end`."},
+        "retry": {"type": "integer", "description": "Milliseconds after which to connect again."},
+    },
+    "oneOf": [
+        {"properties": {"event": {"const": name}, "data": {"contentSchema": schema}}} for name, schema in _DATA.items()
+    ],
+}
+"""What OpenAPI 3.1 takes as the schema of each event."""
 
 
 @router.get(
-    "/jobs/{job_id}/events",
+    "/jobs/{job_id:job}/events",
     summary="Follow a job",
     response_class=StreamingResponse,
-    responses={**content("text/event-stream", "Events, until the job has ended."), **problems(404)},
+    responses={**content("text/event-stream", "Events, until the job has ended.", _EVENT), **problems(404)},
 )
 async def events(
     job_id: JobId,
     context: Ctx,
-    last_event_id: Annotated[str | None, Header(description="Continue after this event.")] = None,
+    last_event_id: Annotated[str, Header(description="Continue after this event.", pattern=_ID)] = "",
     last_event_id_query: Annotated[
-        str | None,
-        Query(alias="last_event_id", description="The same, where headers can't be set; 0: from the beginning."),
-    ] = None,
+        str,
+        Query(
+            alias="last_event_id",
+            description="The same, where headers can't be set; 0: from the beginning.",
+            pattern=_ID,
+        ),
+    ] = "",
 ) -> StreamingResponse:
     """Follow a job until it has ended.
 
@@ -60,13 +87,8 @@ async def events(
     )
 
 
-def _parsed(text: str | None) -> EventId | None:
-    if not text:
-        return None
-    try:
-        return EventId.parse(text)
-    except ValueError as error:
-        raise InvalidInput.at("/header/last-event-id", str(error)) from error
+def _parsed(text: str) -> EventId | None:
+    return EventId.parse(text) if text else None
 
 
 async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -> AsyncIterator[bytes]:
@@ -101,7 +123,7 @@ def masked_data(event: Event, mask: Mask) -> str:
     if event.name != "error":
         return event.data
     error = json.loads(event.data)
-    return json.dumps(error | {name: mask.text(error[name]) for name in ("message", "traceback") if name in error})
+    return json.dumps(error | {name: mask.printable(error[name]) for name in ("message", "traceback") if name in error})
 
 
 def _frame(name: str, data: str, event_id: EventId | None = None) -> bytes:

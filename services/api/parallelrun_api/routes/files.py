@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,8 +16,7 @@ from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_core.errors import NotFound
-from parallelrun_core.folder.layout import code_store, jobs_of
-from parallelrun_core.paths import within
+from parallelrun_core.path_rule import PathRule, resolve
 from parallelrun_core.service import telemetry
 
 log = telemetry.logger()
@@ -29,14 +29,14 @@ Tail = Annotated[int | None, Query(description="Only this many last lines, at mo
 _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 
 
-@router.get("/jobs/{job_id}/logs", summary="List logs", response_model=FileList, responses=problems(404))
+@router.get("/jobs/{job_id:job}/logs", summary="List logs", response_model=FileList, responses=problems(404))
 def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The log files of a job, by path, 10,000 on each page."""
     return json_answer(page(_logs(context, job_id), page_begin(page_token)))
 
 
 @router.get(
-    "/jobs/{job_id}/logs/{path:path}",
+    "/jobs/{job_id:job}/logs/{path:path}",
     summary="Read a log",
     response_class=Response,
     responses={**content("text/plain", "The log."), **_PARTIAL, **problems(404, 416)},
@@ -55,7 +55,7 @@ def read_log(
     return download(fd, Path(path).name, TEXT, Wanted(range=range, if_range=if_range, tail=tail))
 
 
-@router.get("/jobs/{job_id}/outputs", summary="List outputs", response_model=FileList, responses=problems(404))
+@router.get("/jobs/{job_id:job}/outputs", summary="List outputs", response_model=FileList, responses=problems(404))
 def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The output files of a job, by path, 10,000 on each page.
 
@@ -66,7 +66,7 @@ def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Res
 
 
 @router.get(
-    "/jobs/{job_id}/outputs/{path:path}",
+    "/jobs/{job_id:job}/outputs/{path:path}",
     summary="Download an output",
     response_class=Response,
     responses={**content("application/octet-stream", "The file."), **_PARTIAL, **problems(404, 416)},
@@ -115,10 +115,12 @@ def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFol
     """A file or folder that a job has named; None when it leads to where jobs may not write."""
     # The job may have put a link there since it was submitted, so it is resolved and checked again; a link that comes
     # later is found when the path is walked from the top.
-    real = (path.parent if kind == "uri_file" else path).resolve()
     only = path.name if kind == "uri_file" else ""
-    root = context.settings.root.resolve()
-    is_ours = within(real, [jobs_of(root), code_store(root)]) or (not only and root.is_relative_to(real))
-    if is_ours or not within(real, context.settings.roots):
+    rule = PathRule(context.settings.root, context.settings.places)
+    try:
+        real = resolve(os.fsencode(path.parent if only else path))
+    except OSError:
         return None
-    return ServedFolder(anchor=Path("/"), beneath=str(real).lstrip("/"), only=only, name=name)
+    if not rule.is_open(real, is_written=True) or (not only and rule.holds_closed(real)):
+        return None
+    return ServedFolder(anchor=Path("/"), beneath=os.fsdecode(real).lstrip("/"), only=only, name=name)

@@ -18,12 +18,9 @@ from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.jobs import etag, matches
-from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.layout import code_store
-from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
 
-log = telemetry.logger()
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
 LONGEST_WAIT_S: Final = 60.0
@@ -44,12 +41,14 @@ _SPEC: Final[dict[str, Any]] = {
             "description": "`type: pipeline` with one parallel step, or `type: parallel`; see docs/compatibility.md.",
             "type": "object",
             "required": ["type"],
+            "properties": {"type": {"enum": ["pipeline", "parallel"]}},
         },
         {
             "title": "A v1 document of Azure ML",
             "description": "`parallel_run_config`, with the arguments of its step beside it.",
             "type": "object",
             "required": ["parallel_run_config"],
+            "properties": {"parallel_run_config": {"type": "object"}},
         },
     ]
 }
@@ -96,7 +95,7 @@ async def submit(
     context: Ctx,
     idempotency_key: Annotated[
         str | None,
-        Header(description="For a day, repeating a request with its key gives the same job.", max_length=200),
+        Header(description="For at least a day, repeating a request with its key gives the same job.", max_length=200),
     ] = None,
 ) -> Response:
     """Check a job spec, keep a copy of its code, and accept the job.
@@ -130,7 +129,7 @@ def list_jobs(
 
 
 @router.get(
-    "/jobs/{job_id}",
+    "/jobs/{job_id:job}",
     summary="Get a job",
     response_model=Job,
     responses={200: {"headers": _ETAG}, 304: {"description": "Nothing has changed."}, **problems(404)},
@@ -172,7 +171,7 @@ async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: fl
 
 
 @router.post(
-    "/jobs/{job_id}:cancel",
+    "/jobs/{job_id:job}:cancel",
     summary="Cancel a job",
     status_code=202,
     response_model=Job,
@@ -181,22 +180,5 @@ async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: fl
 )
 def cancel(job_id: JobId, context: Ctx) -> Response:
     """Cancel a job. One whose output is being put together, or that has ended otherwise, can't be canceled (409)."""
-    job = context.jobs.get(job_id)
-    if job.state != JobState.CANCELED:
-        try:
-            context.registry.move(job_id, JobState.CANCELED)
-        except NotFound:
-            _cancel_unknown(context, job)
-        except Conflict:
-            if context.registry.state(job_id) != JobState.CANCELED:
-                raise
-        log.info("job_canceled", job_id=job_id)
+    context.cancels.cancel(job_id)
     return json_answer(context.jobs.get(job_id), 202)
-
-
-def _cancel_unknown(context: Context, job: Job) -> None:
-    """Cancel a job that Redis has forgotten: a leader is asked to record that."""
-    if job.state.is_terminal:
-        raise Conflict(f"Job {job.id} is {job.state}: it can't become {JobState.CANCELED}.")
-    context.submissions.register(job.id)
-    context.registry.move(job.id, JobState.CANCELED)

@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
 
 
 @router.get(
-    "/jobs/{job_id}/mini-batches",
+    "/jobs/{job_id:job}/mini-batches",
     summary="List mini-batches",
     response_model=MiniBatchPage,
     responses=problems(404),

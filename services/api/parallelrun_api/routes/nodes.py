@@ -31,4 +31,8 @@ def _node(info: NodeInfo, is_alive: bool) -> Node:
         version=info.version,
         started=rfc3339(info.started),
         jobs=info.jobs if is_alive else [],
+        workers_apart=info.workers_apart,
+        memory_bytes=info.memory_bytes,
+        disk_free_bytes=info.disk_free_bytes,
+        clock_ahead_s=info.clock_ahead_s if is_alive else 0.0,
     )

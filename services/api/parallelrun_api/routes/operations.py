@@ -13,7 +13,7 @@ from fastapi import APIRouter, Response
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Health
-from parallelrun_api.routes.responses import content
+from parallelrun_api.routes.responses import content, problems
 from parallelrun_core.store.connection import RedisError
 
 router = APIRouter(tags=["operations"])
@@ -47,7 +47,13 @@ async def readyz(context: Ctx) -> Response:
     return json_answer(Health(status="ok" if is_well else "unavailable", checks=checks), 200 if is_well else 503)
 
 
-@router.get("/metrics", summary="Measurements", response_class=Response, responses=content("text/plain", "Prometheus."))
+@router.get(
+    "/metrics",
+    summary="Measurements",
+    response_class=Response,
+    responses={**content("text/plain", "Prometheus."), **problems()},
+    openapi_extra={"security": [{}, {"token": []}]},
+)
 def metrics(context: Ctx) -> Response:
     """Prometheus' text format. Needs no token on a loopback address."""
     return Response(context.metrics.text(), media_type=_METRICS_TYPE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Final
+
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,10 +15,14 @@ from parallelrun_api.routes.responses import JobId, problems
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
 
+_MAX_ID: Final = 2**53 - 1
+"""What every reader of JSON takes for a whole number."""
+
+
 class Resume(BaseModel):
     """How to continue."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
     accept_changed_inputs: bool = False
     """Continue even if files were changed or removed since they were scheduled."""
@@ -25,17 +31,17 @@ class Resume(BaseModel):
 class Retry(Resume):
     """What to try again."""
 
-    mini_batches: list[int] | None = Field(default=None, max_length=100_000)
+    mini_batches: list[Annotated[int, Field(ge=0, le=_MAX_ID)]] | None = Field(default=None, max_length=100_000)
     """Only these of the failed mini-batches; all of them when not given."""
 
 
 @router.post(
-    "/jobs/{job_id}:resume",
+    "/jobs/{job_id:job}:resume",
     summary="Resume a job",
     status_code=202,
     response_model=Job,
     response_description="The job is queued again.",
-    responses=problems(403, 404, 409),
+    responses=problems(400, 403, 404, 409),
 )
 def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     """Continue a failed or canceled job, or one that Redis has lost: run its mini-batches that have no result yet.
@@ -48,12 +54,12 @@ def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
 
 
 @router.post(
-    "/jobs/{job_id}:retry",
+    "/jobs/{job_id:job}:retry",
     summary="Retry failed mini-batches",
     status_code=202,
     response_model=Job,
     response_description="The job is queued again.",
-    responses=problems(403, 404, 409),
+    responses=problems(400, 403, 404, 409),
 )
 def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
     """Try failed mini-batches again, into the same output. Successful ones are kept.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from fastapi import Path
+from starlette.convertors import StringConvertor
 
 _PROBLEMS: Final = {
+    400: "The body can't be read as JSON in UTF-8.",
     401: "The token is missing or wrong.",
     403: "The request comes from a page of another origin.",
     404: "There is no such job, file or node.",
@@ -19,6 +21,13 @@ _PROBLEMS: Final = {
     503: "Redis or the storage can't be used right now.",
 }
 _RETRY_AFTER: Final = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+
+
+class JobConvertor(StringConvertor):
+    """One part of a path, without the verb that may follow a job's id: `job_01kav3x8n2h7q5m9c4t6:cancel`."""
+
+    regex = "[^/:]+"
+
 
 JobId = Annotated[str, Path(description="Id of a job.", examples=["job_01kav3x8n2h7q5m9c4t6"])]
 FilePath = Annotated[str, Path(description="A path from the listing.")]
@@ -36,6 +45,6 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def content(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+def content(media_type: str, description: str, schema: dict[str, Any] | None = None) -> dict[int | str, dict[str, Any]]:
     """An answer that isn't JSON."""
-    return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}
+    return {200: {"description": description, "content": {media_type: {"schema": schema or {"type": "string"}}}}}

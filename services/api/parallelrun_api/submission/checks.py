@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from parallelrun_core.errors import Problem
-from parallelrun_core.folder.layout import code_store, jobs_of
 from parallelrun_core.mltable.plan import plan_inputs
+from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.interface import Trouble
@@ -20,9 +20,13 @@ class PathChecks:
     """The rules for a job's paths."""
 
     root: Path
-    """The folder that the services share; jobs must not write the services' own files in it."""
-    roots: list[Path]
-    """The folders below which all paths of jobs must lie."""
+    """The folder that the services share."""
+    places: Places
+    """Where all paths of jobs must be."""
+
+    def rule(self) -> PathRule:
+        """What a job that is submitted now may use."""
+        return PathRule(self.root, self.places)
 
     def check(self, spec: JobSpec, *, has_zip: bool) -> None:
         """Make sure that a job can read its inputs and code and can write its output.
@@ -30,79 +34,80 @@ class PathChecks:
         Raises:
             InvalidInput: with one problem for each wrong path.
         """
-        problems = [*self._code(spec.code, has_zip), *self._inputs(spec), *self._outputs(spec)]
-        Problems(problems).check()
-        self._check_tables(spec)
+        rule = self.rule()
+        Problems([*_code(rule, spec.code, has_zip=has_zip), *_inputs(rule, spec), *_outputs(rule, spec)]).check()
+        _check_tables(rule, spec)
 
-    def _code(self, code: str, has_zip: bool) -> Iterator[Problem]:
-        if has_zip and code:
-            yield Problem(pointer="/code", message="the code is already sent as a zip", hint="leave this field out")
-        elif not has_zip and not code:
-            yield Problem(
-                pointer="/code",
-                message="this field is required without a zip of the code",
-                hint="the folder of the entry script, or multipart/form-data with the parts 'spec' and 'code'",
-            )
-        elif code and (problem := self._place("/code", code)):
+
+def _code(rule: PathRule, code: str, *, has_zip: bool) -> Iterator[Problem]:
+    if has_zip and code:
+        yield Problem(pointer="/code", message="the code is already sent as a zip", hint="leave this field out")
+    elif not has_zip and not code:
+        yield Problem(
+            pointer="/code",
+            message="this field is required without a zip of the code",
+            hint="the folder of the entry script, or multipart/form-data with the parts 'spec' and 'code'",
+        )
+    elif code and (problem := _place(rule, "/code", code)):
+        yield problem
+    elif code and not _is_folder(code):
+        yield Problem(pointer="/code", message=f"there is no folder {code!r}")
+
+
+def _inputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
+    listed = {name for name, _ in spec.data_inputs()}
+    for name, given in spec.input_paths():
+        pointer = f"/inputs/{name}/path"
+        fixed, pattern = storage_of(given.path).split(given.path)
+        problem = _place(rule, pointer, fixed, pattern if name in listed else None)
+        if problem := problem or _content(rule, pointer, given):
             yield problem
-        elif code and not _is_folder(code):
-            yield Problem(pointer="/code", message=f"there is no folder {code!r}")
 
-    def _inputs(self, spec: JobSpec) -> Iterator[Problem]:
-        for name, given in spec.input_paths():
-            pointer = f"/inputs/{name}/path"
-            fixed, _ = storage_of(given.path).split(given.path)
-            problem = self._place(pointer, fixed) or _content(pointer, given)
+
+def _check_tables(rule: PathRule, spec: JobSpec) -> None:
+    """Check MLTable files, steps and keys, and the paths that an MLTable file names.
+
+    Raises:
+        InvalidInput: with one problem for each wrong place.
+    """
+    problems = []
+    for plan in plan_inputs(spec, rule):
+        for source in plan.sources:
+            pointer = f"/inputs/{plan.name}/path"
+            problem = _place(rule, pointer, source.path, source.pattern)
+            if problem is None and not storage_of(source.path).is_there(source.path):
+                message = f"the MLTable names {source.path!r}, which does not exist"
+                problem = Problem(pointer=pointer, message=message)
             if problem:
-                yield problem
+                problems.append(problem)
+    Problems(problems).check()
 
-    def _check_tables(self, spec: JobSpec) -> None:
-        """Check MLTable files, steps and keys, and the paths that an MLTable file names.
 
-        Raises:
-            InvalidInput: with one problem for each wrong place.
-        """
-        problems = []
-        for plan in plan_inputs(spec):
-            for source in plan.sources:
-                pointer = f"/inputs/{plan.name}/path"
-                problem = self._place(pointer, source.path)
-                if problem is None and not storage_of(source.path).is_there(source.path):
-                    problem = Problem(
-                        pointer=pointer, message=f"the MLTable names {source.path!r}, which does not exist"
-                    )
-                if problem:
-                    problems.append(problem)
-        Problems(problems).check()
-
-    def _outputs(self, spec: JobSpec) -> Iterator[Problem]:
-        if spec.output and (problem := self._output("/output", spec.output)):
+def _outputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
+    if spec.output and (problem := _output(rule, "/output", spec.output)):
+        yield problem
+    for name, given in spec.outputs.items():
+        is_file = given.type == "uri_file"
+        if given.path and (problem := _output(rule, f"/outputs/{name}/path", given.path, is_file=is_file)):
             yield problem
-        for name, given in spec.outputs.items():
-            is_file = given.type == "uri_file"
-            if given.path and (problem := self._output(f"/outputs/{name}/path", given.path, is_file=is_file)):
-                yield problem
-
-    def _output(self, pointer: str, path: str, *, is_file: bool = False) -> Problem | None:
-        """The problem with a folder or file that a job is to write, if any."""
-        storage = storage_of(path)
-        problem = self._place(pointer, path)
-        if problem is None and storage.is_within(path, [jobs_of(self.root), code_store(self.root)]):
-            problem = Problem(
-                pointer=pointer,
-                message=f"{path!r} is among ParallelRun's own files",
-                hint="leave this field out to have the output in the job's folder",
-            )
-        return problem or _problem(pointer, storage.output_trouble(path, is_file=is_file))
-
-    def _place(self, pointer: str, path: str) -> Problem | None:
-        """The problem with the location of a path, if any."""
-        return _problem(pointer, storage_of(path).place_trouble(path, self.roots))
 
 
-def _content(pointer: str, given: Input) -> Problem | None:
+def _output(rule: PathRule, pointer: str, path: str, *, is_file: bool = False) -> Problem | None:
+    """The problem with a folder or file that a job is to write, if any."""
+    storage = storage_of(path)
+    refused = _problem(pointer, storage.place_trouble(path, rule, is_written=True))
+    return refused or _problem(pointer, storage.output_trouble(path, is_file=is_file))
+
+
+def _place(rule: PathRule, pointer: str, path: str, pattern: Sequence[str] | None = None) -> Problem | None:
+    """The problem with the location of a path that is read, if any."""
+    return _problem(pointer, storage_of(path).place_trouble(path, rule, pattern=pattern))
+
+
+def _content(rule: PathRule, pointer: str, given: Input) -> Problem | None:
     """The problem with the files of an input, if any."""
-    return _problem(pointer, storage_of(given.path).input_trouble(given.path, is_one_file=given.type == "uri_file"))
+    is_one_file = given.type == "uri_file"
+    return _problem(pointer, storage_of(given.path).input_trouble(given.path, is_one_file=is_one_file, rule=rule))
 
 
 def _problem(pointer: str, trouble: Trouble | None) -> Problem | None:

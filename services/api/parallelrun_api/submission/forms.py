@@ -14,6 +14,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from parallelrun_api.http.errors import BodyTooLarge
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.folder.layout import make_store
 
 SPEC: Final = "spec"
 CODE: Final = "code"
@@ -85,7 +86,7 @@ class SubmissionForm:
 
     def _write_code(self, folder: Path) -> None:
         if self.code is None:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_store(folder)
             self.code = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - `close` closes it
         self.code.write(self._received[CODE])
         self._code_hash.update(self._received[CODE])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from anyio.to_thread import run_sync
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 log = telemetry.logger()
 
 _ABANDONED_S: Final = 3600
+_CLEAN_UP_S: Final = 3600
 
 
 class Registrar:
@@ -36,6 +38,7 @@ class Registrar:
         self._left: list[str] = []
         self._skipped = SkippedJobs(jobs.root)
         self._is_work_left = asyncio.Event()
+        self._clean_up_at = 0.0
 
     async def register(self, job_id: str) -> None:
         """Make a job known to Redis, now or later."""
@@ -52,15 +55,16 @@ class Registrar:
         is_first = True
         while True:
             try:
+                await run_sync(self._clean_up)
                 if is_first:
-                    await run_sync(self._remove_abandoned_uploads)
                     self._left += await run_sync(self._unknown_to_redis)
                     is_first = False
                 while self._left:
                     await self._register_next()
                 backoff.reset()
                 self._is_work_left.clear()
-                await self._is_work_left.wait()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._is_work_left.wait(), _CLEAN_UP_S)
             except (RedisError, OSError) as error:
                 log.warning("registration_delayed", error=str(error), jobs=len(self._left))
                 await asyncio.sleep(backoff.next_s())
@@ -78,11 +82,16 @@ class Registrar:
         unfinished = (job_id for job_id in reversed(self._jobs.ids()) if not self._jobs.has_ended(job_id))
         return [job_id for job_id in unfinished if self._registry.state(job_id) is None]
 
-    def _remove_abandoned_uploads(self) -> None:
-        """Remove what killed processes have left in the code store and beside the jobs."""
+    def _clean_up(self) -> None:
+        """Remove what killed processes have left in the code store and beside the jobs, and keys of earlier days."""
+        now = time.monotonic()
+        if now < self._clean_up_at:
+            return
+        self._submissions.begin_day()
         for folder in [*code_store(self._jobs.root).glob(".incoming-*"), *abandoned(self._jobs.root)]:
             try:
                 if time.time() - folder.stat().st_mtime > _ABANDONED_S:
                     shutil.rmtree(folder, ignore_errors=True)
             except FileNotFoundError:
                 continue
+        self._clean_up_at = now + _CLEAN_UP_S

@@ -17,6 +17,7 @@ from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, job_folder
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
@@ -36,16 +37,16 @@ class Reopenings:
         self._call_leader = call_leader
 
     def resume(self, job_id: str, *, accept_changed_inputs: bool) -> None:
-        """Let a failed or canceled job run its mini-batches that have no decision.
+        """Let a failed or canceled job run what has no decision, or have an output that is gone put together again.
 
         Raises:
             NotFound: there is no such job.
             Unavailable: it has just ended, and is being cleaned up.
-            Conflict: it has not ended, it has completed, or it would fail again at once.
+            Conflict: it has not ended, it has completed and its output is there, or it would fail again at once.
         """
         folder = job_folder(self._root, job_id)
         result = folder.result()
-        if result is not None and result.state is JobState.COMPLETED:
+        if result is not None and result.state is JobState.COMPLETED and not _has_lost_output(result):
             raise Conflict(f"Job {job_id} is completed: nothing is left to resume. Failed mini-batches can be retried.")
         if result is not None and result.failure is not None and result.failure.code in _FOR_GOOD:
             raise Conflict(f"Job {job_id} would fail again at once: {result.failure.summary} {_advice(result)}")
@@ -80,7 +81,9 @@ class Reopenings:
         spec = record.job_spec()
         check_nobody_else_writes(folder, spec, self._registry)
         self._wait_until_retired(folder.job_id)
-        if folder.result() is not None:
+        if folder.result() is None:
+            folder.withdraw_cancel(folder.generation())  # Redis forgot it, and no leader has recorded it yet
+        else:
             folder.reopen(
                 Reopening(
                     generation=folder.generation() + 1,
@@ -108,6 +111,10 @@ class Reopenings:
                     f"Job {job_id} has just ended, and its workers are still shutting down. Try again soon."
                 )
             time.sleep(0.02)  # there is no event for it
+
+
+def _has_lost_output(result: JobResult) -> bool:
+    return bool(result.output) and not storage_of(result.output).is_there(result.output)
 
 
 def _advice(result: JobResult) -> str:

@@ -4,12 +4,14 @@ The order of the steps ensures that:
 
     1. all checks                       nothing is written
     2. snapshot of the code             beside the store; moved into it once all of it is good and on disk
-    3. job folder with job.json         durable: this is the moment of acceptance; with `resume_from`, all that is taken
+    3. claim of the idempotency key     durable: from now on the key stands for this job; only if there is a key
+    4. job folder with job.json         durable: this is the moment of acceptance; with `resume_from`, all that is taken
                                         over from the earlier job appears together with it
-    4. Redis: the job, a call for a leader
+    5. Redis: the job, a call for a leader
 
-When Redis goes away between 3 and 4, the answer is still "accepted", and step 4 is repeated until it succeeds
-(`registrar`). When this process dies there, the next one finds a folder that Redis doesn't know and does the same.
+When this process dies between 3 and 4, the next request with the key creates that very job. When Redis goes away
+between 4 and 5, the answer is still "accepted", and step 5 is repeated until it succeeds (`registrar`). When this
+process dies there, the next one finds a folder that Redis doesn't know and does the same.
 """
 
 from __future__ import annotations
@@ -19,33 +21,43 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parallelrun_api.http.errors import KeyReused
 from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.output_claims import check_output_is_free
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_zip
-from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.code.stored import add_snapshot
+from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.folder.files import sync_file, sync_folder
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
-from parallelrun_core.folder.layout import code_store
+from parallelrun_core.folder.layout import code_store, make_store
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.states import JobState
-from parallelrun_core.store.connection import RedisError
 
 if TYPE_CHECKING:
-    from parallelrun_core.store.idempotency import IdempotencyKeys
     from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A job that may be created."""
+
+    code: str
+    """Name of the snapshot."""
+    earlier: JobFolder | None
+    """The job from which it takes over."""
 
 
 class Submissions:
@@ -56,13 +68,12 @@ class Submissions:
         root: Path,
         checks: PathChecks,
         registry: Registry,
-        keys: IdempotencyKeys,
         call_leader: Callable[[str], None],
     ) -> None:
         self._root = root
         self._checks = checks
         self._registry = registry
-        self._keys = keys
+        self._keys = KeyClaims(root)
         self._call_leader = call_leader
 
     def accept(self, upload: Upload, key: str) -> str:
@@ -75,26 +86,34 @@ class Submissions:
             KeyReused: the key was used for another upload.
             RedisError: Redis is away; nothing has happened.
         """
-        job_id = new_job_id()
+        now = self._registry.now()
         if not key:
-            self._registry.ping()
-            self._create(job_id, upload)
+            job_id = new_job_id()
+            self._create(job_id, upload, self._prepare(job_id, upload), is_alone=True)
+            return job_id
+        job_id = self._keys.job_of(key, upload.sha256, now=now) or new_job_id()
+        if self._is_accepted(job_id):
             return job_id
         try:
-            claimed = self._keys.claim(key, upload.sha256, job_id)
-        except Conflict as error:
-            raise KeyReused("This Idempotency-Key was used for a different request.") from error
-        if claimed != job_id and self._is_accepted(claimed):
-            return claimed
-        try:
-            # A key may also be held by a request that died half-way: this one then finishes it.
-            self._create(claimed, upload)
-        except BaseException:
-            if claimed == job_id:
-                with suppress(RedisError):
-                    self._keys.release(key)
+            prepared = self._prepare(job_id, upload)
+        except (InvalidInput, Conflict):
+            # Another server may have been faster, and what keeps this job out is that very job, or its output.
+            made = self._keys.job_of(key, upload.sha256, now=now)
+            if made is not None and self._is_accepted(made):
+                return made
             raise
-        return claimed
+        job_id = self._keys.claim(key, upload.sha256, job_id, now=now)
+        failpoints.reach("key.claimed")
+        self._create(job_id, upload, prepared, is_alone=False)
+        return job_id
+
+    def begin_day(self) -> None:
+        """Prepare for idempotency keys, and remove those that need not be kept any longer.
+
+        Raises:
+            RedisError: Redis is away, whose clock it is that counts.
+        """
+        self._keys.begin_day(self._registry.now())
 
     def register(self, job_id: str) -> None:
         """Make an accepted job known to Redis, unless it has gone on already.
@@ -119,34 +138,54 @@ class Submissions:
         sync_folder(folder.parent)
         return True
 
-    def _create(self, job_id: str, upload: Upload) -> None:
+    def _prepare(self, job_id: str, upload: Upload) -> _Prepared:
+        """Check all that can be checked, and store the code.
+
+        Raises:
+            InvalidInput, Conflict: it can't be accepted; nothing is left of it.
+        """
         spec = upload.spec
-        folder = JobFolder(self._root, job_id)
         with upload.reading.locating_problems():
             self._checks.check(spec, has_zip=upload.code is not None)
-            check_output_is_free(folder, spec, self._registry)
-            earlier = earlier_job(self._root, spec) if spec.resume_from else None
-            code = self._snapshot(upload)
+            check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
+            earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
+            return _Prepared(self._snapshot(upload), earlier)
+
+    def _create(self, job_id: str, upload: Upload, prepared: _Prepared, *, is_alone: bool) -> None:
+        """Create the job's folder.
+
+        Args:
+            is_alone: no other request can be about to create this job, too.
+        """
+        folder = JobFolder(self._root, job_id)
         record = JobRecord(
             job_id=job_id,
             submitted=time.time(),
-            code=code,
-            spec=spec.model_dump(mode="json"),
+            code=prepared.code,
+            spec=upload.spec.model_dump(mode="json"),
             notes=[str(note) for note in upload.reading.notes],
+            places=self._checks.places,
         )
         try:
-            if earlier is None:
+            if is_alone and prepared.earlier is None:
                 folder.create(record)
             else:
-                record = folder.create_with(record, partial(take_over, earlier))
+                taken = partial(take_over, prepared.earlier) if prepared.earlier is not None else None
+                record = folder.create_with(record, taken)
         except FileExistsError:
             return  # the same upload, under the same key, was faster
         except BaseException:
-            if not folder.has_record:
+            if is_alone and not folder.has_record:
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
         taken_over = record.resumed.mini_batches if record.resumed else 0
-        log.info("job_accepted", job_id=job_id, code=code, from_zip=upload.code is not None, taken_over=taken_over)
+        log.info(
+            "job_accepted",
+            job_id=job_id,
+            code=prepared.code,
+            from_zip=upload.code is not None,
+            taken_over=taken_over,
+        )
         failpoints.reach("api.accepted")
 
     def _snapshot(self, upload: Upload) -> str:
@@ -163,12 +202,8 @@ class Submissions:
                 check(folder)  # before a large folder is copied for nothing
                 name = snapshot_folder(folder, beside, leave_out=self._root)
             check(beside / name)
-            _sync_tree(beside / name)
-            try:
-                (beside / name).rename(store / name)
-            except OSError:
-                if not (store / name).is_dir():
-                    raise
+            _sync_tree(beside)
+            add_snapshot(beside / name, store)
             sync_folder(store)
         return name
 
@@ -176,7 +211,7 @@ class Submissions:
 @contextmanager
 def _folder_beside(store: Path) -> Iterator[Path]:
     """A private folder on the volume of the store, removed afterwards."""
-    store.mkdir(parents=True, exist_ok=True)
+    make_store(store)
     beside = store / f".incoming-{secrets.token_hex(8)}"
     beside.mkdir(mode=0o700)
     try:

@@ -13,6 +13,7 @@ from typing import Final
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import Input, JobSpec
 
@@ -20,7 +21,7 @@ _POINTER: Final = "/resume_from"
 _MOST: Final = 200
 
 
-def earlier_job(root: Path, spec: JobSpec) -> JobFolder:
+def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobFolder:
     """The job that this one names as `resume_from`.
 
     Raises:
@@ -40,15 +41,15 @@ def earlier_job(root: Path, spec: JobSpec) -> JobFolder:
             hint=f"wait for its end, or cancel it: parallelrun job cancel {folder.job_id}",
         )
         raise Conflict(problems=(problem,))
-    problems = tuple(_differences(folder, record.job_spec(), spec))
+    problems = tuple(_differences(folder, record.job_spec(), spec, rule))
     if problems:
         raise InvalidInput(problems=problems)
     return folder
 
 
-def _differences(earlier: JobFolder, old: JobSpec, new: JobSpec) -> Iterator[Problem]:
+def _differences(earlier: JobFolder, old: JobSpec, new: JobSpec, rule: PathRule | None) -> Iterator[Problem]:
     where = f"job {earlier.job_id}"
-    yield from _input_differences(earlier, old, new, where)
+    yield from _input_differences(earlier, old, new, where, rule)
     for field in ("rank_mini_batch_count", "partition_keys", "output_action"):
         if getattr(old, field) != getattr(new, field):
             yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
@@ -58,14 +59,16 @@ def _differences(earlier: JobFolder, old: JobSpec, new: JobSpec) -> Iterator[Pro
         yield from _row_differences(earlier, old, new, where)
 
 
-def _input_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str) -> Iterator[Problem]:
+def _input_differences(
+    earlier: JobFolder, old: JobSpec, new: JobSpec, where: str, rule: PathRule | None
+) -> Iterator[Problem]:
     before, now = old.data_inputs(), new.data_inputs()
     if len(before) != len(now):
         yield _differs("/input_data", where, [name for name, _ in before], [name for name, _ in now])
         return
     plans = load_plans(earlier.path)  # as they were when it began: an MLTable file may have changed since
     frozen: list[InputPlan | None] = [*plans] if plans else [None] * len(before)
-    for (_, given), plan, (name, wanted), planned in zip(before, frozen, now, plan_inputs(new), strict=True):
+    for (_, given), plan, (name, wanted), planned in zip(before, frozen, now, plan_inputs(new, rule), strict=True):
         pointer = f"/inputs/{name}"
         if given.path != wanted.path:
             yield _differs(f"{pointer}/path", where, given.path, wanted.path)

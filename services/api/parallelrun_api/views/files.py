@@ -30,7 +30,13 @@ _MAX_DEPTH: Final = 32
 _HELD: Final = MAX_FILES + 2
 """Names of one folder in memory: those of a page, the one before it, and one that shows that another page follows."""
 _LIST: Final = "files"
+_CLOSED: Final = (
+    "the script has closed it to all users but its own, as `tempfile` does; before it ends, it can open it: "
+    "os.chmod(path, 0o644)"
+)
 _BLOCK: Final = 1 << 16
+_MAX_SEARCHED: Final = 100_000
+"""Entries of a folder among which the other names of a file are searched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +76,56 @@ class ServedFolder:
             raise NotFound(f"There is no file {path[:200]!r}.")
         try:
             fd = open_beneath(self.anchor, "/".join((self.beneath, *parts)))
+        except PermissionError as error:
+            raise NotFound(f"The file {path[:200]!r} can't be read here: {_CLOSED}") from error
         except OSError as error:
             raise NotFound(f"There is no file {path[:200]!r}.") from error
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise NotFound(f"{path[:200]!r} is not a file.")
+            if _is_shared(status, self):
+                raise NotFound(
+                    f"{path[:200]!r} also has a name elsewhere (a hard link), so it may be a file of others; "
+                    "copy it to give the job's output a file of its own."
+                )
+        except BaseException:
             os.close(fd)
-            raise NotFound(f"{path[:200]!r} is not a file.")
+            raise
         return fd
+
+    def names_of(self, wanted: os.stat_result) -> int:
+        """How many names a file has in this folder; 0 if there is too much to search.
+
+        A file system may refuse to make a link to what one can't write to (`fs.protected_hardlinks`), or not; so who
+        owns the file doesn't matter here, and a job may give its own outputs more names.
+        """
+        names, folders, entries = 0, [""], 0
+        while folders:
+            below = folders.pop()
+            try:
+                fd = open_beneath(self.anchor, f"{self.beneath}/{below}".rstrip("/"), os.O_RDONLY | os.O_DIRECTORY)
+            except (NotFound, UnsafePath):
+                continue  # gone since it was listed, or of a name that can't be asked for
+            try:
+                with os.scandir(fd) as scan:
+                    for entry in scan:
+                        entries += 1
+                        if entries > _MAX_SEARCHED:
+                            return 0
+                        if entry.is_dir(follow_symlinks=False):
+                            folders += [] if self.only else [f"{below}{entry.name}/"]
+                        elif entry.inode() == wanted.st_ino:
+                            status = entry.stat(follow_symlinks=False)
+                            names += os.path.samestat(status, wanted)
+            finally:
+                os.close(fd)
+        return names
+
+
+def _is_shared(status: os.stat_result, served: ServedFolder) -> bool:
+    """Whether a file has names outside of what is served: user code can give one of others a name in its outputs."""
+    return status.st_nlink > 1 and served.names_of(status) != status.st_nlink
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,9 @@ def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None
         progress=models.Progress(**msgspec.structs.asdict(progress)),
         failure=_failure(failure, mask) if failure else None,
         output=_output(result) if result and result.output else None,
-        warnings=[mask.text(warning) for warning in result.warnings] if result else [],
+        warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
         spec=masked_spec(record.spec),
-        notes=[mask.text(note) for note in record.notes],
+        notes=[mask.printable(note) for note in record.notes],
         links=_links(record.job_id),
     )
 
@@ -152,17 +152,17 @@ def rfc3339(timestamp: float) -> str:
 def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
     return models.Failure(
         code=failure.code,
-        summary=mask.text(failure.summary),
-        first_cause=mask.text(failure.first_cause),
-        traceback=mask.text(failure.traceback),
+        summary=mask.printable(failure.summary),
+        first_cause=mask.printable(failure.first_cause),
+        traceback=mask.printable(failure.traceback),
         sample_mini_batches=failure.sample_mini_batches,
         log=failure.log,
-        hint=mask.text(failure.hint),
+        hint=mask.printable(failure.hint),
         error_category=failure.error_category,
         errors=[
             models.ErrorCount(
                 category=error.category,
-                message=mask.text(error.message),
+                message=mask.printable(error.message),
                 count=error.count,
                 sample_mini_batches=error.sample_mini_batches,
                 log=error.log,
@@ -172,8 +172,10 @@ def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
     )
 
 
-def _output(result: JobResult) -> models.Output:
-    return models.Output(path=result.output, bytes=result.output_bytes, sha256=result.output_sha256, order=result.order)
+def _output(result: JobResult) -> models.OutputFile:
+    return models.OutputFile(
+        path=result.output, bytes=result.output_bytes, sha256=result.output_sha256, order=result.order
+    )
 
 
 def _links(job_id: str) -> models.Links:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.models import MiniBatch, MiniBatchFailure, MiniBatchPage
 from parallelrun_api.views.jobs import rfc3339
+from parallelrun_core.folder.damage import FRAME, Damage
 from parallelrun_core.folder.decisions import NAME
 from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.term_log import Span, file_of, spans
@@ -57,13 +58,13 @@ def decided(folder: Path, mask: Mask, status: Literal["done", "failed"] | None, 
     for looked_at, (position, outcome) in enumerate(_outcomes(folder, start)):
         if len(items) == page.limit or looked_at == _MAX_LOOKED_AT:
             return MiniBatchPage(items=items, next_page_token=encode_token("decided", *position))
-        if status in (None, outcome.status):
+        if status in (None, outcome.status) and outcome.status != "lost":
             items.append(_decided(outcome, mask))
     return MiniBatchPage(items=items)
 
 
 def _outcomes(folder: Path, start: Position) -> Iterator[tuple[Position, Outcome]]:
-    for span in spans(folder, NAME):
+    for span in spans(folder, NAME, on_damage=_pass_over):
         if span.term < start.term:
             continue
         is_first = span.term == start.term
@@ -77,14 +78,16 @@ def _outcomes(folder: Path, start: Position) -> Iterator[tuple[Position, Outcome
 
 def _records(folder: Path, span: Span, at: int) -> Iterator[tuple[int, bytes]]:
     """`(offset, payload)` of each record from `at` on."""
-    reader = RecordReader(file_of(folder, NAME, span.term), start=at, end=span.end)
+    reader = RecordReader(file_of(folder, NAME, span.term), start=at, end=span.end, on_damage=_pass_over)
     try:
-        offset = reader.at
         while (payload := reader.read()) is not None:
-            yield offset, payload
-            offset = reader.at
+            yield reader.at - FRAME.size - len(payload), payload
     finally:
         reader.close()
+
+
+def _pass_over(_: Damage) -> None:
+    """The leader says what is damaged."""
 
 
 def running(views: JobViews, job_id: str, page: Page) -> MiniBatchPage:
@@ -126,7 +129,9 @@ def _decided(outcome: Outcome, mask: Mask) -> MiniBatch:
         peak_memory_bytes=use.peak_bytes or None,
         read_bytes=use.read_bytes if use.read_bytes >= 0 else None,
         failure=MiniBatchFailure(
-            category=failure.category, message=mask.text(failure.message), traceback=mask.text(failure.traceback)
+            category=failure.category,
+            message=mask.printable(failure.message),
+            traceback=mask.printable(failure.traceback),
         )
         if failure
         else None,

@@ -25,6 +25,7 @@ from parallelrun_core.message import (
 )
 from parallelrun_core.mltable.partition_format import match_partition
 from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.interface import Page
@@ -76,10 +77,11 @@ class InputCuts:
         begins: called for each input when its turn comes, with its number and whether it is a table.
         term: of the leader.
         on_progress: called while rows are grouped by keys.
+        rule: which files may be listed and opened; None: any.
 
     Raises:
         OSError: an input can't be read.
-        InvalidInput: an input is not what the job spec or its MLTable file says.
+        InvalidInput: an input is not what the job spec or its MLTable file says, or the rule refuses a part of it.
         ShuffleFailed: its rows can't be grouped here.
     """
 
@@ -92,12 +94,14 @@ class InputCuts:
         *,
         term: int = 0,
         on_progress: OnProgress = lambda *_: None,
+        rule: PathRule | None = None,
     ) -> None:
         self._folder = folder
         self._term = term
         self._on_progress = on_progress
         self._begins = begins
         self._spec = spec
+        self._rule = rule
         self._known = known
         self.is_sorted = True
         """Whether all that has been listed came by path."""
@@ -108,18 +112,20 @@ class InputCuts:
             return
         plans = load_plans(self._folder)
         first_turn = plans is None
-        plans = plan_inputs(self._spec) if plans is None else plans
+        plans = plan_inputs(self._spec, self._rule) if plans is None else plans
         if first_turn:
             for plan in plans:
                 if plan.is_table:
-                    plan.sample = [os.fsdecode(path) for path in islice(paths_in(Sources(plan)), _SAMPLE_FILES)]
-                    format_of(plan.kind).prepare(plan)
-                    yield from check_columns(plan)
+                    plan.sample = [
+                        os.fsdecode(path) for path in islice(paths_in(Sources(plan, self._rule)), _SAMPLE_FILES)
+                    ]
+                    format_of(plan.kind).prepare(plan, self._rule)
+                    yield from check_columns(plan, self._rule)
             plans = save_plans(self._folder, plans)
         for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)
             versions = Versions() if plan.is_staged else None
-            sources = Sources(plan, versions)
+            sources = Sources(plan, self._rule, versions)
             yield from self._input(number, plan, iter(sources), versions)
             self.is_sorted = self.is_sorted and sources.is_sorted
 
@@ -145,7 +151,7 @@ class InputCuts:
 
     def _table(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
         known = self._known.pieces
-        cutter = TableCutter(plan, self._spec.size)
+        cutter = TableCutter(plan, self._spec.size, self._rule)
         if plan.is_indivisible:
             pieces = cutter.whole(paths_in(pages))
             if pieces and not known[number, pieces[0].path, 0]:
@@ -162,9 +168,11 @@ class InputCuts:
 
     def _shuffled(self, number: int, plan: InputPlan) -> Iterator[Cut | None]:
         """A mini-batch for each group of rows, once they are grouped."""
-        pieces = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES)).pieces(paths_in(Sources(plan)))
-        shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress)
-        yield from shuffle.run(pieces, lambda: paths_in(Sources(plan)))
+        pieces = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES), self._rule).pieces(
+            paths_in(Sources(plan, self._rule))
+        )
+        shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress, rule=self._rule)
+        yield from shuffle.run(pieces, lambda: paths_in(Sources(plan, self._rule)))
         path = rows_of(number).encode()
         for start, end, keys in read_groups(self._folder, number):
             if not self._known.pieces[number, path, start]:
@@ -174,7 +182,7 @@ class InputCuts:
     def _keyed(
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
     ) -> Iterator[Cut | None]:
-        cutter = TableCutter(plan, self._spec.size) if plan.is_table else None
+        cutter = TableCutter(plan, self._spec.size, self._rule) if plan.is_table else None
         for keyed in by_keys(versions.kept(pages) if versions is not None else pages, values_of(plan)):
             if keyed is None:
                 yield None

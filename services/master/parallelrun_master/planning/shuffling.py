@@ -25,13 +25,17 @@ from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.layout import Layout
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_master.planning.column_check import bounded_record
 from parallelrun_master.planning.formats import format_of
 
 PIECE_BYTES: Final = 8 << 20
 """What is read at once; the memory that the reading takes is a multiple of it."""
 _WAIT_S: Final = 0.05
+_SECRET: Final = ("PARALLELRUN_", "REDIS_")
+"""Our settings have the password of Redis, and the environment of this child isn't hidden from its user's processes."""
 _TAIL_BYTES: Final = 2000
 
 OnProgress = Callable[[int, int], object]
@@ -69,9 +73,19 @@ class Shuffle:
         folder: of the job.
         number: of the input.
         term: of the leader, who writes in a folder of its own.
+        rule: which files may be opened; None: any.
     """
 
-    def __init__(self, folder: Path, number: int, plan: InputPlan, term: int, on_progress: OnProgress) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        number: int,
+        plan: InputPlan,
+        term: int,
+        on_progress: OnProgress,
+        *,
+        rule: PathRule | None = None,
+    ) -> None:
         self._folder = folder
         self._number = number
         self._plan = plan
@@ -80,6 +94,7 @@ class Shuffle:
         self._term = term
         self._own = self._layout.grouping(number, term)
         self._on_progress = on_progress
+        self._rule = rule
 
     def run(self, pieces: Iterable[Piece | None], paths: Callable[[], Iterable[bytes]]) -> Iterator[None]:
         """Group them, unless an earlier leader has; yields while there is nothing to do but wait.
@@ -136,7 +151,7 @@ class Shuffle:
     def _child(self, pieces: list[list[Any]], total: int) -> Iterator[None]:
         config = self._own / "config.json"
         schema = self._layout.schema(self._number)
-        plan = msgspec.to_builtins(self._plan)
+        plan = bounded_record(self._plan, self._rule)
         fields = {"plan": plan, "schema": str(schema), "pieces": pieces, "folder": str(self._own)}
         config.write_text(json.dumps(fields), encoding="utf-8")
         errors = self._own / "stderr"
@@ -147,6 +162,7 @@ class Shuffle:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 cwd=self._own,
+                env={name: value for name, value in os.environ.items() if not name.startswith(_SECRET)},
             )
         try:
             yield from self._follow(child, len(pieces), total)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Listing, Page
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import format_of
@@ -17,16 +18,18 @@ class Sources:
     """The files of one input, in pages, without its MLTable file. `is_sorted` as of `Listing`.
 
     Args:
+        rule: what may be listed; None: anything.
         versions: to note those of its files, if its storage has them.
     """
 
-    def __init__(self, plan: InputPlan, versions: Versions | None = None) -> None:
+    def __init__(self, plan: InputPlan, rule: PathRule | None = None, versions: Versions | None = None) -> None:
         self._versions = versions
         self.is_sorted = True
         self._plan = plan
+        self._rule = rule
         self._listings: list[Listing] = [
-            storage_of(source.path).files(source.path, source.pattern) for source in plan.sources
-        ] or [storage_of(plan.path).files(plan.path)]
+            storage_of(source.path).files(source.path, source.pattern, rule) for source in plan.sources
+        ] or [storage_of(plan.path).files(plan.path, rule=rule)]
         self._left_out = os.path.split(os.fsencode(plan.left_out))
 
     def __iter__(self) -> Iterator[Page]:
@@ -34,11 +37,15 @@ class Sources:
 
         Raises:
             OSError: something that is named, or a folder in it, can't be read.
-            InvalidInput: a table that lists its own files can't be read.
+            InvalidInput: a table that lists its own files can't be read, or the rule refuses a file.
         """
-        own = format_of(self._plan.kind).files(self._plan) if self._plan.is_table else None
+        own = format_of(self._plan.kind).files(self._plan, self._rule) if self._plan.is_table else None
         if own is not None:
-            yield from ((folder, [name]) for folder, name in map(os.path.split, own))
+            for path in own:
+                if self._rule is not None:
+                    self._rule.check(path)
+                folder, name = os.path.split(path)
+                yield folder, [name]
             return
         left_out_folder, left_out = self._left_out
         for listing in self._listings:

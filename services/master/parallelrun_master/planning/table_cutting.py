@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.table_format import RowWindow
@@ -19,9 +20,9 @@ from parallelrun_master.planning.table_format import RowWindow
 class TableCutter:
     """Cuts the files of one input, one after another."""
 
-    def __init__(self, plan: InputPlan, size: MiniBatchSize) -> None:
+    def __init__(self, plan: InputPlan, size: MiniBatchSize, rule: PathRule | None = None) -> None:
         self._window = RowWindow(*(plan.rows_wanted or (0, None)))
-        self._format = format_of(plan.kind)(plan, size, self._window)
+        self._format = format_of(plan.kind)(plan, size, self._window, rule)
 
     def pieces(self, paths: Iterable[bytes]) -> Iterator[Piece | None]:
         """Yield the pieces of these files, in order, and None now and then while a file is searched.

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
 
 
@@ -37,14 +38,16 @@ class TableFormat(ABC):
 
     Args:
         window: which rows are wanted; whoever counts rows says so there.
+        rule: which files may be opened; None: any.
     """
 
     disk_factor: ClassVar[float] = 4.0
     """Bytes on the disk for each byte of the table while its rows are grouped by keys, at least: what is spilled while
     they are sorted, and the result."""
 
-    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow) -> None:
+    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow, rule: PathRule | None = None) -> None:
         self.plan = plan
+        self.rule = rule
         self.size_bytes = size.bytes
         self.size_rows = size.number if size.unit == "rows" else None
         """None: pieces of about `size_bytes`."""
@@ -68,7 +71,7 @@ class TableFormat(ABC):
         return Piece(path)
 
     @staticmethod  # noqa: B027 - most kinds have nothing to add
-    def prepare(plan: InputPlan) -> None:
+    def prepare(plan: InputPlan, rule: PathRule | None = None) -> None:
         """Put into the plan, before it is frozen, what is to be the same as long as the job runs; its sample is known.
 
         Raises:
@@ -76,7 +79,7 @@ class TableFormat(ABC):
         """
 
     @staticmethod
-    def files(plan: InputPlan) -> Iterator[bytes] | None:
+    def files(plan: InputPlan, rule: PathRule | None = None) -> Iterator[bytes] | None:
         """The files of a table that knows them itself; None: those that are at its path.
 
         Raises:

@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.ranges import size_of
 from parallelrun_core.storage.stores import storage_of
@@ -24,8 +25,8 @@ class TextCutting(TableFormat):
 
     disk_factor = 2.5
 
-    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow) -> None:
-        super().__init__(plan, size, window)
+    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow, rule: PathRule | None = None) -> None:
+        super().__init__(plan, size, window, rule)
         self.searches = self.size_rows is not None or plan.rows_wanted is not None
         """Whether files are searched for the beginnings of records."""
 
@@ -48,7 +49,7 @@ class TextCutting(TableFormat):
 
     def _records(self, path: bytes) -> Iterator[Piece | None]:
         """Pieces that begin and end where a record does."""
-        with storage_of(path).open(path) as file:
+        with storage_of(path).open(path, self.rule) as file:
             end = size_of(file)
             skips_header = self.has_header(end)
             cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes)

@@ -10,6 +10,7 @@ from parallelrun_core.failure import ErrorCount, JobFailure
 from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import Failure, Outcome
 from parallelrun_core.phases import Phase
+from parallelrun_core.words import visible
 from parallelrun_master.policy.error_kinds import Kind, kind_of
 
 _MAX_SAMPLES = 3
@@ -75,11 +76,12 @@ class ErrorGroups:
 
     def _counted(self, kind: Kind, failure: Failure, node: str, process: str) -> tuple[ErrorGroup, bool]:
         """The group of a failure, with this one counted, and whether it is new."""
-        message = self._mask.text(failure.message)
+        message = visible(self._mask.text(failure.message))
         group = self._by_kind.get(kind)
         is_new = group is None and len(self._by_kind) < _MAX_GROUPS
         if group is None:
-            group = ErrorGroup(failure.category, message, self._mask.text(failure.traceback), error_log(node, process))
+            traceback = visible(self._mask.text(failure.traceback))
+            group = ErrorGroup(failure.category, message, traceback, error_log(node, process))
             if is_new:
                 self._by_kind[kind] = group
         group.has_several_messages = group.has_several_messages or message != group.message

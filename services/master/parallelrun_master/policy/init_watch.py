@@ -9,6 +9,7 @@ from parallelrun_master.policy.error_groups import error_log
 from parallelrun_master.policy.hints import NOT_INSTALLED, is_about_a_package
 
 _ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
+_CODE_DAMAGED = "CODE_DAMAGED"
 _INIT_PATIENCE_S = 120.0
 _INIT_HINT = (
     "init() and the script's own imports run once in each worker; to reproduce, import the script in plain Python and "
@@ -44,6 +45,8 @@ class InitWatch:
         category = failure.failure.category
         if category == _ENVIRONMENT_FAILED:
             return _environment_failed(failure)
+        if category == _CODE_DAMAGED:
+            return _code_damaged(failure)
         if category == "INIT_TIMEOUT":
             return None if self._has_run else _all_hang_in_init(failure)
         raised = category == "INIT_EXCEPTION"
@@ -91,4 +94,15 @@ def _environment_failed(failure: InitFailure) -> JobFailure:
         traceback=failure.failure.traceback,
         log=f"sys/node/{failure.node}/environment.txt",
         hint="correct conda_file or pip, or remove them: workers then run in the Python of their node",
+    )
+
+
+def _code_damaged(failure: InitFailure) -> JobFailure:
+    """Code that is not the submitter's is never run."""
+    return JobFailure(
+        code=_CODE_DAMAGED,
+        summary="The stored code of the job is not what was submitted, so none of it is run.",
+        first_cause=failure.failure.message,
+        hint="submit a job with the same code, which stores it anew, then resume this one; see who can write to the "
+        "folder `code` of the shared volume",
     )

@@ -57,6 +57,15 @@ HANG: Final = Setback(
 )
 
 
+def damage(why: str) -> JobFailure:
+    """How a job fails that can't continue without what is damaged; another leader would find the same."""
+    return JobFailure(
+        code="JOB_DAMAGED",
+        summary=f"The job's folder is damaged, and the job can't continue without what is missing: {why}",
+        hint="put that file back, for instance from a backup, and resume the job; or submit it again",
+    )
+
+
 def pause_s(count: int) -> float:
     """How long nobody leads after this many setbacks of one kind in a row."""
     return Backoff(_FIRST_PAUSE_S, LONGEST_PAUSE_S).after_s(count)

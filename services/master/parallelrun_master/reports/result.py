@@ -10,6 +10,7 @@ from parallelrun_core.folder.layout import Logs
 from parallelrun_core.progress import Progress
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
+from parallelrun_core.words import in_one_line, indented, visible
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.policy.error_kinds import place_of
 from parallelrun_master.policy.hints import MIGHT_HAVE_FAILED, SHORT_RETURNS, what_is_lost, what_to_do
@@ -45,11 +46,12 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
             f"{spec.resume_from}; they were not run again."
         )
     if not spec.rank_mini_batch_count:
-        lines.append(f"Inputs: {', '.join(spec.data_paths())}.")
+        lines.append(f"Inputs: {visible(', '.join(spec.data_paths()), lines=False)}.")
         lines += [f"Order of the mini-batches: {_order(result, spec)}."] if result.order else []
     if result.output:
-        lines.append(f"Output: {result.output}, {result.output_bytes:,} bytes, sha256 {result.output_sha256}.")
-    lines += [f"Warning: {warning}" for warning in result.warnings]
+        output = visible(result.output, lines=False)
+        lines.append(f"Output: {output}, {result.output_bytes:,} bytes, sha256 {result.output_sha256}.")
+    lines += [f"Warning: {in_one_line(warning)}" for warning in result.warnings]
     if progress.items_failed and errors.first is None and result.failure is None:
         lines.append(f"Warning: {SHORT_RETURNS}.")
     if result.failure is not None:
@@ -85,10 +87,10 @@ def _order(result: JobResult, spec: JobSpec) -> str:
 
 
 def _why(failure: JobFailure) -> list[str]:
-    lines = [f"Reason: {failure.code}: {failure.summary}"]
-    lines += [f"First cause: {failure.first_cause}"] if failure.first_cause else []
+    lines = [f"Reason: {failure.code}: {indented(failure.summary)}"]
+    lines += [f"First cause: {indented(failure.first_cause)}"] if failure.first_cause else []
     lines += [f"Error category: {failure.error_category}"] if failure.error_category else []
-    lines += [failure.traceback.rstrip()] if failure.traceback else []
+    lines += [f"    {indented(failure.traceback.rstrip())}"] if failure.traceback else []
     if failure.sample_mini_batches:
         lines.append(f"Sample mini-batches: {', '.join(map(str, failure.sample_mini_batches))}")
     lines += [f"Hint: {failure.hint}"] if failure.hint else []
@@ -97,13 +99,13 @@ def _why(failure: JobFailure) -> list[str]:
 
 
 def _lines_of(group: ErrorGroup) -> list[str]:
-    samples, message = group.mini_batches, group.message.partition("\n")[0]
+    samples, message = group.mini_batches, in_one_line(group.message.partition("\n")[0])
     where = f" (mini-batch{'es' if len(samples) > 1 else ''} {', '.join(map(str, samples))})" if samples else ""
     lines = [f"{group.count:8,} x {group.category}: {message}{where}"]
     if group.has_several_messages:
         lines.append(f"{'':11}this is the first message of several; all come {_from(group)}")
     if group.files:  # any of them may be the cause
-        lines.append(f"{'':11}mini-batch {samples[0]} has the files {', '.join(group.files)}")
+        lines.append(f"{'':11}mini-batch {samples[0]} has the files {visible(', '.join(group.files), lines=False)}")
     lines += [f"{'':11}in full: {group.log}"] if group.log else []
     return lines
 
@@ -120,5 +122,5 @@ def write_user_errors(logs: Path, errors: ErrorGroups) -> None:
     many = f"{errors.count:,} errors; these are the most common" if errors.count > 1 else "1 error"
     lines = [f"{many}. Those of each process are in full in user/error/<node>/<process>.txt.", ""]
     for group in common:
-        lines += [*_lines_of(group), *(f"    {line}" for line in group.traceback.rstrip().splitlines()), ""]
+        lines += [*_lines_of(group), *(f"    {line}" for line in group.traceback.rstrip().split("\n")), ""]
     replace_text(Logs(logs).user_errors, "\n".join(lines))

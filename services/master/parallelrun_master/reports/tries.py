@@ -21,6 +21,7 @@ from parallelrun_core.masking import Mask
 from parallelrun_core.outcome import ErrorCategory, Failure, Outcome, Use
 from parallelrun_core.phases import Phase
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.words import csv_cell
 from parallelrun_master.reports.columns import (
     HEADER,
     LOADING_AND_TRY,
@@ -141,7 +142,7 @@ class TryReport:
             if outcome.failure is not None:
                 status, category, message = self._described(outcome.failure)
                 succeeded, has_loaded = 0, "" if status.startswith("LOAD") else process
-                detail = _quoted(outcome.detail) if outcome.detail else detail
+                detail = csv_cell(outcome.detail) if outcome.detail else detail
             use = outcome.use
             used = uses.get(use) or cells_of_use(use, uses)
             values = (
@@ -158,7 +159,7 @@ class TryReport:
     def _described(self, failure: Failure) -> tuple[str, str, str]:
         """The status of a try that failed, and the cells that say why."""
         status = _STATUS.get(failure.category, "RUN_EXCEPTION")
-        return status, failure.category, _quoted(self._mask.text(failure.message)[:_MAX_MESSAGE])
+        return status, failure.category, csv_cell(self._mask.text(failure.message)[:_MAX_MESSAGE])
 
     def add_phase(self, phase: Phase) -> bool:
         """Add the rows of init() or shutdown() in one worker; returns whether they are new."""
@@ -207,11 +208,6 @@ class TryReport:
             self._second = whole
             self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(whole))
         return self._stamp + "%06d" % ((seconds - whole) * 1e6)  # noqa: UP031 - an f-string takes twice as long
-
-
-def _quoted(text: str) -> str:
-    """A cell: on one line, so that one line is one row for simple tools, too."""
-    return '"' + " ".join(text.split()).replace('"', '""') + '"'
 
 
 def _cut_last_line(path: Path) -> None:

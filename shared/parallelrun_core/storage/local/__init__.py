@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from parallelrun_core.paths import within
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import split_existing
 from parallelrun_core.storage.interface import Trouble, Version
 from parallelrun_core.storage.local.checks import input_trouble, output_trouble, place_trouble
@@ -18,14 +18,13 @@ from parallelrun_core.storage.local.new_file import LocalNewFile, unfinished
 class LocalStorage:
     """See `interface.Storage`."""
 
-    def place_trouble(self, path: str, roots: Sequence[Path]) -> Trouble | None:
-        return place_trouble(path, roots)
+    def place_trouble(
+        self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
+    ) -> Trouble | None:
+        return place_trouble(path, rule, pattern=pattern, is_written=is_written)
 
-    def is_within(self, path: str, roots: Sequence[Path]) -> bool:
-        return within(Path(path), roots)
-
-    def input_trouble(self, path: str, *, is_one_file: bool = False) -> Trouble | None:
-        return input_trouble(path, is_one_file=is_one_file)
+    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
+        return input_trouble(path, is_one_file=is_one_file, rule=rule)
 
     def output_trouble(self, path: str, *, is_file: bool = False) -> Trouble | None:
         return output_trouble(Path(path).parent if is_file else Path(path))
@@ -39,21 +38,30 @@ class LocalStorage:
     def is_there(self, path: str) -> bool:
         return os.path.lexists(path)
 
-    def files(self, path: str, below: Sequence[str] = ()) -> LocalListing:
-        return LocalListing(path, below)
+    def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> LocalListing:
+        return LocalListing(path, below, rule)
 
     def version(self, path: str | bytes) -> Version:
         status = os.stat(path)
         return Version(status.st_size, status.st_mtime)
 
-    def open(self, path: str | bytes, version: Version | None = None) -> BinaryIO:
-        return open(path, "rb", buffering=0)
+    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        if rule is not None:
+            try:
+                rule.check_opened(file.fileno(), os.fsencode(path))
+            except BaseException:
+                file.close()
+                raise
+        return file
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}
 
-    def create(self, path: str, owner: str) -> LocalNewFile:
-        return LocalNewFile(Path(path), owner)
+    def create(self, path: str, owner: str, rule: PathRule | None = None) -> LocalNewFile:
+        if rule is not None:
+            rule.check(os.fsencode(Path(path).parent), is_written=True)
+        return LocalNewFile(Path(path), owner, rule)
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:
         return unfinished(Path(path), owner)

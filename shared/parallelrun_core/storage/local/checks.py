@@ -13,10 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.paths import within
+from parallelrun_core.errors import UnsafePath
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import START, Pattern, split_existing
 from parallelrun_core.storage.interface import Trouble
-from parallelrun_core.storage.local.listing import parted
+from parallelrun_core.storage.local.listing import opened_folder, parted
 
 _MAX_FOLDERS: Final = 100_000
 _MAX_ENTRIES: Final = 1_000_000
@@ -26,33 +27,34 @@ _PAGE: Final = 1000
 _NOTHING_TO_CUT: Final = "there is nothing to cut into mini-batches"
 
 
-def place_trouble(path: str, roots: Sequence[Path]) -> Trouble | None:
+def place_trouble(
+    path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
+) -> Trouble | None:
     """See `interface.Storage`."""
     if not path.startswith("/"):
         message = f"{path!r} is relative, but there is no job file to resolve it against"
         return Trouble(message, "give an absolute path on the server")
     try:
-        is_allowed = within(Path(path), roots)
-    except (OSError, RuntimeError, ValueError) as error:
+        refusal = rule.refusal(path, pattern=pattern, is_written=is_written)
+    except (OSError, ValueError) as error:
         return Trouble(f"{path[:200]!r} can't be used as a path: {error}")
-    if not is_allowed:
-        hint = f"allowed_roots: {':'.join(map(str, roots))}"
-        return Trouble(f"{path!r} is outside of the folders that jobs may use", hint)
-    return None
+    return refusal and Trouble(*refusal)
 
 
 def input_trouble(
-    path: str, *, is_one_file: bool = False, clock: Callable[[], float] = time.monotonic
+    path: str,
+    *,
+    is_one_file: bool = False,
+    rule: PathRule | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Trouble | None:
     """See `interface.Storage`. The clock says how long the search takes."""
     start, below = split_existing(path)
     try:
-        mode = os.stat(start).st_mode
-        if stat.S_ISDIR(mode):
-            return _trouble_in_folder(path, start, below, clock, is_one_file=is_one_file)
-        if below:
-            return Trouble(f"there is no folder {start!r}")
-        return None if stat.S_ISREG(mode) else Trouble(f"{path!r} is neither a file nor a folder")
+        return _trouble_at(path, _Search(start, below, rule, clock), is_one_file=is_one_file)
+    except UnsafePath as error:
+        (problem,) = error.problems
+        return Trouble(problem.message, problem.hint)
     except (FileNotFoundError, NotADirectoryError):
         return Trouble(f"there is no file or folder {start!r}")
     except PermissionError as error:
@@ -61,30 +63,42 @@ def input_trouble(
         return Trouble(f"{path[:200]!r} can't be read: {error.strerror}")
 
 
-def _trouble_in_folder(
-    path: str, start: str, below: list[str], clock: Callable[[], float], *, is_one_file: bool
-) -> Trouble | None:
-    if is_one_file and not below:
-        return Trouble(f"{path!r} is a folder", "type: uri_folder")
-    search = _Search(start, below, clock)
+def _trouble_at(path: str, search: _Search, *, is_one_file: bool) -> Trouble | None:
+    mode = os.stat(search.start).st_mode
+    if stat.S_ISDIR(mode):
+        if is_one_file and not search.has_pattern:
+            return Trouble(f"{path!r} is a folder", "type: uri_folder")
+        return _trouble_in_folder(path, search)
+    if search.has_pattern:
+        return Trouble(f"there is no folder {os.fsdecode(search.start)!r}")
+    return None if stat.S_ISREG(mode) else Trouble(f"{path!r} is neither a file nor a folder")
+
+
+def _trouble_in_folder(path: str, search: _Search) -> Trouble | None:
     if search.has_file():
         return None
     if search.matching_folder:
         folder = os.fsdecode(search.matching_folder)
         hint = f"for all files below such folders, give {path.rstrip('/') + '/**'!r}"
         return Trouble(f"{path!r} matches no file, only folders such as {folder!r}", hint)
-    return Trouble(f"no file matches {path!r}" if below else f"the folder {path!r} has no files", _NOTHING_TO_CUT)
+    message = f"no file matches {path!r}" if search.has_pattern else f"the folder {path!r} has no files"
+    return Trouble(message, _NOTHING_TO_CUT)
 
 
 class _Search:
     """Searches for a first file below a folder, as it will be listed."""
 
-    def __init__(self, start: str, below: list[str], clock: Callable[[], float]) -> None:
-        self._start = os.fsencode(start)
+    def __init__(self, start: str, below: list[str], rule: PathRule | None, clock: Callable[[], float]) -> None:
+        self.start = os.fsencode(start)
         self._pattern = Pattern(below) if below else None
+        self._rule = rule
         self._clock = clock
         self.matching_folder = b""
         """One that matches to the end, where only files count."""
+
+    @property
+    def has_pattern(self) -> bool:
+        return self._pattern is not None
 
     def has_file(self) -> bool:
         """Whether there is one; true also if it would take too long to be sure that there is none, or a folder below
@@ -92,18 +106,19 @@ class _Search:
 
         Raises:
             OSError: a folder can't be read.
+            UnsafePath: the rule refuses what a link leads to that was met before a file.
         """
-        pending, folders, entries = [(self._start, START)], 0, 0
+        pending, folders, entries = [(self.start, START)], 0, 0
         end = self._clock() + _MAX_SEARCH_S
         while pending:
             if self._clock() > end:
                 return True
             folder, states = pending.pop()
             try:
-                with os.scandir(folder) as scan:
+                with opened_folder(folder, self._rule) as (at, _), os.scandir(at) as scan:
                     while some := list(islice(scan, _PAGE)):
                         entries += len(some)
-                        files, below = parted(some, self._pattern, states)
+                        files, below = parted(folder, some, self._pattern, states, self._rule)
                         folders += len(below)
                         is_over = folders > _MAX_FOLDERS or entries > _MAX_ENTRIES or self._clock() > end
                         if files or is_over:
@@ -117,10 +132,10 @@ class _Search:
                             if after:
                                 pending.append((path, after))
             except (FileNotFoundError, NotADirectoryError):
-                if folder == self._start:
+                if folder == self.start:
                     raise
             except PermissionError:
-                if folder == self._start:
+                if folder == self.start:
                     raise
                 return True
         return False

@@ -24,6 +24,11 @@ class DirectFile:
         self._unsynced = 0
         self._is_closed = False
 
+    @property
+    def fd(self) -> int:
+        """Its descriptor, until it is closed."""
+        return self._fd
+
     def write(self, data: memoryview) -> None:
         """Add these bytes.
 

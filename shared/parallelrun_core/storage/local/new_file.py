@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.folder.files import sync_folder
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.local.direct import DirectFile
 from parallelrun_core.storage.local.publishing import publish
 
@@ -23,11 +24,17 @@ def unfinished_prefix(owner: str) -> str:
 class LocalNewFile(DirectFile):
     """See `interface.NewFile`."""
 
-    def __init__(self, target: Path, owner: str) -> None:
+    def __init__(self, target: Path, owner: str, rule: PathRule | None = None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         self._target = target
         self._beside = target.with_name(f"{unfinished_prefix(owner)}{secrets.token_hex(8)}")
         super().__init__(self._beside)
+        if rule is not None:
+            try:
+                rule.check_opened(self.fd, bytes(self._beside), is_written=True)
+            except BaseException:
+                self.__exit__()
+                raise
 
     def __enter__(self) -> LocalNewFile:
         return self

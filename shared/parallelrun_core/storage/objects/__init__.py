@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO, cast
 
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import split_pattern
 from parallelrun_core.storage.interface import NewFile, Trouble, Version
 from parallelrun_core.storage.objects import uploads
@@ -31,17 +31,16 @@ from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
 class ObjectStorage:
     """See `interface.Storage`."""
 
-    def place_trouble(self, path: str, roots: Sequence[Path]) -> Trouble | None:
+    def place_trouble(
+        self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
+    ) -> Trouble | None:
         try:
-            address_of(split_pattern(path)[0])
+            address_of(path if pattern is not None else split_pattern(path)[0])
         except ValueError as error:
             return Trouble(str(error))
         return None
 
-    def is_within(self, path: str, roots: Sequence[Path]) -> bool:
-        return False
-
-    def input_trouble(self, path: str, *, is_one_file: bool = False) -> Trouble | None:
+    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
         """Nothing that can be known now: the API fetches nothing from servers that a user names."""
         return None
 
@@ -69,7 +68,7 @@ class ObjectStorage:
     def is_there(self, path: str) -> bool:
         return single(path, address_of(path)) is not None or self.is_folder(path)
 
-    def files(self, path: str, below: Sequence[str] = ()) -> ObjectListing:
+    def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> ObjectListing:
         return ObjectListing(path, below)
 
     def version(self, path: str | bytes) -> Version:
@@ -79,13 +78,13 @@ class ObjectStorage:
             raise Missing(2, "there is no such object", url)
         return version
 
-    def open(self, path: str | bytes, version: Version | None = None) -> BinaryIO:
+    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
         return cast(BinaryIO, ObjectFile(os.fsdecode(path), version))
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}
 
-    def create(self, path: str, owner: str) -> NewFile:
+    def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
         return uploads.create(path, owner)
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:

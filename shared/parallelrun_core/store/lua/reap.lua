@@ -1,9 +1,9 @@
 -- The leader ends the sessions whose lease has expired: what they held goes back, counted as lost and not as a failed try.
--- What was lost too often is given up, as an entry for the leader.
+-- What was lost too often is given up: the leader is told until it says that it has recorded that (drop.lua).
 --
--- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 outcomes  9 twins
+-- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 twins  9 given_up
 -- ARGV  1 term  2 lost deliveries that a mini-batch may have  3 longest lease, ms
--- Answer {lost sessions, mini-batches that went back, given up}, or {'fenced'}.
+-- Answer {lost sessions, mini-batches that went back, {id, message, tries} of each that is given up…}, or {'fenced'}.
 
 if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return {'fenced'} end
 local time = redis.call('TIME')
@@ -15,39 +15,42 @@ for _, session in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '(' .. (now + 2 * 
 end
 
 local expired = redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', now)
-if #expired == 0 then return {0, 0, 0} end
+if #expired == 0 and redis.call('EXISTS', KEYS[9]) == 0 then return {0, 0} end
 local gone = {}
 for _, session in ipairs(expired) do
   gone[session] = true
   redis.call('ZREM', KEYS[7], session)
 end
 
-local twins = redis.call('HGETALL', KEYS[9])
+local twins = redis.call('HGETALL', KEYS[8])
 for i = 1, #twins, 2 do -- lost first deliveries: a second one is on its way
-  if gone[twins[i + 1]:match('^[^/]*')] then redis.call('HDEL', KEYS[9], twins[i]) end
+  if gone[twins[i + 1]:match('^[^/]*')] then redis.call('HDEL', KEYS[8], twins[i]) end
 end
 
-local back, given_up = 0, 0
+local back = 0
 local leases = redis.call('HGETALL', KEYS[4])
 for i = 1, #leases, 2 do
   local id = leases[i]
-  local first = gone[leases[i + 1]:match('^[^/]*')] and redis.call('HGET', KEYS[9], id)
+  local first = gone[leases[i + 1]:match('^[^/]*')] and redis.call('HGET', KEYS[8], id)
   if first then -- the first delivery of it goes on alone
     redis.call('HSET', KEYS[4], id, first)
-    redis.call('HDEL', KEYS[9], id)
+    redis.call('HDEL', KEYS[8], id)
   elseif gone[leases[i + 1]:match('^[^/]*')] then
     redis.call('HDEL', KEYS[4], id)
     if redis.call('HINCRBY', KEYS[6], id, 1) > tonumber(ARGV[2]) then
-      redis.call('XADD', KEYS[8], '*', 'given_up', id, 'message', redis.call('HGET', KEYS[3], id) or '',
-        'tries', redis.call('HGET', KEYS[5], id) or 0)
-      redis.call('HDEL', KEYS[3], id)
+      redis.call('HSET', KEYS[9], id, redis.call('HGET', KEYS[5], id) or 0)
       redis.call('HDEL', KEYS[5], id)
       redis.call('HDEL', KEYS[6], id)
-      given_up = given_up + 1
     else
       redis.call('LPUSH', KEYS[2], id)
       back = back + 1
     end
   end
 end
-return {#expired, back, given_up}
+
+local answer = {#expired, back}
+local given_up = redis.call('HGETALL', KEYS[9])
+for i = 1, #given_up, 2 do
+  answer[#answer + 1] = {given_up[i], redis.call('HGET', KEYS[3], given_up[i]) or '', given_up[i + 1]}
+end
+return answer

@@ -8,7 +8,7 @@
 --         decided     done, or failed for good
 --         retries     the try failed, another shall follow; a third list has what each is charged, in tries
 --         returns     never started: they go back uncharged
---       9 records of the decided  10 records of the retries: JSON lists in the same order, each record on its own line
+--       9 records of the decided, a JSON list in the same order  10 their seal  11 records of the retries  12 their seal
 -- Answer {state, ready left, refused reports}, and if something was leased, then also ids, messages, and when some may
 -- have failed or been lost before, tries and lost: each a list in the same order; what has no message is not leased.
 -- {'lost', state} when the session has been given up: its mini-batches belong to others now, and the turn had no effect.
@@ -52,16 +52,6 @@ if ARGV[8] or mode == 'leave' then
     end
   end
 
-  -- The records at these indexes.
-  local function pick(records, places)
-    local picked, place = {}, 0
-    for record in records:sub(2, -2):gmatch(',?([^\n]+)') do
-      place = place + 1
-      if places[place] then picked[#picked + 1] = record end
-    end
-    return '[' .. table.concat(picked, ',') .. ']'
-  end
-
   local function are_same(some, others)
     for i = 1, #others do
       if some[i] ~= others[i] then return false end
@@ -69,10 +59,11 @@ if ARGV[8] or mode == 'leave' then
     return true
   end
 
-  -- Takes reports; returns ids and stems of those that still hold their lease, and passes their records to the leader.
+  -- Takes reports; returns ids and stems of those that still hold their lease, and passes their records to the leader:
+  -- always the whole list, because its seal is of the whole, and which of them were taken if not all were.
   -- Those that decide end it.
   -- Both deliveries of a mini-batch may be reported in one turn: one of them decides, but each has a lease to release.
-  local function take(reports, records, decides)
+  local function take(reports, records, seal, decides)
     if not reports or state ~= 'processing' then
       refused = refused + (reports and #reports[1] or 0)
       return {}, {}
@@ -81,10 +72,10 @@ if ARGV[8] or mode == 'leave' then
     local held = redis.call('HMGET', KEYS[4], unpack(all))
     -- Nearly always, all are held and none comes twice: then as many leases end as there are reports.
     if decides and are_same(held, all_stems) and redis.call('HDEL', KEYS[4], unpack(all)) == #all then
-      redis.call('XADD', KEYS[9], '*', 'r', records)
+      redis.call('XADD', KEYS[9], '*', 'r', records, 't', seal)
       return all, all_stems
     end
-    local ids, stems, places, seen = {}, {}, {}, {}
+    local ids, stems, taken, seen = {}, {}, {}, {}
     for i, id in ipairs(all) do
       local stem = all_stems[i]
       local counts_once = decides and id or stem .. id
@@ -92,20 +83,21 @@ if ARGV[8] or mode == 'leave' then
         seen[counts_once] = true
         ids[#ids + 1] = id
         stems[#ids] = stem
-        places[i] = true
+        taken[#ids] = i - 1
       end
     end
     refused = refused + #all - #ids
     if decides and #ids > 0 then redis.call('HDEL', KEYS[4], unpack(ids)) end
     if records and #ids > 0 then
-      redis.call('XADD', KEYS[9], '*', 'r', #ids == #all and records or pick(records, places))
+      local which = #ids < #all and table.concat(taken, ',') or ''
+      redis.call('XADD', KEYS[9], '*', 'r', records, 't', seal, unpack(which ~= '' and {'i', which} or {}))
     end
     return ids, stems
   end
 
   local said = ARGV[8] and cmsgpack.unpack(ARGV[8]) or {}
 
-  local decided = take(said.decided, ARGV[9], true)
+  local decided = take(said.decided, ARGV[9], ARGV[10], true)
   if #decided > 0 then
     redis.call('HDEL', KEYS[3], unpack(decided))
     if have_twins then redis.call('HDEL', KEYS[10], unpack(decided)) end
@@ -115,7 +107,7 @@ if ARGV[8] or mode == 'leave' then
     end
   end
 
-  local retries, stems = take(said.retries, ARGV[10])
+  local retries, stems = take(said.retries, ARGV[11], ARGV[12])
   local charges = {}
   for i, id in ipairs(#retries > 0 and said.retries[1] or {}) do charges[said.retries[2][i] .. id] = said.retries[3][i] end
   for i, id in ipairs(retries) do

@@ -53,7 +53,11 @@ def _wake(redis: Redis, kind: Kind, job_id: str, entry_id: str) -> None:
             if target.get_job_position(entry_id) is None:
                 target.push_job_id(entry_id)  # a worker took it: it is about to start it, or died with it
             return
-        earlier.delete()  # the process that ran it has died, or it wouldn't be asked for again
+        # The process that ran it has died, or it wouldn't be asked for again.
+        try:
+            earlier.delete()
+        except ValueError:  # Redis was wiped meanwhile, and that process has written only a part of it again
+            redis.delete(earlier.key)
     target.enqueue(
         kind.function,
         job_id,

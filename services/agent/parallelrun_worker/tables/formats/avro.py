@@ -67,7 +67,7 @@ class Format(TableFormat):
         import fastavro
 
         path, start, end = piece[:3]
-        with open(path, "rb") as file:
+        with self.open(path, "rb") as file:
             header = self._header(path, file)
             data = read_range(file, max(start, len(header)), end if end >= 0 else _end_of(file))
         return fastavro.block_reader(BytesIO(header + data))

@@ -63,7 +63,7 @@ class Format(TextFormat):
         names = list(self.inferred().names)
         if self._differs:
             for path in self.sample:
-                with open(path, "rb") as file:
+                with self.open(path, "rb") as file:
                     names += header_names(self.header(path, file)[0])
         return names
 
@@ -75,7 +75,7 @@ class Format(TextFormat):
         names: list[str] | None = None
         rows: list[Record] = []
         for path in self.sample:
-            with open(path, "rb") as file:
+            with self.open(path, "rb") as file:
                 header, start = self.header(path, file)
                 if names is None and header:
                     names = header_names(header)
@@ -88,7 +88,7 @@ class Format(TextFormat):
         names: list[str] = []
         rows: list[dict[str, str | None]] = []
         for path in self.sample:
-            with open(path, "rb") as file:
+            with self.open(path, "rb") as file:
                 header, start = self.header(path, file)
                 records = self._first_records(file, start, wanted - len(rows))
                 own = Schema(header_names(header), []).widened(max([0, *map(len, records)])).names

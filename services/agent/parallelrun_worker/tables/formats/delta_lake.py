@@ -30,11 +30,11 @@ class Format(TableFormat):
 
     def frame(self, piece: Piece) -> Any:
         """See the base."""
-        return self._whole(read_rows(piece, None), piece[0])
+        return self._whole(read_rows(piece, None, self.open), piece[0])
 
     def records(self, piece: Piece) -> Records:
         """See the base."""
-        return ArrowRecords(read_rows(piece, None), lambda rows: self._whole(rows, piece[0]))
+        return ArrowRecords(read_rows(piece, None, self.open), lambda rows: self._whole(rows, piece[0]))
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         """See the base."""

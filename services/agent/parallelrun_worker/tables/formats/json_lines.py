@@ -45,7 +45,7 @@ class Format(TextFormat):
     def _first_objects(self) -> Iterator[dict[str, Any]]:
         wanted = _SAMPLE_OBJECTS
         for path in self.sample:
-            with open(path, "rb") as file:
+            with self.open(path, "rb") as file:
                 encoding = encoding_of(file, self.options["encoding"])
                 data = to_utf8(owned_bytes(file, 0, SAMPLE_BYTES, encoding, is_aligned=False), encoding)
             objects = [each for _, each in _lines(data, drop_invalid=self._drop_invalid)[:wanted]]

@@ -12,15 +12,15 @@ class Format(TableFormat):
 
     def names(self) -> list[str]:
         """See the base."""
-        return [name for path in self.plan["sample"] for name in names_of(path)]
+        return [name for path in self.plan["sample"] for name in names_of(path, self.open)]
 
     def frame(self, piece: Piece) -> Any:
         """See the base."""
-        return to_frame(read_rows(piece, self._columns(piece[0])))
+        return to_frame(read_rows(piece, self._columns(piece[0]), self.open))
 
     def records(self, piece: Piece) -> Records:
         """See the base."""
-        return ArrowRecords(read_rows(piece, self._columns(piece[0])), to_frame)
+        return ArrowRecords(read_rows(piece, self._columns(piece[0]), self.open), to_frame)
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         """See the base."""
@@ -28,7 +28,7 @@ class Format(TableFormat):
 
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a file that the first steps leave; None: all."""
-        names = names_of(path)
+        names = names_of(path, self.open)
         left = Names(names)
         for step in self.plan["steps"]:
             if step["step"] not in ("keep_columns", "drop_columns"):

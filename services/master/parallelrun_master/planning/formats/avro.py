@@ -13,6 +13,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.message import Piece
 from parallelrun_core.mltable.formats.avro import Read
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.avro_blocks import Block, Header, blocks_of, read_header
 from parallelrun_master.planning.table_format import TableFormat
@@ -28,7 +29,7 @@ class Format(TableFormat):
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
         """See the base."""
         name = os.fsdecode(path)
-        with storage_of(path).open(path) as file:
+        with storage_of(path).open(path, self.rule) as file:
             filling = _Filling(path, self.size_bytes, self.size_rows)
             for number, block in enumerate(blocks_of(file, self._header(file, name), name)):
                 wanted = self.window.next(block.rows)
@@ -43,16 +44,16 @@ class Format(TableFormat):
 
     def whole(self, path: bytes) -> Piece:
         """See the base."""
-        with storage_of(path).open(path) as file:
+        with storage_of(path).open(path, self.rule) as file:
             self._header(file, os.fsdecode(path))
         return Piece(path)
 
     @staticmethod
-    def prepare(plan: InputPlan) -> None:
+    def prepare(plan: InputPlan, rule: PathRule | None = None) -> None:
         """Put the schema of the first file into the plan."""
         assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
         for name in plan.sample[:1]:
-            with storage_of(name).open(name) as file:
+            with storage_of(name).open(name, rule) as file:
                 schema = read_header(file, name).schema
             _columns(schema, name)
             plan.read = msgspec.structs.replace(plan.read, schema=schema)

@@ -6,6 +6,7 @@ from typing import BinaryIO, Final
 
 from parallelrun_core.mltable.formats.delimited import Read
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_master.planning.record_scan import TextForm, form_of
 from parallelrun_master.planning.table_format import RowWindow
@@ -18,8 +19,8 @@ _EMPTY_UP_TO: Final = 3
 class Format(TextCutting):
     """Its files may begin with a header."""
 
-    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow) -> None:
-        super().__init__(plan, size, window)
+    def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow, rule: PathRule | None = None) -> None:
+        super().__init__(plan, size, window, rule)
         assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
         self._read = plan.read
         self.searches = self.searches or self._read.support_multi_line

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
+from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import unquote
@@ -18,9 +20,11 @@ import msgspec
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats.delta_lake import Read
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import parquet
 
+_LOG: Final = "_delta_log"
 _MAPPING: Final = "delta.columnMapping.mode"
 _UNDERSTOOD: Final = frozenset({"timestampNtz"})
 """Features that a table may require of its readers, and that need no more than reading its files."""
@@ -30,23 +34,23 @@ class Format(parquet.Format):
     """Its files are cut like others."""
 
     @staticmethod
-    def prepare(plan: InputPlan) -> None:
+    def prepare(plan: InputPlan, rule: PathRule | None = None) -> None:
         """Put the version that is read, and its columns, into the plan.
 
         Raises:
             InvalidInput: there is no such table or version, or it needs more than reading its files.
         """
-        _fix_version(plan)
+        _fix_version(plan, rule)
 
     @staticmethod
-    def files(plan: InputPlan) -> Iterator[bytes] | None:
+    def files(plan: InputPlan, rule: PathRule | None = None) -> Iterator[bytes] | None:
         """Those of the version that was fixed, in the order of their paths."""
-        table = _open(plan)
+        table = _open(plan, rule)
         return (os.fsencode(path.removeprefix("file://")) for path in sorted(table.file_uris()))
 
 
-def _fix_version(plan: InputPlan) -> None:
-    table = _open(plan)
+def _fix_version(plan: InputPlan, rule: PathRule | None) -> None:
+    table = _open(plan, rule)
     wanted = set(getattr(table.protocol(), "reader_features", None) or ()) - _UNDERSTOOD
     if table.metadata().configuration.get(_MAPPING, "none") != "none":
         wanted.add("columnMapping")  # tables from before there were features don't list it
@@ -94,7 +98,7 @@ def _folder(plan: InputPlan) -> str:
     return plan.sources[0].path if plan.sources else plan.path
 
 
-def _open(plan: InputPlan) -> Any:
+def _open(plan: InputPlan, rule: PathRule | None) -> Any:
     read = _read(plan)
     try:
         import deltalake
@@ -102,6 +106,8 @@ def _open(plan: InputPlan) -> Any:
         message = "a Delta table is read with the library deltalake, which is not installed where the master runs"
         raise InvalidInput(message) from error
     folder = _folder(plan)
+    if rule is not None:
+        _check_log(folder, rule)
     try:
         address, options = storage_of(folder).for_engines(folder)
         table = deltalake.DeltaTable(address, version=read.version, storage_options=options or None)
@@ -110,3 +116,14 @@ def _open(plan: InputPlan) -> Any:
     except Exception as error:  # of its own types, which change with its versions
         raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {error}") from error
     return table
+
+
+def _check_log(folder: str, rule: PathRule) -> None:
+    """Check the files of a table's log, which the library opens by itself. Whether there is one, it finds out itself.
+
+    Raises:
+        InvalidInput: the rule refuses one of them.
+    """
+    log = f"{folder}/{_LOG}"
+    with suppress(OSError):
+        deque(storage_of(log).files(log, rule=rule), maxlen=0)

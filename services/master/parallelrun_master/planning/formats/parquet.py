@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from parallelrun_core.errors import InvalidInput
+from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.message import Piece
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.table_format import TableFormat
 
@@ -18,7 +19,7 @@ class Format(TableFormat):
 
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
         """See the base."""
-        groups = _row_groups(path)
+        groups = _row_groups(path, self.rule)
         total = sum(rows for rows, _ in groups)
         wanted = self.window.next(total)
         for start, end in self._ranges(groups, wanted):
@@ -48,11 +49,11 @@ class Format(TableFormat):
             yield first, first + gathered
 
 
-def _row_groups(path: bytes) -> list[tuple[int, int]]:
+def _row_groups(path: bytes, rule: PathRule | None) -> list[tuple[int, int]]:
     """Rows and bytes of each row group of a Parquet file, from its footer.
 
     Raises:
-        InvalidInput: there is no pyarrow, or this is not a Parquet file.
+        InvalidInput: there is no pyarrow, this is not a Parquet file, or the rule refuses it.
         OSError: the file can't be read.
     """
     try:
@@ -62,9 +63,9 @@ def _row_groups(path: bytes) -> list[tuple[int, int]]:
         raise InvalidInput(message) from error
     name = os.fsdecode(path)
     try:
-        with storage_of(path).open(path) as file:
+        with storage_of(path).open(path, rule) as file:
             metadata: Any = pq.read_metadata(file)
-    except OSError:
+    except (OSError, UnsafePath):
         raise
     except Exception as error:  # pyarrow's own types, all of them ValueError in newer versions only
         raise InvalidInput(f"{name}: not a Parquet file: {error}") from error

@@ -1,0 +1,63 @@
+"""What a check says, and what it may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+
+class Level(StrEnum):
+    """How a check has ended."""
+
+    OK = "ok"
+    WARN = "warn"
+    """It works, but not as well or as safely as it could."""
+    BAD = "bad"
+    """Jobs will fail, or get lost, or anybody can run code here."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of the report."""
+
+    level: Level
+    what: str
+    todo: str = ""
+    """What to do about it; empty if nothing is to be done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What is examined."""
+
+    root: Path
+    """The folder for a cluster's data, or one like it."""
+    redis_url: str = ""
+    """A server that somebody else runs; empty: the embedded one is meant."""
+    url: str = ""
+    """Of an API; empty: none is to be asked."""
+    token: str = ""
+    job_file: Path | None = None
+
+
+Check = Callable[[Place], Iterable[Finding]]
+"""Says something of one thing, or nothing where it doesn't apply. It leaves nothing behind, and an OSError that it
+raises is reported as bad."""
+
+
+def ok(what: str) -> Finding:
+    """All is well."""
+    return Finding(Level.OK, what)
+
+
+def warn(what: str, todo: str) -> Finding:
+    """It could be better."""
+    return Finding(Level.WARN, what, todo)
+
+
+def bad(what: str, todo: str) -> Finding:
+    """It is to be mended."""
+    return Finding(Level.BAD, what, todo)

@@ -1,0 +1,90 @@
+"""This machine: Python, CPUs, memory, and the limits of this user."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from parallelrun.doctor.finding import Check, Finding, Place, bad, ok, warn
+
+_PYTHON: Final = (3, 11)
+_MEMORY_BYTES: Final = 1 << 30
+_FILES: Final = 1024
+_PROCESSES: Final = 512
+_SHM: Final = "/dev/shm"  # noqa: S108 - its size is all that is asked for
+_SHM_BYTES: Final = 64 << 20
+
+
+def python(_: Place) -> Iterator[Finding]:
+    """The Python that runs this, and that workers have unless their job asks for another."""
+    said = f"ParallelRun {version('parallelrun')}, Python {platform.python_version()} ({sys.executable})"
+    if sys.version_info < _PYTHON:
+        yield bad(said, "install Python 3.11 or later, and ParallelRun into it")
+    elif sys.platform != "linux":
+        yield bad(f"{said} on {sys.platform}", "run services on Linux; elsewhere only the client works")
+    else:
+        yield ok(said)
+
+
+def cpus(_: Place) -> Iterator[Finding]:
+    """How many CPUs this process may use."""
+    there, usable = os.cpu_count() or 1, len(os.sched_getaffinity(0))
+    said = f"{usable} of {there} CPUs may be used"
+    if usable < there:
+        yield warn(said, "if that is not on purpose: see taskset, or the limits of the container or batch system")
+    else:
+        yield ok(said)
+
+
+def memory(_: Place) -> Iterator[Finding]:
+    """How much memory is free."""
+    fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    total, free = (int(fields[name].split()[0]) << 10 for name in ("MemTotal", "MemAvailable"))
+    said = f"{free >> 20:,} of {total >> 20:,} MiB of memory are available"
+    if free < _MEMORY_BYTES:
+        yield warn(said, "run fewer workers (--processes), or close what needs much")
+    else:
+        yield ok(said)
+
+
+def open_files(_: Place) -> Iterator[Finding]:
+    """How many files a process may have open."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield _limit("ulimit -n", "open files", soft, _FILES)
+
+
+def processes(_: Place) -> Iterator[Finding]:
+    """How many processes this user may have."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    yield _limit("ulimit -u", "processes", soft, _PROCESSES)
+
+
+def _limit(name: str, what: str, soft: int, least: int) -> Finding:
+    if soft == resource.RLIM_INFINITY:
+        return ok(f"{name}: any number of {what}")
+    said = f"{name}: {soft:,} {what}"
+    return ok(said) if soft >= least else warn(said, f"raise it to {least:,} or more, as in: {name} {least}")
+
+
+def shared_memory(_: Place) -> Iterator[Finding]:
+    """The size of /dev/shm, through which libraries such as torch hand data from process to process."""
+    try:
+        size = shutil.disk_usage(_SHM).total
+    except OSError as error:
+        yield warn(f"{_SHM}: {error.strerror}", "mount a tmpfs there, if scripts share memory between processes")
+        return
+    said = f"{_SHM} has {size >> 20:,} MiB"
+    if size < _SHM_BYTES:
+        yield warn(said, "give it more if scripts share tensors, as with shm_size of a container")
+    else:
+        yield ok(said)
+
+
+CHECKS: Final[tuple[Check, ...]] = (python, cpus, memory, open_files, processes, shared_memory)

@@ -1,0 +1,97 @@
+"""The API of a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from parallelrun.doctor.finding import Check, Finding, Place, bad, ok, warn
+
+if TYPE_CHECKING:
+    from parallelrun.transport import Transport
+
+_START: Final = "start it (`parallelrun up`, `make up`), or mend PARALLELRUN_URL"
+_CLOCK_S: Final = 5.0
+ANSWER_S: Final = 3.0
+"""How long an answer may take."""
+
+
+def api(place: Place) -> Iterator[Finding]:
+    """Whether it is there, lets us in, is ready, and is of our version."""
+    if not place.url:
+        yield ok("no cluster to ask: PARALLELRUN_URL is not set, and none of `parallelrun up` is running")
+        return
+    from parallelrun.errors import ConnectionFailed, ParallelRunError, Unauthorized
+
+    try:
+        with closing(_transport(place.url, place.token)) as transport:
+            if not transport.is_answered("/livez", timeout_s=ANSWER_S):
+                yield bad(f"{place.url} does not answer", _START)
+                return
+            with transport.stream("/v1/openapi.json") as answer:
+                date, contract = answer.headers.get("Date", ""), answer.read()
+            yield _version(place.url, contract)
+            yield from _clock(date)
+            if transport.is_answered("/readyz", timeout_s=ANSWER_S):
+                yield ok("it takes jobs")
+            else:
+                yield bad("it can't take jobs now: it does not reach Redis, or its volume", "see its log")
+    except Unauthorized:
+        yield bad(f"{place.url} does not take this token", "set PARALLELRUN_TOKEN, or give --token")
+    except ConnectionFailed as error:
+        yield bad(str(error), "mend PARALLELRUN_URL or --url, as in http://127.0.0.1:8080")
+    except ParallelRunError as error:
+        yield bad(f"{place.url}: {error}", "see the log of the API")
+
+
+def token(place: Place) -> Iterator[Finding]:
+    """Whether it asks for one."""
+    if not place.url:
+        return
+    from parallelrun.errors import ConnectionFailed, ParallelRunError
+
+    try:
+        with closing(_transport(place.url, "")) as anonymous:
+            anonymous.request("GET", "/v1/nodes", idempotent=False)
+    except ConnectionFailed:
+        return  # said by `api`
+    except ParallelRunError:
+        yield ok("nobody gets in without a token")
+    else:
+        yield bad("it takes jobs from anybody who can reach it: no token is required", "start it with a token")
+
+
+def _transport(url: str, token: str) -> Transport:
+    from parallelrun.transport import RetryPolicy, Transport
+
+    return Transport(url, token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1))
+
+
+def _version(url: str, contract: bytes) -> Finding:
+    import msgspec
+
+    ours = version("parallelrun")
+    try:
+        theirs = str(msgspec.json.decode(contract)["info"]["version"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return bad(f"{url} does not answer as a ParallelRun API", "mend PARALLELRUN_URL or --url")
+    said = f"{url} answers with version {theirs}"
+    return ok(said) if theirs == ours else warn(f"{said}, this is {ours}", "install the same version here and there")
+
+
+def _clock(date: str) -> Iterator[Finding]:
+    try:
+        ahead_s = parsedate_to_datetime(date).timestamp() - time.time()
+    except ValueError:
+        return
+    if abs(ahead_s) > _CLOCK_S:
+        yield warn(f"its clock is {ahead_s:+.0f} s ahead of ours", "use NTP on both machines")
+    else:
+        yield ok("its clock agrees with ours")
+
+
+CHECKS: Final[tuple[Check, ...]] = (api, token)

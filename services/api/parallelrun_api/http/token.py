@@ -1,0 +1,109 @@
+"""The token that clients must present: the one that is set, or one of this server's own.
+
+Its own is in the folder of the user's state and never in the root folder, which workers see, too: whoever can read the
+token can submit jobs, cancel those of others and fetch their outputs.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from parallelrun_core.folder.files import write_once
+from parallelrun_core.service import telemetry
+from parallelrun_core.service.state_folder import state_folder
+
+if TYPE_CHECKING:
+    from parallelrun_api.settings import ApiSettings
+
+log = telemetry.logger()
+
+_NAME: Final = "token"
+_OF_OTHERS: Final = 0o077
+
+
+class Token(NamedTuple):
+    """What clients must present."""
+
+    text: str
+    """Empty: nothing."""
+    file: str = ""
+    """Where it was read; empty if it was given by itself."""
+
+
+def load_token(settings: ApiSettings) -> Token:
+    """The token that clients must present; none only if the settings say so.
+
+    If none is set, a random one is created, in the file `token` of `state_folder()`, which only its own user can read.
+    It stays the same when the server is started again. One that an earlier release has left in the root folder is
+    removed, because whoever ran code there may know it.
+
+    Raises:
+        OSError: the file can't be read or created.
+        ValueError: the file has no token, or others can read it; or the settings contradict each other.
+    """
+    token = _load(settings)
+    _remove_old(settings.root / _NAME, token.file)
+    return token
+
+
+def _load(settings: ApiSettings) -> Token:
+    given = settings.token.get_secret_value()
+    if settings.insecure:
+        _check_insecure(settings)
+        return Token("")
+    if given:
+        return Token(given)
+    if settings.token_file is not None:
+        if settings.token_file.absolute().is_relative_to(settings.root):
+            log.warning("token_in_root", token_file=str(settings.token_file), hint="workers can read it there")
+        return Token(_read(settings.token_file), str(settings.token_file))
+    try:
+        path = state_folder() / _NAME
+    except RuntimeError as error:
+        raise ValueError(f"there is no place for a token: {error}; set --token-file, or XDG_STATE_HOME") from error
+    _create(path)
+    _check_private(path)
+    return Token(_read(path), str(path))
+
+
+def _check_insecure(settings: ApiSettings) -> None:
+    if not settings.is_loopback:
+        raise ValueError(f"--insecure is refused for {settings.host}: others could run code here; leave it out")
+    if settings.token.get_secret_value() or settings.token_file is not None:
+        raise ValueError("--insecure and a token contradict each other: leave one of them out")
+
+
+def _read(path: Path) -> str:
+    token = path.read_text().strip()
+    if not token or any(not 33 <= ord(char) <= 126 for char in token):
+        raise ValueError(f"{path} has no token: it must be one line of visible ASCII characters")
+    return token
+
+
+def _create(path: Path) -> None:
+    """Write a random token, whole or not at all; an existing one is left alone."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        with suppress(FileExistsError):  # another API of this user was faster; both use that one
+            write_once(path, f"{secrets.token_urlsafe(32)}\n".encode(), mode=0o600)
+
+
+def _check_private(path: Path) -> None:
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        raise ValueError(f"{path} is not a file of this user: remove it, and a new token is created")
+    if status.st_mode & _OF_OTHERS:
+        raise ValueError(f"others can read {path}: remove it, and a new token is created")
+
+
+def _remove_old(path: Path, used: str) -> None:
+    """Remove the token of an earlier release, unless it is the one that the settings name."""
+    if (used and Path(used).absolute() == path) or not path.is_file():
+        return
+    path.unlink(missing_ok=True)
+    log.warning("old_token_removed", file=str(path), hint="workers could read it there; it is no longer valid")

@@ -1,0 +1,63 @@
+"""When the leader's books and Redis contradict each other. Pure, no I/O: counts and times are passed in.
+
+Each mini-batch that is published and not decided waits in the queue, or is held by a session. Anything else can't end
+by itself: a decision whose record the disk has lost, or entries of Redis that somebody has removed.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+_STILL_S: Final = 2.0
+"""How long nothing must have moved: what is on its way between two processes is nowhere for a moment."""
+_AGAIN_S: Final = 5.0
+
+
+class Counts(NamedTuple):
+    """What a leader sees of its job in passing."""
+
+    decided: int
+    published: int
+    outstanding: int
+    leased: int
+
+
+class Whereabouts(NamedTuple):
+    """Where the mini-batches are that are published and not decided."""
+
+    nowhere: frozenset[int]
+    """Redis has no message of them."""
+    unreachable: frozenset[int]
+    """Redis has a message, but they neither wait nor are held by a session that lives."""
+
+    def __bool__(self) -> bool:
+        return bool(self.nowhere or self.unreachable)
+
+
+class StillWatch:
+    """Tells when nothing has moved for so long that it is worth a check, and which contradictions last."""
+
+    def __init__(self) -> None:
+        self._counts: Counts | None = None
+        self._check_at = 0.0
+        self._suspected: Whereabouts | None = None
+
+    def is_due(self, counts: Counts, now: float) -> bool:
+        """Whether to check where all mini-batches are: not while something moves."""
+        if counts != self._counts:
+            self._counts, self._suspected = counts, None
+            self._check_at = now + _STILL_S
+        return now >= self._check_at
+
+    def lasting(self, seen: Whereabouts, now: float) -> Whereabouts | None:
+        """What was a contradiction at the last check as well; it has to be mended."""
+        self._check_at = now + (_AGAIN_S if not seen else _STILL_S / 4)
+        suspected, self._suspected = self._suspected, seen if seen else None
+        return seen if seen and seen == suspected else None
+
+
+def whereabouts(
+    undecided: frozenset[int], known: frozenset[int], waiting: frozenset[int], held: frozenset[int]
+) -> Whereabouts:
+    """Compare what is published and not decided with what Redis knows, offers, and has given out."""
+    return Whereabouts(undecided - known, (undecided & known) - waiting - held)

@@ -1,0 +1,36 @@
+"""Whether rows in a part file are what was committed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from isal.isal_zlib import crc32
+
+from parallelrun_core.outcome import Place
+
+_BLOCK_BYTES = 1 << 20
+
+
+def has_rows(parts: Path, place: Place) -> bool:
+    """Whether the rows of an outcome are there and have its crc; see `is_intact`."""
+    return is_intact(parts, place.part, place.offset, place.length, place.crc)
+
+
+def is_intact(parts: Path, part: str, offset: int, length: int, crc: int) -> bool:
+    """Whether a range of a part file is there and has this crc.
+
+    Raises:
+        OSError: the file is there, and can't be read.
+    """
+    if not length:
+        return True
+    present, left = 0, length
+    try:
+        with (parts / part).open("rb") as file:
+            file.seek(offset)
+            while left and (block := file.read(min(left, _BLOCK_BYTES))):
+                present = crc32(block, present)
+                left -= len(block)
+    except FileNotFoundError:
+        return False
+    return not left and present == crc

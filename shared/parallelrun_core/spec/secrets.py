@@ -1,0 +1,83 @@
+"""The `secrets` of a job: references, whose values only the nodes have (`agent/workers/secrets.py`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pydantic import Field, field_validator, model_validator
+
+from parallelrun_core.spec.expressions import same_name
+from parallelrun_core.spec.fields import NAME, Strict
+
+_EXPRESSION: Final = re.compile(r"\$\{\{\s*secrets\s*\.\s*([^}]*?)\s*\}\}", re.IGNORECASE)
+_FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
+
+
+class Secret(Strict):
+    """Where a node finds the value of a secret: exactly one of these."""
+
+    env: str = Field(default="", max_length=255)
+    """NAME, for the environment variable `PARALLELRUN_SECRET_NAME` of the node's agent."""
+    file: str = Field(default="", max_length=1024)
+    """A file below the node's folder of secrets (`PARALLELRUN_SECRETS_DIR`): letters, digits, `.`, `_`, `-`, `/`."""
+
+    @field_validator("env")
+    @classmethod
+    def _variable(cls, value: str) -> str:
+        if value and not NAME.fullmatch(value):
+            raise ValueError("must have letters, digits and '_', not starting with a digit")
+        return value
+
+    @field_validator("file")
+    @classmethod
+    def _below(cls, value: str) -> str:
+        if value and not _FILE.fullmatch(value):
+            raise ValueError("must be a path below the folder of secrets, of letters, digits and . _ -")
+        return value
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Secret:
+        if bool(self.env) == bool(self.file):
+            raise ValueError("must have either `env: NAME` or `file: PATH`; the value itself does not belong here")
+        return self
+
+
+def named_secrets(value: object) -> object:
+    """The `secrets` of a job file, if their keys can be names of environment variables and of `${{secrets.NAME}}`.
+
+    Raises:
+        ValueError: one can't.
+    """
+    if not isinstance(value, dict):
+        return value
+    for name, given in value.items():
+        if not NAME.fullmatch(str(name)):
+            raise ValueError(f"{name!r} is not a valid name: use letters, digits and '_', not starting with a digit")
+        if isinstance(given, str):
+            raise ValueError(f"{name!r} must be a reference, `env: NAME` or `file: PATH`, not the value itself")
+    if len({str(name).lower() for name in value}) < len(value):
+        raise ValueError("names are compared without letter case, so none may come twice")
+    return value
+
+
+def reference_to(name: str, secrets: Mapping[str, object]) -> str:
+    """The key of a secret that an expression refers to.
+
+    Raises:
+        ValueError: there is none.
+    """
+    key = same_name(name, secrets)
+    if key is None:
+        raise ValueError(f"${{{{secrets.{name}}}}} is not one of the secrets ({', '.join(secrets)})")
+    return key
+
+
+def with_secrets(text: str, secrets: Mapping[str, object], value_of: Callable[[str], str]) -> str:
+    """The value of an environment variable with that of each `${{secrets.NAME}}`; other expressions stay.
+
+    Raises:
+        ValueError: it refers to a secret that is not there.
+    """
+    return _EXPRESSION.sub(lambda found: value_of(reference_to(found[1], secrets)), text)

@@ -1,0 +1,181 @@
+"""What a submitter can name, or have his code put in the way, to reach files that are not the job's."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.http_user import HttpUser, zip_of
+from tests.security.attack import Attack, Target
+
+_ROWS = "def run(mini_batch):\n    return mini_batch\n"
+_PLANTING = """
+import argparse, glob, os
+parser = argparse.ArgumentParser()
+parser.add_argument("--made")
+made = parser.parse_known_args()[0].made
+def run(mini_batch):
+    os.makedirs(made, exist_ok=True)
+    HOW
+    return ["planted"]
+"""
+_MADE = {"outputs": {"made": {"type": "uri_folder"}}, "program_arguments": "--made ${{outputs.made}}"}
+_JOB_S = 60.0
+
+
+def submit(user: HttpUser, target: Target, script: str = _ROWS, **settings: Any) -> tuple[int, dict[str, Any]]:
+    """Submit a job; returns the status of the answer, and the job once it has ended, or the problem."""
+    spec = {"entry_script": "entry.py", "inputs": {"data": f"{target.inputs_there}/one"}, "run_max_try": 1, **settings}
+    answer = user.post(spec, zip_of({"entry.py": script}))
+    if answer.status_code != 202:
+        return answer.status_code, answer.json()
+    return 202, user.ended(str(answer.json()["id"]), _JOB_S)
+
+
+def _planted(user: HttpUser, target: Target, how: str, **settings: Any) -> dict[str, Any]:
+    """A job whose code has put something among its outputs, unless it was held back from doing so."""
+    status, job = submit(user, target, _PLANTING.replace("HOW", how), **{**_MADE, **settings})
+    assert status == 202, job
+    assert job["progress"]["done"] or target.is_apart, f"nothing was planted: {job['failure']}"
+    return job
+
+
+def _victim(user: HttpUser, target: Target) -> str:
+    """A job of somebody else."""
+    status, job = submit(user, target)
+    assert status == 202, job
+    return str(job["id"])
+
+
+def _own_files(target: Target, victim: str) -> list[str]:
+    """Files and folders of the cluster that are none of a job's business."""
+    job = f"{target.root}/jobs/{victim}"
+    return [
+        target.root, f"{target.root}/token", f"{target.root}/jobs", f"{target.root}/code", job, f"{job}/job.json",
+        f"{job}/parts", f"{job}/outputs/../job.json", f"{target.root}/any-other/name",
+        f"{target.inputs_there}/{'../' * 30}{target.root}/jobs",
+    ]  # fmt: skip
+
+
+def _as_output(kind: str, target: Target) -> str:
+    """Name the cluster's own files as outputs, which could then be written to and downloaded."""
+    with HttpUser(target.url, target.token) as user:
+        victim = _victim(user, target)
+        for path in [*_own_files(target, victim), f"{target.root}/jobs/{victim}/outputs"]:
+            settings: dict[str, Any] = (
+                {"output": path} if not kind else {"outputs": {"x": {"type": kind, "path": path}}}
+            )
+            status, answer = submit(user, target, **settings)
+            if status == 202:
+                return f"{path} was accepted as an output: {answer['state']}"
+    return ""
+
+
+def _as_input(target: Target) -> str:
+    """Name them as inputs."""
+    with HttpUser(target.url, target.token) as user:
+        victim = _victim(user, target)
+        paths = [f"{target.root}/*", f"{target.root}/jobs/*/job.json", f"{target.root}/**/job.json"]
+        for path in [*_own_files(target, victim), *paths]:
+            beside = {"data": f"{target.inputs_there}/one", "model": {"path": path}}
+            for settings in ({"inputs": {"data": path}}, {"inputs": beside, "input_data": ["data"]}):
+                status, answer = submit(user, target, **settings)
+                if status == 202:
+                    return f"{path} was accepted as an input: {answer['state']}"
+    return ""
+
+
+@contextmanager
+def placed(target: Target) -> Iterator[Path]:
+    """A folder for links among the inputs, which anybody may read."""
+    folder = target.inputs / f"links-{secrets.token_hex(4)}"
+    folder.mkdir()
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def _by_link(target: Target) -> str:
+    """Let links among the inputs lead to them: below a folder, through a pattern, and from an MLTable."""
+    with HttpUser(target.url, target.token) as user, placed(target) as folder:
+        victim = _victim(user, target)
+        (folder / "link1").symlink_to(f"{target.root}/jobs/{victim}")
+        (folder / "file").symlink_to(f"{target.root}/jobs/{victim}/job.json")
+        table = folder / "table"
+        table.mkdir()
+        (table / "MLTable").write_text(f"paths:\n- file: {target.root}/jobs/{victim}/job.json\n")
+        linked = folder / "linked"
+        linked.mkdir()
+        (linked / "MLTable").symlink_to(f"{target.root}/jobs/{victim}/job.json")
+        there = f"{target.inputs_there}/{folder.name}"
+        for given in (
+            there, f"{there}/link1", f"{there}/link1/job.json", f"{there}/link*/job.json", f"{there}/**/job.json",
+            f"{there}/fi*", *({"type": "mltable", "path": f"{there}/{name}"} for name in ("table", "linked")),
+        ):  # fmt: skip
+            status, answer = submit(user, target, inputs={"data": given})
+            if status == 202 and answer["progress"]["done"]:
+                return f"{given} was read"
+            if victim in json.dumps(answer.get("errors", "")) and "submitted" in json.dumps(answer.get("errors", "")):
+                return f"{given}: the error shows what is there: {answer}"
+    return ""
+
+
+def _by_link_of_a_job(target: Target) -> str:
+    """Have a job leave a link among its outputs, which are the input of the next job."""
+    plant = f"os.symlink({target.root!r} + '/jobs', made + '/link'); open(made + '/x', 'w').close()"
+    with HttpUser(target.url, target.token) as user:
+        first = _planted(user, target, plant)
+        path = f"{target.root}/jobs/{first['id']}/outputs/made"
+        for given in (path, f"{path}/l*/*/job.json"):
+            status, answer = submit(user, target, inputs={"data": given})
+            if status == 202 and answer["state"] == "completed":
+                return f"{given} was read through a link"
+    return ""
+
+
+def _download(how: str, target: Target) -> str:
+    """Have a job put another name of a file of the cluster into its outputs, and download it."""
+    with HttpUser(target.url, target.token) as user:
+        victim = _victim(user, target)
+        wanted = f"{target.root}/jobs/{victim}/job.json"
+        plant = f"os.{how}({wanted!r}, made + '/stolen')"
+        job = _planted(user, target, plant)
+        answer = user.client.get(f"/v1/jobs/{job['id']}/outputs/made/stolen")
+        if answer.status_code == 200:
+            return f"{wanted} was served: {answer.text[:100]}"
+    return ""
+
+
+def _publish_elsewhere(target: Target) -> str:
+    """Replace the folder of the rows by a link, so that they are published among the cluster's own files."""
+    name = f"planted-{secrets.token_hex(4)}.txt"
+    plant = f"os.rmdir(made); os.symlink({target.root!r}, made)"
+    with HttpUser(target.url, target.token) as user:
+        job = _planted(user, target, plant, append_row_to="made", append_row_file_name=name)
+        if job["state"] == "completed" and job["output"]:
+            listed = submit(user, target, "import os\ndef run(mini_batch):\n    return os.listdir(ROOT)\n".replace(
+                "ROOT", repr(target.root)))[1]  # fmt: skip
+            rows = user.client.get(f"/v1/jobs/{listed['id']}/outputs/parallel_run_step.txt").text
+            return f"{name} was published in {target.root}" if name in rows else ""
+    return ""
+
+
+ATTACKS: list[Attack] = [
+    Attack("the cluster's own files as the output folder", partial(_as_output, "")),
+    Attack("the cluster's own files as a named output file", partial(_as_output, "uri_file")),
+    Attack("the cluster's own files as a named output folder", partial(_as_output, "uri_folder")),
+    Attack("the cluster's own files as inputs", _as_input),
+    Attack("links among the inputs to the cluster's own files", _by_link),
+    Attack("a link that a job leaves for the next job", _by_link_of_a_job),
+    Attack("a hard link among the outputs", partial(_download, "link")),
+    Attack("a symbolic link among the outputs", partial(_download, "symlink")),
+    Attack("rows published through a link", _publish_elsewhere),
+]

@@ -1,0 +1,52 @@
+"""What all targets have in common: an API, a token, and an input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.acceptance.http_user import HttpUser, zip_of
+
+_JOB_S = 60.0
+ONE = "one"
+"""The folder below `inputs` with one small file."""
+
+
+class Missing(Exception):
+    """Such a target can't be had here; the text says why."""
+
+
+@dataclass(frozen=True)
+class HttpTarget:
+    """A cluster, as its submitters know it; see `attack.Target`."""
+
+    name: str
+    url: str
+    token: str
+    is_apart: bool
+    root: str
+    inputs: Path
+    inputs_there: str
+
+    def rows_of(self, script: str, **settings: object) -> list[str]:
+        """See `attack.Target`."""
+        spec = {
+            "entry_script": "entry.py", "inputs": {"data": f"{self.inputs_there}/{ONE}"}, "run_max_try": 1, **settings
+        }  # fmt: skip
+        with HttpUser(self.url, self.token) as user:
+            answer = user.post(spec, zip_of({"entry.py": script}))
+            if answer.status_code != 202:
+                return []
+            job = user.ended(str(answer.json()["id"]), _JOB_S)
+            if job["output"] is None:
+                return []
+            rows = user.client.get(f"/v1/jobs/{job['id']}/outputs/{Path(job['output']['path']).name}")
+            return rows.text.splitlines() if rows.status_code == 200 else []
+
+
+def fill(inputs: Path) -> None:
+    """Create a folder of inputs, readable to everybody."""
+    (inputs / ONE).mkdir(parents=True)
+    (inputs / ONE / "file.txt").write_text("one small file\n")
+    for path, mode in ((inputs, 0o755), (inputs / ONE, 0o755), (inputs / ONE / "file.txt", 0o644)):
+        path.chmod(mode)

@@ -1,0 +1,94 @@
+"""Nobody gets in without the token, and nobody but the API's own user can read it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cluster import Cluster
+from tests.integration.api.server import ApiServer
+from tests.security.attacks import access
+from tests.security.path_target import PathTarget
+
+BY_NAME = {attack.name: attack for attack in access.ATTACKS}
+_NO_JOB = "job_00000000000000000000"
+
+
+def check_anonymous(redis_url: str, folder: Path) -> None:
+    """A server that was started with nothing but its defaults takes no job from somebody without the token."""
+    env = {"XDG_STATE_HOME": str(folder / "state")}
+    with ApiServer(folder / "root", redis_url, insecure=False, env=env) as server, server.client() as api:
+        spec = {"entry_script": "entry.py", "inputs": {"data": "/"}, "code": str(folder)}
+        for headers in (
+            {},
+            {"Authorization": "Bearer wrong"},
+            {"Authorization": "Bearer"},
+        ):
+            assert api.post("/v1/jobs", json=spec, headers=headers).status_code == 401, headers
+            for path in ("/v1/jobs", f"/v1/jobs/{_NO_JOB}/outputs/x", "/v1/openapi.json", "/v1/nodes"):
+                assert api.get(path, headers=headers).status_code == 401, (path, headers)
+
+
+@pytest.mark.integration
+def test_without_the_token_nobody_gets_in_by_default(redis_url: str, tmp_path: Path) -> None:
+    check_anonymous(redis_url, tmp_path)
+
+
+@pytest.mark.integration
+def test_the_token_is_in_a_private_file_and_one_in_the_root_is_void(redis_url: str, tmp_path: Path) -> None:
+    root, state = tmp_path / "root", tmp_path / "state"
+    root.mkdir()
+    (root / "token").write_text("of-an-earlier-release")
+    (root / "token").chmod(0o600)
+    env = {"XDG_STATE_HOME": str(state)}
+    with ApiServer(root, redis_url, insecure=False, env=env) as server, server.client() as api:
+        path = state / "parallelrun" / "token"
+        status = path.stat()
+        assert (stat.S_IMODE(status.st_mode), status.st_uid) == (0o600, os.geteuid())
+        assert not (root / "token").exists()
+        [removed] = [entry for entry in server.log if entry["action"] == "old_token_removed"]
+        assert removed["file"] == str(root / "token")
+        old = {"Authorization": "Bearer of-an-earlier-release"}
+        assert api.get("/v1/jobs", headers=old).status_code == 401
+        assert api.get("/v1/jobs", headers={"Authorization": f"Bearer {path.read_text().strip()}"}).status_code == 200
+        assert path.read_text().strip() not in json.dumps(server.log)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("flags", [("--host", "0.0.0.0"), ("--token", "t")], ids=str)
+def test_a_server_does_not_start_without_a_token_by_mistake(
+    flags: tuple[str, ...], redis_url: str, tmp_path: Path
+) -> None:
+    server = ApiServer(tmp_path, redis_url, "--insecure", *flags, insecure=False)
+    server.start()
+
+    assert "--insecure" in server.wait_for("not_started")["error"]
+    assert server.exit_code() == 1
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_token_is_neither_found_nor_evaded(name: str) -> None:
+    check_attack(name)
+
+
+def check_attack(name: str, without: str = "") -> None:
+    """Play an attack against a cluster, without a mechanism if one is given."""
+    cluster = Cluster(api=True, without=without)
+    made = PathTarget(cluster)
+    with cluster:
+        assert BY_NAME[name].play(made) == ""
+
+
+@pytest.mark.integration
+def test_a_server_for_others_can_be_told_its_names(redis_url: str, tmp_path: Path) -> None:
+    flags = ("--host", "0.0.0.0", "--token", "t", "--allowed-hosts", "localhost,127.0.0.1,api,")
+    with ApiServer(tmp_path, redis_url, *flags) as server:
+        for host, status in (("api:8080", 200), ("127.0.0.1", 200), ("attacker.example", 421), ("10.0.0.1", 421)):
+            headers = {"Host": host, "Authorization": "Bearer t"}
+            assert httpx.get(f"http://127.0.0.1:{server.port}/v1/jobs", headers=headers).status_code == status

@@ -1,0 +1,25 @@
+"""What the proofs find when requests are admitted that should not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.security import test_access as access
+from tests.twins.sabotage import expect_failure
+
+
+@pytest.mark.integration
+def test_a_name_of_somebody_else_that_is_answered_is_found() -> None:
+    with expect_failure():
+        access.check_attack("a name of somebody else for this server", "api.host")
+
+
+@pytest.mark.integration
+def test_a_server_that_asks_for_no_token_is_found(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARALLELRUN_INSECURE", "true")
+    with expect_failure():
+        access.check_anonymous(redis_url, tmp_path)

@@ -1,0 +1,46 @@
+"""What the proofs find when the rule about paths is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.security import test_master_paths as master_paths
+from tests.security import test_paths as paths
+from tests.twins.sabotage import expect_failure, without
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", sorted({*paths.BY_NAME} - {paths.HARD_LINK, paths.SYMBOLIC_LINK}))
+def test_without_the_rule_files_that_are_not_the_jobs_are_reached(name: str) -> None:
+    with expect_failure():
+        paths.check_attack(name, "paths.rule")
+
+
+@pytest.mark.integration
+def test_a_hard_link_that_is_served_is_found() -> None:
+    with expect_failure():
+        paths.check_attack(paths.HARD_LINK, "paths.own_files")
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [
+        partial(paths.test_a_link_that_appears_after_the_check_is_not_followed, below=[]),
+        paths.test_what_is_opened_is_checked_when_it_is_open,
+        paths.test_an_output_is_not_written_through_a_link_that_has_appeared,
+    ],
+)
+def test_a_rule_that_is_asked_only_at_submission_is_found(proof: Callable[[Path], None], tmp_path: Path) -> None:
+    places = paths.places_in(tmp_path)
+    with without("paths.rule"), expect_failure():
+        proof(places)
+
+
+@pytest.mark.parametrize("kind", master_paths.KINDS)
+def test_a_reader_of_a_master_that_opens_anything_is_found(kind: str, tmp_path: Path) -> None:
+    with without("paths.bounds"), expect_failure():
+        master_paths.check_readers(kind, tmp_path)

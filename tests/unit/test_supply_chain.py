@@ -1,0 +1,250 @@
+"""What comes from elsewhere is looked at, and what nobody answers is never taken for a yes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from supply_chain import CLEAN, UNKNOWN, WRONG
+from supply_chain.allowed import Allowed, read_allowed
+from supply_chain.audit import ALLOWED_FILE, Answer, Vulnerability, ask, audit, read_answer
+from supply_chain.images import FILES, images, lock
+from supply_chain.locked import locked
+from supply_chain.sbom import differences
+
+ROOT = Path(__file__).parents[2]
+AUDIT_PYTHON = ROOT / ".venv-audit" / "bin" / "python"
+SBOM = ROOT / "build" / "parallelrun.cdx.json"
+TODAY = date(2030, 1, 15)
+BAD = Vulnerability("bad 1.0", ("GHSA-1", "CVE-1"), ("1.1",))
+
+needs_the_audit = pytest.mark.skipif(not AUDIT_PYTHON.exists(), reason="`make audit` has not been run here")
+
+
+# The audit
+
+
+def audited(answers: dict[str, Answer], allowed: tuple[Allowed, ...] = ()) -> tuple[int, str]:
+    said = list[str]()
+    code = audit(["file"], lambda service, _: answers[service], [*allowed], TODAY, said.append)
+    return code, "\n".join(said)
+
+
+def test_only_a_whole_answer_makes_a_file_clean() -> None:
+    nothing = Answer(trouble="no such host")
+    assert audited({"pypi": Answer(asked=3), "osv": nothing})[0] == CLEAN
+    assert audited({"pypi": nothing, "osv": Answer(asked=3)})[0] == CLEAN
+    assert audited({"pypi": Answer(asked=3, unknown=("a",)), "osv": Answer(asked=3)})[0] == CLEAN
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(trouble="no such host"),
+        Answer(asked=3, unknown=("a", "b", "c")),
+        Answer(asked=3, unknown=("a",)),
+        Answer(),
+    ],
+)
+def test_silence_is_no_yes(answer: Answer) -> None:
+    code, said = audited({"pypi": answer, "osv": Answer(trouble="no such host")})
+    assert code == UNKNOWN
+    assert "NOT AUDITED" in said
+    assert "no such host" in said
+
+
+def test_what_is_vulnerable_is_wrong_whatever_else_is_unknown() -> None:
+    for answer in (Answer((BAD,), asked=3), Answer((BAD,), asked=3, unknown=("a",))):
+        code, said = audited({"pypi": answer, "osv": Answer(trouble="no such host")})
+        assert code == WRONG
+        assert "bad 1.0: GHSA-1 = CVE-1, fixed in 1.1" in said
+
+
+@pytest.mark.parametrize("name", ["GHSA-1", "CVE-1"])
+def test_what_is_allowed_is_so_up_to_its_last_day(name: str) -> None:
+    answers = {"pypi": Answer((BAD,), asked=3)}
+    assert audited(answers, (Allowed(name, TODAY, "why"),))[0] == CLEAN
+    assert audited(answers, (Allowed(name, date(2030, 1, 14), "why"),))[0] == WRONG
+    assert audited(answers, (Allowed("CVE-2", TODAY, "why"),))[0] == WRONG
+
+
+@pytest.mark.parametrize(
+    "entry", ['id = "a"\nuntil = 2030-01-01', 'id = "a"\nreason = "b"', 'id = "a"\nuntil = 2030-01-01\nreason = " "']
+)
+def test_nothing_is_allowed_without_a_day_and_a_reason(entry: str, tmp_path: Path) -> None:
+    (tmp_path / "allowed.toml").write_text(f"[[allowed]]\n{entry}\n")
+    with pytest.raises(ValueError, match="needs id, until"):
+        read_allowed(tmp_path / "allowed.toml")
+
+
+def test_what_we_allow_can_be_read() -> None:
+    assert isinstance(read_allowed(ALLOWED_FILE), list)
+
+
+def test_what_pip_audit_prints_is_understood() -> None:
+    printed = {
+        "dependencies": [
+            {"name": "good", "version": "1", "vulns": []},
+            {"name": "gone", "skip_reason": "Dependency not found"},
+            {
+                "name": "bad",
+                "version": "1.0",
+                "vulns": [{"id": "GHSA-1", "fix_versions": ["1.1"], "aliases": ["CVE-1"]}],
+            },
+        ],
+        "fixes": [],
+    }
+    assert read_answer(json.dumps(printed)) == Answer((BAD,), asked=3, unknown=("gone",))
+    for text in ("", "[]", "{}", "null", '{"dependencies": [{}]}'):
+        with pytest.raises(ValueError, match=r"JSON|Expecting value"):
+            read_answer(text)
+
+
+class Osv(BaseHTTPRequestHandler):
+    """A vulnerability service that knows of one."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        known = [
+            {
+                "id": "GHSA-1",
+                "aliases": ["CVE-1"],
+                "affected": [],
+                "summary": "bad",
+                "published": "2030-01-01T00:00:00Z",
+            }
+        ]
+        body = json.dumps({"vulns": known} if asked["package"]["name"] == "idna" else {}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def osv() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Osv)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1/query"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@needs_the_audit
+def test_the_real_pip_audit_finds_what_a_service_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", str(AUDIT_PYTHON))
+    file = tmp_path / "locked.txt"
+    file.write_text(f"idna==3.0 --hash=sha256:{'0' * 64}\nsniffio==1.0 --hash=sha256:{'0' * 64}\n")
+    with osv() as url:
+        answer = ask("osv", str(file), "--osv-url", url)
+    assert [(each.package, {*each.names}) for each in answer.vulnerabilities] == [("idna 3.0", {"GHSA-1", "CVE-1"})]
+    assert answer.is_whole
+    assert ask("osv", str(file), "--osv-url", url).trouble, "nobody answers there any more"
+
+
+# The list of what is shipped
+
+
+def test_a_list_that_is_not_what_is_locked_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "locked.txt"
+    file.write_text(
+        f"a==1 \\\n    --hash=sha256:{'0' * 64}\nb==2 ; sys_platform == 'win32' \\\n    --hash=sha256:{'1' * 64}\n"
+    )
+    whole = document({"a": ("1", "0" * 64), "b": ("2", "1" * 64)})
+    assert differences(whole, file) == []
+    assert differences(document({"a": ("1", "0" * 64)}), file) == ["b 2 is locked and not listed"]
+    assert len(differences(document({"a": ("1", "0" * 64), "b": ("3", "1" * 64)}), file)) == 2
+    assert len(differences(document({"a": ("1", "0" * 64), "b": ("2", "2" * 64)}), file)) == 2
+    assert differences({**whole, "serialNumber": "urn:uuid:1"}, file) != []
+    (tmp_path / "empty.txt").touch()
+    assert differences({"bomFormat": "CycloneDX"}, tmp_path / "empty.txt") != []
+
+
+def document(packages: dict[str, tuple[str, str]]) -> dict[str, Any]:
+    return {
+        "bomFormat": "CycloneDX",
+        "components": [
+            {
+                "name": name,
+                "version": version,
+                "externalReferences": [{"hashes": [{"alg": "SHA-256", "content": sha256}]}],
+            }
+            for name, (version, sha256) in packages.items()
+        ],
+    }
+
+
+def test_all_that_is_locked_is_read() -> None:
+    text = (ROOT / "requirements" / "runtime.txt").read_text()
+    packages = locked(ROOT / "requirements" / "runtime.txt")
+    assert len(packages) == len(re.findall(r"^[^ ]+==", text, re.MULTILINE)) > 0
+    assert sum(len(each.sha256) for each in packages) == text.count("--hash=sha256:")
+
+
+@needs_the_audit
+def test_the_list_is_the_same_each_time(tmp_path: Path) -> None:
+    made = [tmp_path / "first.json", tmp_path / "second.json"]
+    for path in made:
+        command = ["make", "--no-print-directory", "sbom", f"SBOM={path}"]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert made[0].read_bytes() == made[1].read_bytes()
+
+
+# Images
+
+
+def test_images_are_pinned_by_what_the_registry_says_all_or_none(tmp_path: Path) -> None:
+    copy(tmp_path)
+    lock(tmp_path, lambda name: f"sha256:{name.encode().hex():0<64.64}")
+    assert {image.name: image.digest for image in images(tmp_path)} == {
+        name: f"sha256:{name.encode().hex():0<64.64}" for name in {image.name for image in images(ROOT)}
+    }
+    pinned = [(tmp_path / file).read_text() for file in FILES]
+    lock(tmp_path, lambda name: f"sha256:{name.encode().hex():0<64.64}")
+    assert [(tmp_path / file).read_text() for file in FILES] == pinned
+    with pytest.raises(ValueError, match="not a digest"):
+        lock(tmp_path, lambda name: "latest" if name.startswith("redis") else f"sha256:{'0' * 64}")
+    assert [(tmp_path / file).read_text() for file in FILES] == pinned
+
+
+def copy(folder: Path) -> None:
+    for file in FILES:
+        (folder / file).write_bytes((ROOT / file).read_bytes())
+
+
+def test_once_one_image_is_pinned_all_are_and_both_files_name_the_same() -> None:
+    named = images(ROOT)
+    assert len({bool(image.digest) for image in named}) == 1
+    assert len({image.digest for image in named}) in (1, len({image.name for image in named}))
+    base = {file: {(each.name, each.digest) for each in named if each.file == file} for file in FILES}
+    assert base["Dockerfile"] <= base["docker-compose.yml"]
+
+
+def test_no_image_is_named_where_it_is_not_looked_for() -> None:
+    dockerfile, compose = ((ROOT / file).read_text() for file in FILES)
+    stages = set(re.findall(r"^FROM \S+ AS (\S+)$", dockerfile, re.MULTILINE))
+    assert set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)) <= stages | {"${BASE_IMAGE}"}
+    assert "--from=" not in re.sub(rf"--from=({'|'.join(stages)})\b", "", dockerfile)
+    settings = {service["image"] for service in yaml.safe_load(compose)["services"].values()}
+    from_elsewhere = {image for image in settings if not image.startswith("parallelrun-")}
+    assert all(re.fullmatch(r"\$\{\w+_IMAGE:-[^}]+\}", image) for image in from_elsewhere)
+    assert len(images(ROOT)) == 2 + len(from_elsewhere)
