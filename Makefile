@@ -29,6 +29,9 @@ RIVALS_VENV := .venv-rivals
 AUDIT_VENV := .venv-audit
 SBOM := build/parallelrun.cdx.json
 
+# Object stores that tests start: their libraries are older ones of some that we use.
+OBJECT_SERVERS := .venv-object-servers
+
 LOCK_VENV := .venv-lock
 UV_COMPILE = UV_SYSTEM_CERTS=1 $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-header --no-config
@@ -66,7 +69,7 @@ run: setup ## Run the main example job: classify handwritten digits
 	@$(BIN)/python examples/digits/main.py
 
 .PHONY: test
-test: setup ## Run all tests (T=tests/unit for a part)
+test: setup $(OBJECT_SERVERS)/ready ## Run all tests (T=tests/unit for a part)
 	@$(PYTEST) --durations=5 $(SIDE_BY_SIDE) -m "not docker and not chaos" $(T) || case $$? in \
 		5) ;; \
 		1) echo "make test: rerunning the failed tests, one at a time" && \
@@ -75,6 +78,16 @@ test: setup ## Run all tests (T=tests/unit for a part)
 	esac
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "chaos and not docker" $(T) || [ $$? -eq 5 ]  # 5: none of those in this part
 	@$(PYTEST) -m docker $(T) || [ $$? -eq 5 ]
+
+$(OBJECT_SERVERS)/ready: requirements/object-servers.txt
+	@echo "Setting up $(OBJECT_SERVERS) (about half a minute the first time)"
+	@rm -f $@
+	@mkdir -p $(OBJECT_SERVERS)
+	@{ $(PYTHON) -m venv $(OBJECT_SERVERS) && \
+		$(OBJECT_SERVERS)/bin/python -m pip install --disable-pip-version-check --no-compile --require-hashes -r requirements/object-servers.txt ; \
+	} >$(OBJECT_SERVERS)/setup.log 2>&1 || \
+		{ tail -n 30 $(OBJECT_SERVERS)/setup.log; echo "make: failed; the whole log is in $(OBJECT_SERVERS)/setup.log"; exit 1; } >&2
+	@touch $@
 
 .PHONY: check
 check: setup ## Lint, types, contracts and tests
@@ -171,11 +184,12 @@ lock: ## Lock the newest versions that fit together, in requirements/
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	@mkdir -p requirements
 	@# The largest set is solved first, and the others take their versions from it.
-	@$(UV_COMPILE) --upgrade --extra dev --extra examples --extra tables pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
-	@$(UV_COMPILE) --constraint requirements/dev.txt --extra tables pyproject.toml --output-file requirements/runtime.txt >/dev/null
+	@$(UV_COMPILE) --upgrade --extra dev --extra examples --extra tables --extra stores pyproject.toml requirements/build.in --output-file requirements/dev.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt --extra tables --extra stores pyproject.toml --output-file requirements/runtime.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --extra examples pyproject.toml --output-file requirements/examples.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/audit.in --output-file requirements/audit.txt >/dev/null
+	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
 	@$(UV_COMPILE) --upgrade benchmarks/rivals/requirements.in --output-file benchmarks/rivals/requirements.txt >/dev/null
 
 .PHONY: lock-images
@@ -184,6 +198,6 @@ lock-images: ## Pin the images in Dockerfile and docker-compose.yml to their pre
 
 .PHONY: clean
 clean: ## Remove the environment, caches and build products
-	@rm -rf $(VENV) $(LOCK_VENV) $(AUDIT_VENV) $(RIVALS_VENV) build dist htmlcov .coverage .coverage.* \
+	@rm -rf $(VENV) $(LOCK_VENV) $(AUDIT_VENV) $(RIVALS_VENV) $(OBJECT_SERVERS) build dist htmlcov .coverage .coverage.* \
 		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

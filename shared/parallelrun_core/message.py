@@ -5,12 +5,12 @@ A message is a MessagePack array `[kind, items, payload]`:
     kind 0, FILES        payload = groups of files (below)
     kind 1, FILES_ZSTD   the same, compressed with Zstandard
     kind 2, REFERENCE    payload = MessagePack array [term, offset] of the full message in the manifest
-    kind 3, DESCRIBED    payload = MessagePack array [input, keys, pieces, groups]: see `Described`
+    kind 3, DESCRIBED    payload = MessagePack array [input, keys, pieces, groups, versions]: see `Described`
     kind 4, DESCRIBED_ZSTD   the same, compressed with Zstandard
 
 A plain list of files has kind 0 or 1. Anything else is described: rows of a table, files with the values of their
-partition keys, files that are copied first, or a rank alone. `items` of a table is 0 unless the master counted its
-rows: only the worker that reads a range knows how many there are.
+partition keys, files that are copied or staged first, or a rank alone. `items` of a table is 0 unless the master
+counted its rows: only the worker that reads a range knows how many there are.
 
 A group is a folder's path, NUL, then the names in it, NUL between them; groups are separated by two NULs.
 So a folder's path appears once, no name is ever quoted, and a whole group turns into paths by one
@@ -64,6 +64,16 @@ class Reference(msgspec.Struct, array_like=True, frozen=True):
     offset: int
 
 
+class FileVersion(msgspec.Struct, array_like=True, frozen=True):
+    """What tells the content of a file that was listed from a later one."""
+
+    size_bytes: int
+    tag: bytes = b""
+    """An ETag; a hash in it is kept as the bytes that it stands for."""
+    modified: float = 0.0
+    """Seconds since the epoch, by the storage's clock; 0 if there is a tag."""
+
+
 class Piece(msgspec.Struct, array_like=True, frozen=True):
     """A range of one file of a table: of its bytes, or of its rows (Parquet)."""
 
@@ -92,6 +102,8 @@ class Described(msgspec.Struct, array_like=True, frozen=True):
     """The ranges of a table to read, in this order."""
     groups: bytes = b""
     """Instead of pieces: groups of files."""
+    versions: list[FileVersion] = []
+    """Of the files of the groups, in their order; none for files that are read where they are."""
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -27,6 +27,7 @@ ErrorCategory = Literal[
     "LOAD_TIMEOUT",
     "NODE_LOST",
     "INPUT_UNREADABLE",
+    "INPUT_CHANGED",
 ]
 
 

@@ -23,13 +23,16 @@ from parallelrun_agent.policy.commands import (
     End,
     Kill,
     ReportInitFailure,
+    Stage,
     TakeBack,
+    Unstage,
     WatchDisk,
 )
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.session import Session
+from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.payloads import payload_of
 from parallelrun_core.errors import ParallelRunError
@@ -91,6 +94,10 @@ class JobDriver:
     def _execute_rare(self, command: Command) -> None:
         processes = self.session.processes
         match command:
+            case Stage():
+                self._staging.begin(command.assignments)
+            case Unstage():
+                self._staging.end(command.tokens)
             case TakeBack():
                 taken = processes.process(command.worker).take_back()
                 self._machine.taken_back(command.worker, taken, time.monotonic())
@@ -112,10 +119,13 @@ class JobDriver:
 
     def _deliver(self, worker: Worker, assignments: list[Assignment]) -> None:
         machine, process = self._machine, self.session.processes.process(worker)
-        now = time.time()
+        staging, now = self.session.staging, time.time()
         for assignment in assignments:
             try:
-                kind, items, payload = payload_of(assignment.delivery.message, self._path)
+                if staging is None:
+                    kind, items, payload = payload_of(assignment.delivery.message, self._path)
+                else:
+                    kind, items, payload = staging.payload(assignment.delivery.token)
             except (ParallelRunError, OSError, StopIteration) as error:
                 self._unreadable(worker, assignment, error)
                 continue
@@ -128,6 +138,12 @@ class JobDriver:
             process.send()
         except OSError as error:
             self._out_of_reach(worker, error)
+
+    @property
+    def _staging(self) -> Staging:
+        if self.session.staging is None:
+            raise RuntimeError("nothing is staged for this job")
+        return self.session.staging
 
     def _unreadable(self, worker: Worker, assignment: Assignment, error: Exception) -> None:
         if isinstance(error, OSError) and is_disk_trouble(error):

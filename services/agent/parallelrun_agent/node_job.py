@@ -79,6 +79,7 @@ class NodeJob:
             limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,
+            stages=False,
         )
         self._view: JobView = machine
         self.workers: Sequence[Worker] = machine.workers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from parallelrun_agent.node.disk import DiskWatch
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_core.folder.job_folder import JobFolder
@@ -34,6 +36,7 @@ class Session:
 
     Args:
         events: what its workers, its committer and its disk report goes there.
+        open_staging: if its mini-batches have files that are elsewhere.
 
     Raises:
         OSError: it can't be opened for now.
@@ -50,6 +53,7 @@ class Session:
         reports: LeaderReports,
         generation: int,
         events: AbstractContextManager[JobMachine],
+        open_staging: Callable[[AbstractContextManager[JobMachine]], Staging] | None = None,
     ) -> None:
         self.name = new_session(settings.node)
         self._key = SessionKey(folder.keys, self.name)
@@ -75,6 +79,8 @@ class Session:
         self.processes = WorkerProcesses(
             self.name, plans, node, committer=self.committer, reports=reports, events=events
         )
+        self.staging = open_staging(events) if open_staging is not None else None
+        """There if files are brought to the node before its workers get them."""
 
     @property
     def seal(self) -> Seal:
@@ -89,6 +95,8 @@ class Session:
     def close(self) -> None:
         """End its workers, make durable what they had answered, and free everything."""
         self.processes.kill_all()
+        if self.staging is not None:
+            self.staging.close()
         self.committer.stop()
         self._loop.remove(self._wake)
         os.close(self._wake)

@@ -31,6 +31,7 @@ from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec, load_document
 from parallelrun_core.spec.fields import Input
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
 FILES: Final = "files"
@@ -51,6 +52,8 @@ class InputPlan(msgspec.Struct, kw_only=True):
     """`files`, or a kind of table: a module of `formats`."""
     is_copied: bool = False
     """Files are copied to the node's own disk before run() (modes download and eval_download)."""
+    is_staged: bool = False
+    """Files are elsewhere, and brought to the node before run()."""
     root: str = ""
     """The folder below which partition formats are matched: that of the MLTable file, or the input itself."""
     sources: list[Source] = []
@@ -156,13 +159,26 @@ def plan_input(
         plan.sources, plan.root, plan.left_out = table.sources, os.path.dirname(table.file), table.file
         steps = [*table.steps, *steps]
     _sort_steps(plan, steps, pointer)
-    plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table
+    plan.is_staged = _is_staged(plan, f"{pointer}/path")
+    plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table and not plan.is_staged
     if unit != "plain" and not plan.is_table:
         problem = f"{unit} apply to tables, and input {name!r} is a list of files"
         hint = "give the number of files, as in: mini_batch_size: 10; or say how the files are read as a table"
         raise InvalidInput.at("/mini_batch_size", problem, hint)
     _check_keys(plan)
     return plan
+
+
+def _is_staged(plan: InputPlan, pointer: str) -> bool:
+    """Whether it is a list of files that are on no disk which the nodes share.
+
+    Raises:
+        InvalidInput: some are and some aren't.
+    """
+    elsewhere = {is_url(source.path) for source in plan.sources} or {is_url(plan.path)}
+    if len(elsewhere) > 1:
+        raise InvalidInput.at(pointer, "it names both local files and URLs", "make two inputs of them")
+    return True in elsewhere and not plan.is_table
 
 
 def _is_source(path: str, steps: list[AnyStep], pointer: str, rule: PathRule | None) -> bool:

@@ -25,6 +25,10 @@ class Version(NamedTuple):
     """An ETag or a generation; empty where the storage has none."""
 
 
+class Replaced(OSError):
+    """A file is not the one that was asked for: there is another version of it now."""
+
+
 class Trouble(NamedTuple):
     """Why a job can't use a path, and what to do."""
 
@@ -153,12 +157,16 @@ class Storage(Protocol):
         """
         ...
 
-    def open(self, path: str | bytes, rule: PathRule | None = None) -> BinaryIO:
+    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
         """A file to be read in ranges: `seek`, then `read` of at most so many bytes, which fetches those and no more.
+
+        Args:
+            version: read this one or fail, where versions have tags; by default the present one.
 
         Raises:
             OSError: it can't be read.
             UnsafePath: the rule refuses what was opened.
+            Replaced: there is another version now; raised by reads, too.
         """
         ...
 

@@ -14,7 +14,7 @@ import pytest
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
-from parallelrun_agent.policy.job_machine import NextTurn
+from parallelrun_agent.policy.commands import NextTurn
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans

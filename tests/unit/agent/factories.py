@@ -17,7 +17,7 @@ UNCHARGED: tuple[KillReason, ...] = ("drained", "disk_full", "distrusted")
 """Reasons for ending a worker that cost nobody a try."""
 
 
-def machine(*, lease_s: float = LEASE_S, **fields: Any) -> JobMachine:
+def machine(*, lease_s: float = LEASE_S, stages: bool = False, **fields: Any) -> JobMachine:
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "run_invocation_timeout": RUN_S, **fields})
     builder = OutcomeBuilder("node", generation=0, run_max_try=MAX_TRY)
-    return JobMachine(spec, builder, limit=SLOTS, lease_s=lease_s, shutdown_s=2.0)
+    return JobMachine(spec, builder, limit=SLOTS, lease_s=lease_s, shutdown_s=2.0, stages=stages)

@@ -15,11 +15,12 @@ from parallelrun_agent.policy.commands import (
     DumpStacks,
     End,
     Kill,
+    NextTurn,
     ReportInitFailure,
     TakeBack,
     WatchDisk,
 )
-from parallelrun_agent.policy.job_machine import JobMachine, NextTurn
+from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.look_ahead import TURN_S
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import NEVER, KillReason, Worker

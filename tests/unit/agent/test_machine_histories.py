@@ -16,12 +16,14 @@ from parallelrun_agent.policy.commands import (
     DumpStacks,
     End,
     Kill,
+    NextTurn,
     ReportInitFailure,
+    Stage,
     TakeBack,
+    Unstage,
     WatchDisk,
 )
 from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
-from parallelrun_agent.policy.job_machine import NextTurn
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.leasing import Delivery, Turn
@@ -55,9 +57,11 @@ class Process:
 class NodeHistory(RuleBasedStateMachine):
     """One node, its workers, its disk and the queue; all but the machine are simulated."""
 
-    @initialize(look_ahead=st.booleans())
-    def begin(self, look_ahead: bool) -> None:
-        self.machine = machine(look_ahead=look_ahead)
+    @initialize(look_ahead=st.booleans(), stages=st.booleans())
+    def begin(self, look_ahead: bool, stages: bool) -> None:
+        self.machine = machine(look_ahead=look_ahead, stages=stages)
+        self.staging: list[str] = []
+        self.on_this_node: set[str] | None = set() if stages else None
         self.now = 100.0
         self.state = JobState.PROCESSING
         self.sessions = 1
@@ -92,7 +96,15 @@ class NodeHistory(RuleBasedStateMachine):
         while self.machine.commands:
             command = self.machine.commands.popleft()
             match command:
+                case Stage(assignments):
+                    assert self.on_this_node is not None
+                    self.staging += [each.delivery.token for each in assignments]
+                case Unstage(tokens):
+                    assert not set(tokens) & self.machine.deliveries.held.keys(), "its files are still needed"
+                    self.staging = [token for token in self.staging if token not in tokens]
                 case Deliver(worker, assignments):
+                    staged = {each.delivery.token for each in assignments}
+                    assert self.on_this_node is None or staged <= self.on_this_node, "its files aren't here"
                     process = self.processes[worker]
                     assert worker.stage == "ready", "it gives something to one that can't have more"
                     assert not self.draining, "it takes something on while it is to stop"
@@ -124,6 +136,7 @@ class NodeHistory(RuleBasedStateMachine):
                     assert self.machine.disk_is_full
                 case Abandon():
                     self.sessions += 1
+                    self.staging.clear()
                     self.queue_session = False
                     self.lost |= {token for token in self.deliveries if token not in self.reported}
                     self.processes.clear()
@@ -154,7 +167,8 @@ class NodeHistory(RuleBasedStateMachine):
         assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
         self.execute()
         heads = [worker.in_flight.running_s(self.now) for worker in self.machine.available_workers()]
-        assert not self.machine.deliveries.backlog or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
+        waits = self.machine.deliveries.backlog and self.on_this_node is None
+        assert not waits or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
             self.turn_if_due(0.0, 1)
 
@@ -164,7 +178,9 @@ class NodeHistory(RuleBasedStateMachine):
 
     @rule(fails=st.booleans())
     def all_goes_on(self, fails: bool) -> None:
-        """Everybody runs something and answers, the disk takes it, and the queue hears of it."""
+        """Files come, everybody runs something and answers, the disk takes it, and the queue hears of it."""
+        for _ in range(SLOTS):
+            self.files_come(0, "all", 0.01)
         for number in range(SLOTS):
             self.answers(number, 1, fails, True)
         self.a_group_is_committed("stored", 1000)
@@ -397,6 +413,28 @@ class NodeHistory(RuleBasedStateMachine):
             self.machine.unreadable(process.worker, assignment, FAILURE)
         self.execute()
 
+    # Files that are brought to the node
+
+    @rule(
+        number=st.integers(0, 9),
+        how=st.sampled_from(["all", "all", "all", "missing", "disk"]),
+        after_s=st.sampled_from([0.0, 0.01, 5.0]),
+    )
+    def files_come(self, number: int, how: str, after_s: float) -> None:
+        """In any order, also for deliveries that were given back meanwhile."""
+        if not self.staging or self.on_this_node is None:
+            return
+        token = self.staging.pop(number % len(self.staging))
+        if how == "all":
+            self.on_this_node.add(token)
+            self.machine.staged(token, after_s, None, self.now)
+        elif how == "missing":
+            self.begun[token] += 1  # charged, as what is missing here is missing everywhere
+            self.machine.staged(token, after_s, FAILURE, self.now)
+        else:
+            self.machine.disk_failed("it is full", self.now)
+        self.execute()
+
     # Disk
 
     @rule(
@@ -426,7 +464,7 @@ class NodeHistory(RuleBasedStateMachine):
         if not hasattr(self, "machine"):
             return
         deliveries = self.machine.deliveries
-        tokens = [assignment.delivery.token for assignment in deliveries.backlog]
+        tokens = deliveries.unassigned()
         for process in self.processes.values():
             tokens += [assignment.delivery.token for assignment in process.worker.in_flight.assignments]
         tokens += [outcome.token for outcome in self.committing]

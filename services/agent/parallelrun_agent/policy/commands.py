@@ -6,7 +6,28 @@ import msgspec
 
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.leasing import Mode, Reports
 from parallelrun_core.outcome import Failure, Outcome
+
+
+class NextTurn(msgspec.Struct, frozen=True):
+    """What to report to the queue, and how many mini-batches to ask for."""
+
+    mode: Mode
+    reports: Reports
+    want: int
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """Bring the files of these mini-batches to the node; `staged` follows for each, or `disk_failed`."""
+
+    assignments: list[Assignment]
+
+
+class Unstage(msgspec.Struct, frozen=True):
+    """The files of these deliveries are not needed any more."""
+
+    tokens: list[str]
 
 
 class Deliver(msgspec.Struct, frozen=True):
@@ -71,4 +92,6 @@ class Abandon(msgspec.Struct, frozen=True):
     """How many deliveries it held."""
 
 
-Command = Deliver | TakeBack | Commit | End | DumpStacks | Kill | ReportInitFailure | WatchDisk | Abandon
+Command = (
+    Stage | Unstage | Deliver | TakeBack | Commit | End | DumpStacks | Kill | ReportInitFailure | WatchDisk | Abandon
+)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from parallelrun_agent.policy.commands import Deliver
 from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import NEVER, Worker
 from parallelrun_core.leasing import Delivery, Reports
 from parallelrun_core.outcome import Outcome
@@ -38,9 +39,17 @@ class Deliveries:
         """How many are still on their way to a report."""
         return len(self.held) - len(self.reports)
 
+    def unassigned(self) -> list[str]:
+        """The tokens of those that no worker has been given."""
+        return [assignment.delivery.token for assignment in self.backlog]
+
     def report_by(self, *, busy: bool) -> float:
         """When the reports must be sent. Until then, they wait for a turn that leases anyway."""
         return self.reports_since + (_REPORT_WITHIN_S if busy else 0.0)
+
+    def wanted(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
+        """How many more to lease for these workers, of so many that are ready for any node."""
+        return look_ahead.wanted(workers, len(self.backlog), now)
 
     def receive(self, deliveries: Iterable[Delivery]) -> None:
         """Take note of what was leased."""
@@ -99,6 +108,10 @@ class Deliveries:
         """Put these, which their worker had not begun, at the front of the backlog."""
         self.backlog.extendleft(reversed(assignments))
 
+    def queue(self, assignment: Assignment) -> None:
+        """Put this at the end of the backlog."""
+        self.backlog.append(assignment)
+
     def give_back(self, assignments: Iterable[Assignment], now: float) -> None:
         """Return these uncharged: they can't be run here."""
         returns = [(assignment.delivery.mini_batch, assignment.delivery.token) for assignment in assignments]
@@ -109,6 +122,15 @@ class Deliveries:
     def give_back_backlog(self, now: float) -> None:
         """Return all that is not assigned yet."""
         self.give_back(self.backlog, now)
+        self.backlog.clear()
+
+    def give_back_held_up(self, now: float) -> None:
+        """All workers are slow: return what another node could begin sooner."""
+        if self.backlog:
+            self.give_back_backlog(now)
+
+    def drop_backlog(self) -> None:
+        """Nothing more of the job will be run."""
         self.backlog.clear()
 
     def stored(self, outcome: Outcome, encoded: bytes, now: float) -> None:

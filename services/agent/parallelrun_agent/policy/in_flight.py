@@ -32,6 +32,8 @@ class Assignment(msgspec.Struct):
     """When it reported that, monotonic; 0: not yet."""
     load_s: float = 0.0
     """How long that took."""
+    waited_s: float = 0.0
+    """How long its worker had nothing to do before, because its files were still on their way to this node."""
 
 
 @dataclass(slots=True)

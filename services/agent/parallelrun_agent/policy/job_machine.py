@@ -9,30 +9,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-import msgspec
-
-from parallelrun_agent.policy.commands import Abandon, Command, Commit, WatchDisk
+from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, WatchDisk
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBuilder, cause_of_death
+from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
-from parallelrun_core.leasing import Mode, Reports, Turn
+from parallelrun_core.leasing import Mode, Turn
 from parallelrun_core.outcome import Failure, Outcome, Use
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 
 _TURNS_PER_LEASE = 4
-
-
-class NextTurn(msgspec.Struct, frozen=True):
-    """What to report to the queue, and how many mini-batches to ask for."""
-
-    mode: Mode
-    reports: Reports
-    want: int
 
 
 class JobMachine:
@@ -41,10 +32,11 @@ class JobMachine:
     Args:
         limit: the most workers that the job may have on this node.
         shutdown_s: how long a worker's shutdown() may take.
+        stages: whether files are elsewhere, and brought to the node before a worker gets them.
     """
 
     def __init__(
-        self, spec: JobSpec, outcomes: OutcomeBuilder, *, limit: int, lease_s: float, shutdown_s: float
+        self, spec: JobSpec, outcomes: OutcomeBuilder, *, limit: int, lease_s: float, shutdown_s: float, stages: bool
     ) -> None:
         self.commands: deque[Command] = deque()
         load_s, run_s = spec.task_overhead_timeout, spec.run_invocation_timeout
@@ -61,12 +53,14 @@ class JobMachine:
         self._look_ahead = LookAhead(enabled=spec.look_ahead)
         self._draining = False
         self._end_by = NEVER
+        self._stages = stages
         self._begin_session()
 
     def _begin_session(self) -> None:
         self.joined = False
         self.disk_is_full = False
-        self.deliveries = Deliveries()
+        self._staging = StagedDeliveries(self.commands) if self._stages else None
+        self.deliveries = self._staging or Deliveries()
         """What this session has leased and not reported yet; only to be read by others."""
         self._lease_clock = LeaseClock(self._lease_s)
         self._turn_by = 0.0
@@ -122,7 +116,7 @@ class JobMachine:
         """The next turn; None while there is nothing to report, to ask for or to renew, and when nothing was joined."""
         is_done = self._is_done()
         workers = self._pool.available() if self._ready and self._is_open else ()
-        want = self._look_ahead.wanted(workers, len(self.deliveries.backlog), now)
+        want = self.deliveries.wanted(self._look_ahead, workers, self._ready, now)
         if not (want or is_done or now >= self._turn_by or now >= self._report_by()):
             return None
         mode: Mode = "stay" if self.joined else "join"
@@ -151,13 +145,25 @@ class JobMachine:
         self.deliveries.receive(answer.deliveries)
         self._hand_out(now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results
-            self.deliveries.backlog.clear()
+            self.deliveries.drop_backlog()
             self._pool.end_all(now, orderly=self.state is JobState.FINALIZING)
 
     @property
     def _is_open(self) -> bool:
         """More can be begun here."""
         return self.state is JobState.PROCESSING and not self._draining and not self.disk_is_full
+
+    # Files that are brought to the node
+
+    def staged(self, token: str, elapsed_s: float, failure: Failure | None, now: float) -> None:
+        """All files of a delivery are here, or this is why they can't be. One that was given back is ignored."""
+        assignment = self._staging.staged(token, elapsed_s, now) if self._staging is not None else None
+        if assignment is not None and failure is None:
+            self.deliveries.queue(assignment)
+            self._hand_out(now)
+        elif assignment is not None:
+            answer = Answer(assignment.delivery.mini_batch, failure=failure)
+            self.commands.append(Commit(self._outcomes.build(assignment, None, answer, elapsed_s), None))
 
     # Workers
 
@@ -356,7 +362,7 @@ class JobMachine:
             return
         self._pool.check_time(now)
         if self.deliveries.backlog and self._pool.is_held_up(now):
-            self.deliveries.give_back_backlog(now)
+            self.deliveries.give_back_held_up(now)
         if now > self._end_by:
             self._pool.kill_all("drained")
 

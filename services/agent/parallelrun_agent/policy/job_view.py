@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from parallelrun_agent.policy.commands import NextTurn
 from parallelrun_agent.policy.deliveries import Deliveries
-from parallelrun_agent.policy.job_machine import NextTurn
 from parallelrun_agent.policy.worker import Worker
 
 

@@ -44,6 +44,11 @@ class LookAhead:
                 self.shortest_s += _FORGET * (run_s - self.shortest_s)
 
     @property
+    def run_s(self) -> float:
+        """About how long a run() takes; 0 before the first."""
+        return self._run_s or 0.0
+
+    @property
     def depth(self) -> int:
         """How many mini-batches a worker may have in flight, including the running one."""
         if not self._enabled or self._run_s is None:

@@ -52,8 +52,8 @@ class OutcomeBuilder:
     generation: int
     run_max_try: int
 
-    def build(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> Outcome:
-        """The outcome of a try: done, failed for good, or to be tried again.
+    def build(self, assignment: Assignment, worker: Worker | None, answer: Answer, elapsed_s: float) -> Outcome:
+        """The outcome of a try: done, failed for good, or to be tried again. Some end before a worker has them.
 
         What a try is charged is decided here; Redis adds it to the tries of the mini-batch's next delivery.
         """
@@ -72,8 +72,8 @@ class OutcomeBuilder:
             delivery.token,
             tries,
             self.node,
-            worker.process,
-            worker.part_name if answer.length else "",
+            worker.process if worker else "",
+            worker.part_name if worker and answer.length else "",
             answer.offset,
             answer.length,
             answer.crc,
@@ -84,7 +84,7 @@ class OutcomeBuilder:
             answer.run_s,
             answer.process_s,
             answer.failure,
-            assignment.load_s,
+            assignment.load_s + assignment.waited_s,
             answer.line_breaks,
             detail,
             answer.shortened,

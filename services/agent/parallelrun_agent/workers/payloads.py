@@ -1,8 +1,7 @@
 """From a message to what a worker gets: the agent decodes, so that workers need none of our libraries.
 
-A worker reads local paths and nothing else, and today all paths of messages are local. What is on another kind of
-storage is to be staged on this node before `payload_of` returns paths to it (`core/storage`): here, once a message is
-decoded and before its payload is encoded, all files of a mini-batch are known, and no worker waits for it yet.
+A worker reads local paths and nothing else. What is on another kind of storage is staged first, and its payload comes
+from `parallelrun_agent/staging/mini_batches.py`.
 """
 
 from __future__ import annotations
@@ -29,16 +28,20 @@ def payload_of(raw: bytes, folder: Path) -> tuple[int, int, bytes]:
         CorruptLog: it can't be read.
         OSError, StopIteration: the manifest can't be read, or not there.
     """
-    decoded = message.decode(raw)
-    if decoded.kind == message.REFERENCE:
-        decoded = resolve(folder, decoded)
-    if message.is_described(decoded):
-        return frames.DESCRIBED, decoded.items, _described(decoded)
-    return frames.PATHS, decoded.items, message.paths_of(decoded)
+    of = decoded(raw, folder)
+    if message.is_described(of):
+        return frames.DESCRIBED, of.items, _described(of)
+    return frames.PATHS, of.items, message.paths_of(of)
 
 
-def _described(decoded: Message) -> bytes:
-    described = message.described_of(decoded)
+def decoded(raw: bytes, folder: Path) -> Message:
+    """The full message; raises what `payload_of` raises."""
+    given = message.decode(raw)
+    return resolve(folder, given) if given.kind == message.REFERENCE else given
+
+
+def _described(of: Message) -> bytes:
+    described = message.described_of(of)
     # JSON writes a byte of a path that is not UTF-8 as a lone surrogate, which is read back as that byte.
     pieces = [[os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]] for piece in described.pieces]
     paths = [os.fsdecode(path) for path in message.described_paths(described)]

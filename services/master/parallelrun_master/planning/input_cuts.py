@@ -36,6 +36,7 @@ from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
+from parallelrun_master.planning.versions import Versions
 
 _SAMPLE_FILES = 32
 
@@ -123,8 +124,9 @@ class InputCuts:
             plans = save_plans(self._folder, plans)
         for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)
-            sources = Sources(plan, self._rule)
-            yield from self._input(number, plan, iter(sources))
+            versions = Versions() if plan.is_staged else None
+            sources = Sources(plan, self._rule, versions)
+            yield from self._input(number, plan, iter(sources), versions)
             self.is_sorted = self.is_sorted and sources.is_sorted
 
     def _ranks(self) -> Iterator[Cut]:
@@ -132,16 +134,20 @@ class InputCuts:
         for _ in range(self._known.mini_batches, self._spec.rank_mini_batch_count):
             yield Cut(encode_described(Described(-1), 1), 1)
 
-    def _input(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
+    def _input(
+        self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
+    ) -> Iterator[Cut | None]:
         if plan.is_shuffled:
             yield from self._shuffled(number, plan)
         elif plan.keys:
-            yield from self._keyed(number, plan, pages)
+            yield from self._keyed(number, plan, pages, versions)
         elif plan.is_table:
             yield from self._table(number, plan, pages)
         else:
             fresh = without_known(pages, self._known.files) if self._known.files else pages
-            yield from cut(fresh, self._spec.size.files, _encoder(number) if plan.is_copied else encode_files)
+            is_described = plan.is_copied or versions is not None
+            encode = _encoder(number, versions) if is_described else encode_files
+            yield from cut(versions.kept(fresh) if versions is not None else fresh, self._spec.size.files, encode)
 
     def _table(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
         known = self._known.pieces
@@ -173,9 +179,11 @@ class InputCuts:
                 piece = Piece(path, start, end, is_aligned=True)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
-    def _keyed(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
+    def _keyed(
+        self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
+    ) -> Iterator[Cut | None]:
         cutter = TableCutter(plan, self._spec.size, self._rule) if plan.is_table else None
-        for keyed in by_keys(pages, values_of(plan)):
+        for keyed in by_keys(versions.kept(pages) if versions is not None else pages, values_of(plan)):
             if keyed is None:
                 yield None
                 continue
@@ -187,13 +195,15 @@ class InputCuts:
                 yield Cut(encode_described(Described(number, list(values), pieces), 0), 0)
             else:
                 items = sum(len(names) for _, names in groups)
-                described = Described(number, list(values), [], join_groups(groups))
+                own = versions.taken(groups) if versions is not None else []
+                described = Described(number, list(values), [], join_groups(groups), own)
                 yield Cut(encode_described(described, items), items)
 
 
-def _encoder(number: int) -> Encode:
+def _encoder(number: int, versions: Versions | None) -> Encode:
     def encode(groups: list[Page], items: int) -> bytes:
-        return encode_described(Described(number, [], [], join_groups(groups)), items)
+        own = versions.taken(groups) if versions is not None else []
+        return encode_described(Described(number, [], [], join_groups(groups), own), items)
 
     return encode
 

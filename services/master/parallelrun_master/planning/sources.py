@@ -11,6 +11,7 @@ from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Listing, Page
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import format_of
+from parallelrun_master.planning.versions import Versions
 
 
 class Sources:
@@ -18,9 +19,11 @@ class Sources:
 
     Args:
         rule: what may be listed; None: anything.
+        versions: to note those of its files, if its storage has them.
     """
 
-    def __init__(self, plan: InputPlan, rule: PathRule | None = None) -> None:
+    def __init__(self, plan: InputPlan, rule: PathRule | None = None, versions: Versions | None = None) -> None:
+        self._versions = versions
         self.is_sorted = True
         self._plan = plan
         self._rule = rule
@@ -46,7 +49,7 @@ class Sources:
             return
         left_out_folder, left_out = self._left_out
         for listing in self._listings:
-            for folder, names in listing:
+            for folder, names in self._versions.noted(listing) if self._versions is not None else listing:
                 data = [name for name in names if name != left_out] if folder == left_out_folder else names
                 if data:
                     yield folder, data

@@ -42,6 +42,6 @@ def kind_of(failure: Failure) -> Kind:
     place = place_of(failure.traceback)
     if name and place:
         return category, name, place
-    if category in ("RUN_EXCEPTION", "INIT_EXCEPTION", "BAD_RETURN", "INPUT_UNREADABLE"):
+    if category in ("RUN_EXCEPTION", "INIT_EXCEPTION", "BAD_RETURN", "INPUT_UNREADABLE", "INPUT_CHANGED"):
         text = _PARTICULARS.sub("…", text)
     return category, text[:_MAX_TEXT]

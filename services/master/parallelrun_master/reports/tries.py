@@ -43,6 +43,7 @@ _STATUS: dict[ErrorCategory, str] = {
     "RUN_TIMEOUT": "RUN_TIMEOUT",
     "LOAD_TIMEOUT": "LOAD_TIMEOUT",
     "INPUT_UNREADABLE": "LOAD_EXCEPTION",
+    "INPUT_CHANGED": "LOAD_EXCEPTION",
 }
 """By category; whatever isn't here is a RUN_EXCEPTION."""
 

@@ -1,0 +1,96 @@
+"""Deliveries whose files are elsewhere: leased earlier, and handed to a worker when they are here. No I/O.
+
+Leased → staging → backlog → …, from there on as any other. While a worker runs one mini-batch, the next ones are
+staged: as many as it takes that it never waits, if the store needs as long as it did for the last ones. Towards the end
+of a job a node takes no more of them than its share, as another node might have nothing to do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from parallelrun_agent.policy.commands import Command, Deliver, Stage, Unstage
+from parallelrun_agent.policy.deliveries import Deliveries
+from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.look_ahead import LookAhead
+from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.leasing import Delivery, Reports
+
+_MOST_AHEAD: Final = 64
+"""For each worker."""
+_SHARE: Final = 4
+"""Ahead of its workers, a node takes at most a quarter of what is ready."""
+_WEIGHT: Final = 0.2
+
+
+class StagedDeliveries(Deliveries):
+    """The deliveries of one session.
+
+    Args:
+        commands: where to put what is to be staged, and what needs not be any more.
+    """
+
+    def __init__(self, commands: deque[Command]) -> None:
+        super().__init__()
+        self._commands = commands
+        self._staging: dict[str, Assignment] = {}
+        self._staged_at: dict[str, float] = {}
+        self._stage_s = 0.0
+
+    def unassigned(self) -> list[str]:
+        return [*self._staging, *super().unassigned()]
+
+    def wanted(self, look_ahead: LookAhead, workers: Sequence[Worker], ready: int, now: float) -> int:
+        depth = look_ahead.depth
+        run_s = max(look_ahead.run_s, 1e-3)
+        ahead = min(_MOST_AHEAD, 1 + math.ceil(self._stage_s / run_s)) * len(workers)
+        room = sum(max(0, depth - len(worker.in_flight)) for worker in workers)
+        return max(0, room + min(ahead, ready // _SHARE) - len(self.backlog) - len(self._staging))
+
+    def receive(self, deliveries: Iterable[Delivery]) -> None:
+        assignments = [Assignment(delivery) for delivery in deliveries]
+        for each in assignments:
+            self.held[each.delivery.token] = each.delivery
+            self._staging[each.delivery.token] = each
+        if assignments:
+            self._commands.append(Stage(assignments))
+
+    def staged(self, token: str, elapsed_s: float, now: float) -> Assignment | None:
+        """Take the delivery whose staging has ended out of those that are staged; None if it was given back."""
+        assignment = self._staging.pop(token, None)
+        if assignment is not None:
+            self._stage_s += _WEIGHT * (elapsed_s - self._stage_s)
+            self._staged_at[token] = now
+        return assignment
+
+    def hand_out(self, workers: list[Worker], depth: int, now: float) -> list[Deliver]:
+        idle_since = {id(worker): worker.in_flight.head_since for worker in workers if not worker.in_flight}
+        given = super().hand_out(workers, depth, now)
+        for each in given:
+            first = each.assignments[0]
+            staged_at = self._staged_at.get(first.delivery.token, now)
+            first.waited_s = max(0.0, staged_at - idle_since.get(id(each.worker), now))
+            for assignment in each.assignments:
+                self._staged_at.pop(assignment.delivery.token, None)
+        return given
+
+    def give_back_backlog(self, now: float) -> None:
+        """Return all that is not assigned yet, with what is still being staged."""
+        self.give_back(self._staging.values(), now)
+        self._staging.clear()
+        super().give_back_backlog(now)
+
+    def give_back_held_up(self, now: float) -> None:
+        """Nothing: what was staged is here, and would have to be staged elsewhere first."""
+
+    def drop_backlog(self) -> None:
+        self._staging.clear()
+        super().drop_backlog()
+
+    def acknowledged(self, reports: Reports) -> None:
+        super().acknowledged(reports)
+        if tokens := reports.tokens():
+            self._commands.append(Unstage(tokens))

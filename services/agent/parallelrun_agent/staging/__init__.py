@@ -1,0 +1,8 @@
+"""Brings what is in object stores to the node, before a worker needs it.
+
+staging.py        what the job machine asks for, and what it is told
+mini_batches.py   from a message to what is to be staged for it
+stager.py         fetches the files of mini-batches, as there is room for them
+cache.py          what was fetched once: on the node's disk, bounded, shared by jobs, tries and agents
+fetching.py       one object, in exactly the version that was listed
+"""

@@ -1,0 +1,236 @@
+"""Stages the mini-batches of one job on one node: threads fetch their objects, and link them to local paths.
+
+All of a job's objects are in one tree, each with its path below the input, so that scripts find what they would find
+had the input been mounted. An object that several mini-batches need is linked once, for as long as one needs it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.fetching import fetch
+from parallelrun_core.folder.disk_trouble import is_disk_trouble
+from parallelrun_core.outcome import Failure
+from parallelrun_core.storage.interface import Replaced, Version
+
+THREADS: Final = 16
+"""Objects that are fetched at the same time: most of the time of a small one is waiting for its first byte."""
+
+
+class StagedFile(NamedTuple):
+    """An object that a mini-batch needs."""
+
+    url: str
+    version: Version
+    target: Path
+    """Where the mini-batch finds it."""
+
+
+class Staged(NamedTuple):
+    """How the staging of a mini-batch ended."""
+
+    token: str
+    elapsed_s: float
+    fetched_bytes: int
+    """0 when all of it was on this node already."""
+    failure: Failure | None = None
+    disk_error: str = ""
+    """The node's disk failed, which is nobody's fault."""
+
+
+@dataclass
+class _MiniBatch:
+    files: list[StagedFile]
+    began_at: float
+    left: int
+    size: int
+    is_admitted: bool = False
+    fetched_bytes: int = 0
+    failure: Failure | None = None
+    disk_error: str = ""
+
+
+@dataclass
+class _Link:
+    """One place in the tree, and who needs it."""
+
+    tokens: set[str] = field(default_factory=set)
+    is_there: bool = False
+
+
+class Stager:
+    """Used by one thread; its own threads write to `wake` when something is added to `done`.
+
+    Args:
+        tree: folder below which all targets are; created when needed, removed by `close`.
+        wake: a pipe's end that doesn't block.
+        timeout_s: how long the files of a mini-batch may take, once there is room for them.
+    """
+
+    def __init__(
+        self, cache: StageCache, tree: Path, *, wake: int, timeout_s: float = math.inf, threads: int = THREADS
+    ) -> None:
+        self.done: deque[Staged] = deque()
+        self._cache = cache
+        self._tree = tree
+        self._wake = wake
+        self._timeout_s = timeout_s
+        self._pool = ThreadPoolExecutor(threads, "stage")
+        self._lock = threading.Lock()
+        self._mini_batches: dict[str, _MiniBatch] = {}
+        self._links: dict[Path, _Link] = {}
+        self._waiting: deque[str] = deque()
+        """Tokens of mini-batches that are not admitted yet, in their order."""
+        self._without_room: deque[StagedFile] = deque()
+
+    def stage(self, token: str, files: list[StagedFile]) -> None:
+        """Begin to bring these objects here; `done` gets how it ended. `release` follows when they aren't needed."""
+        size = sum(file.version.size_bytes for file in files)
+        mini_batch = _MiniBatch(files, time.monotonic(), len(files), size)
+        with self._lock:
+            self._mini_batches[token] = mini_batch
+            if size > self._cache.max_bytes:
+                limit = f"the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
+                mini_batch.failure = Failure(
+                    "INPUT_UNREADABLE", f"Its files have {size >> 20:,} MiB, more than {limit}."
+                )
+                self._end(token, mini_batch)
+                return
+            self._waiting.append(token)
+        self.retry()
+
+    def fail(self, token: str, failure: Failure) -> None:
+        """It is known already that nothing can be staged."""
+        with self._lock:
+            self._mini_batches[token] = mini_batch = _MiniBatch([], time.monotonic(), 0, 0, failure=failure)
+            self._end(token, mini_batch)
+
+    def retry(self) -> None:
+        """Begin what had to wait for room, and end what takes too long. For calls a few times a second."""
+        with self._lock:
+            self._end_overdue(time.monotonic())
+            fetched, self._without_room = list(self._without_room), deque()
+            while self._waiting:
+                mini_batch = self._mini_batches.get(self._waiting[0])
+                if mini_batch is not None:
+                    if not self._cache.admit(mini_batch.size):
+                        break
+                    mini_batch.is_admitted = True
+                    mini_batch.began_at = time.monotonic()
+                    fetched += self._linked(self._waiting[0], mini_batch)
+                self._waiting.popleft()
+        for file in fetched:
+            self._pool.submit(self._fetch, file)
+
+    def _end_overdue(self, now: float) -> None:
+        for token, mini_batch in self._mini_batches.items():
+            if mini_batch.is_admitted and mini_batch.left > 0 and now - mini_batch.began_at > self._timeout_s:
+                limit = f"task_overhead_timeout ({self._timeout_s:g} s)"
+                message = f"Bringing the files of the mini-batch to the node took longer than {limit}."
+                mini_batch.failure = Failure("LOAD_TIMEOUT", message)
+                mini_batch.left = 0
+                self._end(token, mini_batch)
+
+    def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedFile]:
+        """Note who needs which place; returns what nobody fetches yet."""
+        fetched = []
+        for file in mini_batch.files:
+            link = self._links.get(file.target)
+            if link is None:
+                link = self._links[file.target] = _Link()
+                fetched.append(file)
+            elif link.is_there or token in link.tokens:
+                mini_batch.left -= 1
+            link.tokens.add(token)
+        if not mini_batch.left:
+            self._end(token, mini_batch)
+        return fetched
+
+    def release(self, token: str) -> None:
+        """A mini-batch is over, or not wanted any more: what only it needed is removed from the tree."""
+        unneeded = []
+        with self._lock:
+            mini_batch = self._mini_batches.pop(token, None)
+            if mini_batch is None or not mini_batch.is_admitted:
+                return
+            for file in mini_batch.files:
+                link = self._links.get(file.target)
+                if link is None:
+                    continue
+                link.tokens.discard(token)
+                if not link.tokens and link.is_there:
+                    del self._links[file.target]
+                    unneeded.append(file.target)
+        for path in unneeded:
+            path.unlink(missing_ok=True)
+        self._cache.leave(mini_batch.size)
+        self.retry()
+
+    def close(self) -> None:
+        """Begin nothing more; what is being fetched ends in its own time, and is in the cache then."""
+        with self._lock:
+            self._waiting.clear()
+            self._without_room.clear()
+        for token in list(self._mini_batches):
+            self.release(token)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _fetch(self, file: StagedFile) -> None:
+        with self._lock:
+            if not self._links[file.target].tokens:
+                del self._links[file.target]
+                return
+        fetched, failure, disk_error = 0, None, ""
+        try:
+            file.target.parent.mkdir(parents=True, exist_ok=True)
+            fetched = fetch(file.url, file.version, file.target, self._cache)
+        except NoRoom:
+            with self._lock:
+                self._without_room.append(file)
+            return
+        except Replaced:
+            failure = Failure("INPUT_CHANGED", f"{file.url} has been replaced since it was listed.")
+        except OSError as error:
+            if is_disk_trouble(error) and error.filename != file.url:
+                disk_error = str(error)
+            else:
+                failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error.strerror or error}")
+        except Exception as error:
+            failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}")
+        self._fetched(file, fetched, failure, disk_error)
+
+    def _fetched(self, file: StagedFile, fetched: int, failure: Failure | None, disk_error: str) -> None:
+        with self._lock:
+            link = self._links[file.target]
+            link.is_there = not failure and not disk_error
+            tokens = list(link.tokens)
+            if not link.is_there or not tokens:
+                del self._links[file.target]
+            for token in tokens:
+                mini_batch = self._mini_batches.get(token)
+                if mini_batch is None or mini_batch.left <= 0:
+                    continue
+                mini_batch.left -= 1
+                mini_batch.fetched_bytes += fetched
+                mini_batch.failure = mini_batch.failure or failure
+                mini_batch.disk_error = mini_batch.disk_error or disk_error
+                if not mini_batch.left:
+                    self._end(token, mini_batch)
+        if not tokens:
+            file.target.unlink(missing_ok=True)
+
+    def _end(self, token: str, of: _MiniBatch) -> None:
+        elapsed_s = time.monotonic() - of.began_at
+        self.done.append(Staged(token, elapsed_s, of.fetched_bytes, of.failure, of.disk_error))
+        with suppress(BlockingIOError):  # whoever reads it is woken already
+            os.write(self._wake, b"\1")

@@ -1,0 +1,94 @@
+"""Objects of S3, Google Cloud Storage and Azure Storage, and single files of web servers.
+
+    address.py      which object of which store a URL names
+    clients.py      clients of stores, with the credentials that this machine has
+    listing.py      the objects below a prefix, page by page
+    reading.py      an object that is read in ranges
+    uploads/        new objects
+    trouble.py      what a store answers, as the errors that files have
+
+Nothing is imported, and no store is asked, before it is needed: most clusters have no object store. obstore does not
+survive a fork; `clients.py` refuses instead of hanging.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import BinaryIO, cast
+
+from parallelrun_core.path_rule import PathRule
+from parallelrun_core.storage.globs import split_pattern
+from parallelrun_core.storage.interface import NewFile, Trouble, Version
+from parallelrun_core.storage.objects import uploads
+from parallelrun_core.storage.objects.address import address_of
+from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.listing import ObjectListing, single
+from parallelrun_core.storage.objects.reading import ObjectFile
+from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
+
+
+class ObjectStorage:
+    """See `interface.Storage`."""
+
+    def place_trouble(
+        self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
+    ) -> Trouble | None:
+        try:
+            address_of(path if pattern is not None else split_pattern(path)[0])
+        except ValueError as error:
+            return Trouble(str(error))
+        return None
+
+    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
+        """Nothing that can be known now: the API fetches nothing from servers that a user names."""
+        return None
+
+    def output_trouble(self, path: str, *, is_file: bool = False) -> Trouble | None:
+        address = address_of(path)
+        if address.is_web:
+            return Trouble(f"{path!r} is a file of a web server, which can't be written to", "name an object store")
+        if is_file and not address.key:
+            return Trouble(f"{path!r} names no object", "put a name behind the bucket")
+        return None
+
+    def split(self, path: str) -> tuple[str, list[str]]:
+        return split_pattern(path)
+
+    def is_folder(self, path: str) -> bool:
+        import obstore
+
+        address = address_of(path)
+        if address.is_web:
+            return False
+        with in_plain_words(path):
+            pages = obstore.list(client_of(address.store), address.key or None, chunk_size=1)
+            return next(iter(pages), None) is not None
+
+    def is_there(self, path: str) -> bool:
+        return single(path, address_of(path)) is not None or self.is_folder(path)
+
+    def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> ObjectListing:
+        return ObjectListing(path, below)
+
+    def version(self, path: str | bytes) -> Version:
+        url = os.fsdecode(path)
+        version = single(url, address_of(url))
+        if version is None:
+            raise Missing(2, "there is no such object", url)
+        return version
+
+    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
+        return cast(BinaryIO, ObjectFile(os.fsdecode(path), version))
+
+    def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
+        return path, {}
+
+    def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
+        return uploads.create(path, owner)
+
+    def unfinished(self, path: str, owner: str) -> Sequence[str]:
+        return uploads.unfinished(path, owner)
+
+    def discard(self, unfinished: Sequence[str]) -> None:
+        uploads.discard(unfinished)

@@ -1,0 +1,102 @@
+"""Where an object is: the store that has it, and its key there. Nothing is opened here.
+
+    s3://BUCKET/KEY
+    gs://BUCKET/KEY
+    az://CONTAINER/KEY                                   of the account that the environment names
+    abfs[s]://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY
+    wasb[s]://CONTAINER@ACCOUNT.blob.core.windows.net/KEY
+    https://ACCOUNT.blob.core.windows.net/CONTAINER/KEY
+    https://ANYWHERE/PATH                                one file of a web server
+
+A key is text as the store has it: nothing in it is unquoted, and `//`, `.` and `..` in it are names like any other,
+which no library here can ask for. Only the path of an `https:` URL is quoted, as in a browser.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
+_AZURE_HOST: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.[a-z.]+", re.IGNORECASE)
+_ALIASES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "wasb": "abfs", "wasbs": "abfss", "adl": "abfss"}
+_BY_CONTAINER: Final = frozenset({"abfs", "abfss"})
+_WEB: Final = frozenset({"http", "https"})
+MAX_KEY_BYTES: Final = 1024
+"""Of every store here."""
+
+
+class Address(NamedTuple):
+    """An object, or all those whose keys begin with `key` and '/'."""
+
+    store: str
+    """URL of the bucket, container or web server, in one spelling for all that name the same one."""
+    key: str
+    """Without a '/' at either end; empty for all of the store."""
+
+    @property
+    def is_web(self) -> bool:
+        """Whether it is one file of a web server, which can't be listed or written to."""
+        return self.store.partition(":")[0] in _WEB and not is_azure_host(
+            self.store.partition("//")[2].partition("/")[0]
+        )
+
+
+def is_azure_host(host: str) -> bool:
+    """Whether a web address is that of an account of Azure Storage."""
+    return _AZURE_HOST.fullmatch(host) is not None
+
+
+@lru_cache(maxsize=4096)
+def address_of(url: str) -> Address:
+    """Where the object of a URL is.
+
+    Raises:
+        ValueError: it names no bucket, or a key that no object can have.
+    """
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        raise ValueError(f"{url[:200]!r} is not a URL")
+    scheme, host, rest = parts[1].lower(), parts[2], parts[3]
+    scheme = _ALIASES.get(scheme, scheme)
+    if scheme in _WEB:
+        return _of_web(url, scheme, host, rest)
+    if scheme in _BY_CONTAINER and "@" in host:
+        container, _, account = host.partition("@")
+        host = f"{container}@{account.replace('.blob.', '.dfs.', 1)}"
+        scheme = "abfss"
+    if not host.partition("@")[0]:
+        raise ValueError(f"{url[:200]!r} names no {'container' if scheme in ('az', *_BY_CONTAINER) else 'bucket'}")
+    return Address(f"{scheme}://{host}", _checked(url, rest))
+
+
+def _of_web(url: str, scheme: str, host: str, rest: str) -> Address:
+    if "@" in host:
+        raise ValueError("a URL with a user name or a password in it is not taken: it would be kept with the job")
+    if not host:
+        raise ValueError(f"{url[:200]!r} names no server")
+    if not is_azure_host(host):
+        return Address(f"{scheme}://{host}", rest)
+    container, _, key = rest.partition("/")
+    if not container:
+        raise ValueError(f"{url[:200]!r} names no container")
+    if "?" in key:
+        raise ValueError(
+            f"{url.partition('?')[0]!r} has a signature behind it, which would be kept with the job: leave it out, and "
+            "set AZURE_STORAGE_SAS_TOKEN on the nodes"
+        )
+    account = host.lower().partition(".")[0]
+    return Address(
+        f"abfss://{container}@{account}.dfs.{host.partition('.')[2].partition('.')[2]}", _checked(url, unquote(key))
+    )
+
+
+def _checked(url: str, key: str) -> str:
+    key = key.strip("/")
+    if len(key.encode(errors="surrogateescape")) > MAX_KEY_BYTES:
+        raise ValueError(f"{url[:200]!r}… is longer than the {MAX_KEY_BYTES:,} bytes that a key may have")
+    if any(part in ("", ".", "..") for part in key.split("/")) and key:
+        raise ValueError(f"{url[:200]!r} has an empty name, '.' or '..' in it, which can't be asked for in a store")
+    return key

@@ -1,0 +1,142 @@
+"""Streams the objects below a prefix: a page as soon as the store has sent it, the next one on its way meanwhile.
+
+Most stores list in the order of the keys' bytes, which is that of whole paths; some go folder by folder, and what comes
+is then in the same order each time, but not sorted. Size and ETag come with each key, without a request of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_core.storage.globs import START, Pattern, split_pattern
+from parallelrun_core.storage.interface import Page, Version
+from parallelrun_core.storage.objects.address import Address, address_of
+from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.reading import present_version, version_of
+from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
+
+if TYPE_CHECKING:
+    from obstore import ListStream, ObjectMeta
+
+PAGE: Final = 1000
+"""As many keys as a store sends at once."""
+_AHEAD: Final = 4
+"""Pages that are fetched ahead of whoever reads them."""
+
+
+class ObjectListing:
+    """The objects of one input, in pages (see `interface.Listing`).
+
+    Args:
+        url: a prefix, an object, or a pattern.
+        below: names below the prefix, with wildcards; then `url` itself is taken literally.
+    """
+
+    def __init__(self, url: str, below: Sequence[str] = ()) -> None:
+        self._url, names = (url, list(below)) if below else split_pattern(url)
+        self._pattern = Pattern(names) if names else None
+        self.versions: Sequence[Version] | None = None
+        self.is_sorted = True
+        self._last = ""
+
+    def __iter__(self) -> Iterator[Page]:
+        address = address_of(self._url)
+        if self._pattern is None and (one := single(self._url, address)) is not None:
+            folder, _, name = self._url.rpartition("/")
+            self.versions = [one]
+            yield os.fsencode(folder), [os.fsencode(name)]
+            return
+        if address.is_web:
+            raise Missing(2, "a web server has no folders: name each file", self._url)
+        for metas in _ahead(self._pages(address)):
+            self._note_order([meta["path"] for meta in metas])
+            for folder, group in groupby(metas, lambda meta: posixpath.dirname(meta["path"])):
+                chosen = self._chosen(address, folder, list(group))
+                if chosen:
+                    self.versions = [version_of(meta) for meta in chosen]
+                    at = len(folder) + 1 if folder else 0
+                    yield os.fsencode(f"{address.store}/{folder}"), [os.fsencode(meta["path"][at:]) for meta in chosen]
+
+    def _note_order(self, keys: list[str]) -> None:
+        # Sorting what is sorted costs next to nothing; code points have the order of their UTF-8.
+        if self._last > keys[0] or keys != sorted(keys):
+            self.is_sorted = False
+        self._last = keys[-1]
+
+    def _chosen(self, address: Address, folder: str, metas: list[ObjectMeta]) -> list[ObjectMeta]:
+        """Those that are files, and that the pattern matches."""
+        if any(not meta["size"] for meta in metas):
+            metas = [meta for meta in metas if meta["size"] or _is_file(address.store, meta["path"])]
+        if self._pattern is None:
+            return metas
+        states = START
+        for name in folder[len(address.key) :].strip("/").split("/") if folder != address.key else ():
+            states = self._pattern.enter(states, os.fsencode(name))
+        pattern = self._pattern
+        return [meta for meta in metas if pattern.is_match(states, os.fsencode(posixpath.basename(meta["path"])))]
+
+    def _pages(self, address: Address) -> Iterator[Sequence[ObjectMeta]]:
+        import obstore
+
+        with in_plain_words(self._url):
+            pages: ListStream[Sequence[ObjectMeta]] = obstore.list(
+                client_of(address.store), address.key or None, chunk_size=PAGE
+            )
+            yield from pages
+
+
+def single(url: str, address: Address) -> Version | None:
+    """The version of the object that has exactly this key; None if there is none, as of a prefix."""
+    if not address.key and not address.is_web:
+        return None
+    try:
+        return present_version(url, address)
+    except Missing:
+        return None
+
+
+def _is_file(store: str, key: str) -> bool:
+    """Whether an empty object is a file: consoles create `folder/` for a folder, and the library leaves out the '/'."""
+    return single(f"{store}/{key}", Address(store, key)) is not None
+
+
+def _ahead(pages: Iterator[Sequence[ObjectMeta]]) -> Iterator[Sequence[ObjectMeta]]:
+    """The same pages, fetched by a thread of its own while earlier ones are read."""
+    first = next(pages, None)
+    if first is None:
+        return
+    if len(first) < PAGE:  # nearly always all of it
+        yield first
+        yield from pages
+        return
+    fetched: queue.Queue[Sequence[ObjectMeta] | BaseException | None] = queue.Queue(_AHEAD)
+    is_left = threading.Event()
+
+    def fetch() -> None:
+        end: BaseException | None = None
+        try:
+            for page in pages:
+                fetched.put(page)
+                if is_left.is_set():
+                    return
+        except BaseException as error:
+            end = error
+        fetched.put(end)
+
+    threading.Thread(target=fetch, name="listing", daemon=True).start()
+    try:
+        yield first
+        while (page := fetched.get()) is not None:
+            if isinstance(page, BaseException):
+                raise page
+            yield page
+    finally:
+        is_left.set()
+        while not fetched.empty():
+            fetched.get_nowait()  # makes room for what the thread has in hand

@@ -1,0 +1,89 @@
+"""An object as a file that is read in ranges, each with a request of its own."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from parallelrun_core.storage.interface import Version
+from parallelrun_core.storage.objects.address import Address, address_of
+from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.trouble import in_plain_words
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+
+def present_version(url: str, address: Address) -> Version:
+    """The version of an object that is there now.
+
+    Raises:
+        StoreError: it can't be asked for.
+    """
+    import obstore
+
+    with in_plain_words(url):
+        meta = obstore.head(client_of(address.store), address.key)
+    return version_of(meta)
+
+
+def version_of(meta: ObjectMeta) -> Version:
+    """What tells this content of an object from another."""
+    return Version(meta["size"], meta["last_modified"].timestamp(), meta["e_tag"] or meta["version"] or "")
+
+
+class ObjectFile(io.RawIOBase):
+    """One version of an object: a read raises `Replaced` once there is another.
+
+    Args:
+        version: which one; by default the one that is there now, which takes a request to learn.
+
+    Raises:
+        StoreError: the object can't be asked for.
+    """
+
+    def __init__(self, url: str, version: Version | None = None) -> None:
+        super().__init__()
+        self._url = url
+        address = address_of(url)
+        self._client, self._key = client_of(address.store), address.key
+        version = version or present_version(url, address)
+        self.size = version.size_bytes
+        self._tag = version.tag
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes, at most so many; fewer only at the end."""
+        import obstore
+
+        left = max(0, self.size - self._at)
+        count = left if size is None or size < 0 else min(size, left)
+        if not count:
+            return b""
+        with in_plain_words(self._url):
+            answer = obstore.get(
+                self._client, self._key,
+                options={"range": (self._at, self._at + count), **({"if_match": self._tag} if self._tag else {})},
+            )  # fmt: skip
+            data = bytes(answer.bytes())
+        self._at += len(data)
+        return data
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,72 @@
+"""What a store answers, as the errors that files have: whoever reads users' data knows those."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from parallelrun_core.storage.interface import Replaced
+
+_STATUS: Final = re.compile(r"status code: (\d{3})")
+_WORDS: Final = re.compile(r"<(Code|Message)>([^<]*)</\1>")
+_MAX_WORDS: Final = 300
+_FORBIDDEN: Final = frozenset({"401", "403"})
+_NOT_FOUND: Final = "404"
+
+
+class StoreError(OSError):
+    """A store didn't do what it was asked. `strerror` has its own words, `filename` the URL."""
+
+
+class Missing(StoreError, FileNotFoundError):
+    """There is no such object, or no such bucket."""
+
+
+class NotAllowed(StoreError, PermissionError):
+    """These credentials may not do this, or there are none."""
+
+
+class Taken(StoreError, FileExistsError):
+    """There is an object of that name."""
+
+
+@contextmanager
+def in_plain_words(url: str) -> Iterator[None]:
+    """Raise what obstore raises as one of the errors above, with the URL and the store's words.
+
+    Raises:
+        StoreError: the store refused, or didn't answer in time.
+    """
+    from obstore import exceptions as of_store
+
+    try:
+        yield
+    except (of_store.PreconditionError, of_store.NotModifiedError) as error:
+        raise Replaced(errno.ESTALE, _words(error), url) from error
+    except of_store.AlreadyExistsError as error:
+        raise Taken(errno.EEXIST, _words(error), url) from error
+    except (of_store.PermissionDeniedError, of_store.UnauthenticatedError) as error:
+        raise NotAllowed(errno.EACCES, _words(error), url) from error
+    except FileNotFoundError as error:
+        raise Missing(errno.ENOENT, _words(error), url) from error
+    except of_store.BaseError as error:
+        status = _STATUS.search(str(error))
+        if status and status[1] in _FORBIDDEN:
+            raise NotAllowed(errno.EACCES, _words(error), url) from error
+        if status and status[1] == _NOT_FOUND:
+            raise Missing(errno.ENOENT, _words(error), url) from error
+        raise StoreError(errno.EIO, _words(error), url) from error
+
+
+def _words(error: BaseException) -> str:
+    """What the store itself said, if it said something; else the first line of what the library says."""
+    text = str(error)
+    status = _STATUS.search(text)
+    said = dict(reversed(_WORDS.findall(text)))  # the first of each counts
+    if not said:
+        return text.partition("\n")[0][:_MAX_WORDS]
+    words = ": ".join(said[name] for name in ("Code", "Message") if name in said)
+    return f"{words[:_MAX_WORDS]} (HTTP {status[1]})" if status else words[:_MAX_WORDS]

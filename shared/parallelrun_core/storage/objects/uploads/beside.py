@@ -1,0 +1,103 @@
+"""An object that is uploaded under another name, and copied by the store to its own if that is free."""
+
+from __future__ import annotations
+
+import posixpath
+import secrets
+from collections.abc import Container
+from typing import Final
+
+from parallelrun_core.errors import Conflict
+from parallelrun_core.storage.objects.address import Address
+from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.trouble import Missing, Taken, in_plain_words
+
+_MARK: Final = ".merging-"
+_OWNER: Final = "parallelrun_job"
+"""Azure takes only names that could be variables."""
+_PART_BYTES: Final = 32 << 20
+_AT_ONCE: Final = 3
+
+
+class ObjectBeside:
+    """See `interface.NewFile`."""
+
+    def __init__(self, url: str, address: Address, owner: str) -> None:
+        import obstore
+
+        self._url, self._address, self._owner = url, address, owner
+        self._beside = posixpath.join(_folder(address, owner), secrets.token_hex(8))
+        self._client = client_of(address.store)
+        self._file = obstore.open_writer(
+            self._client, self._beside, buffer_size=_PART_BYTES, max_concurrency=_AT_ONCE, attributes={_OWNER: owner}
+        )
+        self._is_written = False
+
+    def __enter__(self) -> ObjectBeside:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_written:
+            remove(f"{self._address.store}/{self._beside}")
+
+    def write(self, data: memoryview) -> None:
+        with in_plain_words(self._url):
+            self._file.write(bytes(data))
+
+    def sync(self) -> None:
+        self._is_written = True
+        with in_plain_words(self._url):
+            self._file.close()
+
+    def publish(self, own: Container[str]) -> None:
+        """Copy it to its name. What this job itself has put there earlier is replaced, whatever its content."""
+        try:
+            self._copy(overwrite=False)
+        except Taken as error:
+            if not self._is_own():
+                raise Conflict(
+                    f"{self._url!r} appeared after the job was submitted, and existing objects are never overwritten. "
+                    "The rows are kept: remove that object, then resume the job."
+                ) from error
+            self._copy(overwrite=True)
+
+    def _copy(self, *, overwrite: bool) -> None:
+        import obstore
+
+        with in_plain_words(self._url):
+            obstore.copy(self._client, self._beside, self._address.key, overwrite=overwrite)
+
+    def _is_own(self) -> bool:
+        import obstore
+
+        with in_plain_words(self._url):
+            there = obstore.get(self._client, self._address.key, options={"head": True})
+        return there.attributes.get(_OWNER) == self._owner
+
+
+def unfinished(address: Address, owner: str) -> list[str]:
+    """What is beside a key on its way for this owner, or was when its process died."""
+    import obstore
+
+    folder = _folder(address, owner)
+    with in_plain_words(f"{address.store}/{folder}"):
+        pages = obstore.list(client_of(address.store), folder)
+        return [f"{address.store}/{each['path']}" for page in pages for each in page]
+
+
+def remove(url: str) -> None:
+    """Remove one of `unfinished`; one that is gone is ignored."""
+    import obstore
+
+    from parallelrun_core.storage.objects.address import address_of
+
+    address = address_of(url)
+    try:
+        with in_plain_words(url):
+            obstore.delete(client_of(address.store), address.key)
+    except Missing:
+        return
+
+
+def _folder(address: Address, owner: str) -> str:
+    return posixpath.join(posixpath.dirname(address.key), f"{_MARK}{owner}")

@@ -1,0 +1,84 @@
+"""Cuts what is written into parts, and hands each to a few threads that upload it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+SMALL_BYTES: Final = 8 << 20
+LARGE_BYTES: Final = 32 << 20
+_SMALL_PARTS: Final = 1000
+MAX_PARTS: Final = 10_000
+"""Of an object; more than 290 GB in all."""
+_AT_ONCE: Final = 3
+"""Parts on their way: with the one that is being filled, at most 128 MiB."""
+
+
+class TooLarge(OSError):
+    """No more parts can be added to an object."""
+
+
+class Parts:
+    """Numbers parts from 1, and uploads them while more is written.
+
+    Args:
+        upload: `upload(number, content)`, called by threads of its own; what it returns is in `finish`.
+    """
+
+    def __init__(self, upload: Callable[[int, memoryview], str]) -> None:
+        self._upload = upload
+        self._pool = ThreadPoolExecutor(_AT_ONCE, "upload")
+        self._leaving: deque[tuple[Future[str], bytearray]] = deque()
+        self._tags: list[str] = []
+        self._count = 0
+        self._part = bytearray(SMALL_BYTES)
+        self._filled = 0
+
+    def write(self, data: memoryview) -> None:
+        """Add these bytes; waits while too much is on its way.
+
+        Raises:
+            OSError: an earlier part could not be uploaded, or there are too many.
+        """
+        while data:
+            count = min(len(data), len(self._part) - self._filled)
+            self._part[self._filled : self._filled + count] = data[:count]
+            self._filled += count
+            data = data[count:]
+            if self._filled == len(self._part):
+                self._let_go()
+
+    def finish(self) -> list[str]:
+        """Upload what is left (an empty part if there was nothing), and wait for all; returns what each returned.
+
+        Raises:
+            OSError: one of them failed.
+        """
+        if self._filled or not self._count:
+            self._let_go()
+        while self._leaving:
+            self._wait()
+        return self._tags
+
+    def stop(self) -> None:
+        """Begin no further upload, and wait for those on their way."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _let_go(self) -> None:
+        if self._count == MAX_PARTS:
+            raise TooLarge(27, f"the output is larger than {MAX_PARTS:,} parts, the most that an object may have")
+        self._count += 1
+        full = memoryview(self._part)[: self._filled]
+        self._leaving.append((self._pool.submit(self._upload, self._count, full), self._part))
+        size = SMALL_BYTES if self._count < _SMALL_PARTS else LARGE_BYTES
+        spare = self._wait() if len(self._leaving) > _AT_ONCE else bytearray()
+        self._part = spare if len(spare) == size else bytearray(size)
+        self._filled = 0
+
+    def _wait(self) -> bytearray:
+        """Wait for the oldest part on its way; returns its buffer."""
+        future, part = self._leaving.popleft()
+        self._tags.append(future.result())
+        return part

@@ -1,0 +1,247 @@
+"""Objects of real stores are listed, read and made like files, and told apart where files needn't be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from parallelrun_core.errors import Conflict
+from parallelrun_core.storage.interface import Replaced
+from parallelrun_core.storage.objects import ObjectStorage, clients
+from parallelrun_core.storage.objects.listing import PAGE
+from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError
+from parallelrun_core.storage.objects.uploads.parts import SMALL_BYTES
+from tests.integration.storage.conftest import Bucket
+from tests.object_servers import Moto, ObjectServer, SeaweedFS
+
+STORAGE = ObjectStorage()
+pytestmark = pytest.mark.integration
+
+
+def listed(url: str, *below: str) -> list[str]:
+    """The URLs that a listing yields, each with a version; sorted, if it says so."""
+    listing, urls = STORAGE.files(url, below), list[str]()
+    for folder, names in listing:
+        assert listing.versions is not None
+        assert len(listing.versions) == len(names)
+        assert all(version.tag for version in listing.versions)
+        urls += [os.fsdecode(folder + b"/" + name) for name in names]
+    assert urls == sorted(urls, key=os.fsencode) or not listing.is_sorted
+    return urls
+
+
+def written(bucket: Bucket, key: str, content: bytes, owner: str = "job_a") -> None:
+    with STORAGE.create(bucket.url(key), owner) as new:
+        new.write(memoryview(content))
+        new.sync()
+        new.publish(())
+
+
+NAMES = ["a.txt", "b/c.txt", "b/d/e.csv", "with space.txt", "ü.txt", "100%.txt", "%41.txt", "a#b.txt", "b-c/f.txt"]
+
+
+def test_what_is_below_a_prefix_is_listed_in_the_same_order_each_time(bucket: Bucket) -> None:
+    for name in NAMES:
+        bucket.put(f"in/{name}")
+    bucket.put("input/other.txt")
+    bucket.put("in.txt")
+
+    assert sorted(listed(bucket.url("in"))) == [bucket.url(f"in/{name}") for name in sorted(NAMES)]
+    assert listed(bucket.url("in/")) == listed(bucket.url("in"))
+    assert listed(bucket.url("in/b/c.txt")) == [bucket.url("in/b/c.txt")]
+    assert len(listed(bucket.url())) == len(NAMES) + 2
+
+
+@pytest.mark.parametrize(
+    "pattern, names",
+    [
+        ("*.txt", ["%41.txt", "100%.txt", "a#b.txt", "a.txt", "with space.txt", "ü.txt"]),
+        ("**/*.csv", ["b/d/e.csv"]),
+        ("b*/[cf].txt", ["b-c/f.txt", "b/c.txt"]),
+        ("**/e.*", ["b/d/e.csv"]),
+    ],
+)
+def test_patterns_match_as_they_match_files(bucket: Bucket, pattern: str, names: list[str]) -> None:
+    for name in NAMES:
+        bucket.put(f"in/{name}")
+
+    assert sorted(listed(bucket.url(f"in/{pattern}"))) == [bucket.url(f"in/{name}") for name in names]
+    assert sorted(listed(bucket.url("in"), *pattern.split("/"))) == [bucket.url(f"in/{name}") for name in names]
+
+
+def test_more_than_a_page_comes_whole_and_in_order(bucket: Bucket) -> None:
+    names = [f"in/{number:05d}" for number in range(PAGE + 7)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(bucket.put, names))
+
+    assert listed(bucket.url("in")) == [bucket.url(name) for name in names]
+
+
+def test_a_listing_that_is_left_ends_its_thread(bucket: Bucket) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(bucket.put, [f"in/{number:05d}" for number in range(PAGE + 7)]))
+
+    for _ in STORAGE.files(bucket.url("in")):
+        break
+
+
+def test_what_consoles_create_for_a_folder_is_no_file(bucket: Bucket) -> None:
+    bucket.put("in/folder/", b"")
+    bucket.put("in/folder/a.txt")
+    bucket.put("in/empty.txt", b"")
+
+    assert listed(bucket.url("in")) == [bucket.url("in/empty.txt"), bucket.url("in/folder/a.txt")]
+
+
+def test_an_object_is_read_in_ranges_of_one_version(bucket: Bucket) -> None:
+    bucket.put("a", b"0123456789")
+    with STORAGE.open(bucket.url("a").encode()) as file:
+        assert (file.read(3), file.tell()) == (b"012", 3)
+        assert file.seek(-2, os.SEEK_END) == 8
+        assert (file.read(10), file.read(10)) == (b"89", b"")
+        bucket.put("a", b"abcdefghij")
+        file.seek(0)
+        with pytest.raises(Replaced) as raised:
+            file.read(1)
+    assert raised.value.filename == bucket.url("a")
+
+
+def test_what_is_there_is_known(bucket: Bucket) -> None:
+    tag = bucket.put("in/a", b"123")
+
+    assert STORAGE.version(bucket.url("in/a"))[::2] == (3, tag)
+    assert STORAGE.is_there(bucket.url("in/a"))
+    assert STORAGE.is_there(bucket.url("in"))
+    assert not STORAGE.is_there(bucket.url("i"))
+    assert STORAGE.is_folder(bucket.url("in"))
+    assert not STORAGE.is_folder(bucket.url("in/a"))
+
+
+def test_what_is_missing_is_named_with_the_words_of_the_store(bucket: Bucket) -> None:
+    with pytest.raises(Missing) as raised:
+        STORAGE.open(bucket.url("nothing"))
+    assert raised.value.filename == bucket.url("nothing")
+    with pytest.raises(Missing, match="there is no such object"):
+        STORAGE.version(bucket.url("nothing"))
+
+
+def test_a_bucket_that_is_missing_is_told(bucket: Bucket, server: ObjectServer) -> None:
+    if isinstance(server, SeaweedFS):
+        pytest.skip("it makes buckets by itself")
+    with pytest.raises(Missing, match="NoSuchBucket"):
+        STORAGE.create("s3://parallelrun-has-no-such-bucket/a", "job_a")
+    with pytest.raises(Missing, match="NoSuchBucket"):
+        listed("s3://parallelrun-has-no-such-bucket/a/b*")
+
+
+def test_a_new_object_is_there_at_once_or_never(bucket: Bucket) -> None:
+    content = os.urandom(SMALL_BYTES + 12_345)
+    with STORAGE.create(bucket.url("out/rows.csv"), "job_a") as new:
+        new.write(memoryview(content))
+        new.sync()
+        assert bucket.keys() == []
+        new.publish(())
+    assert bucket.content("out/rows.csv") == content
+    assert STORAGE.unfinished(bucket.url("out/rows.csv"), "job_a") == []
+
+
+def test_an_empty_output_is_an_empty_object(bucket: Bucket) -> None:
+    written(bucket, "out/rows.csv", b"")
+    assert bucket.content("out/rows.csv") == b""
+
+
+def test_an_object_of_somebody_else_is_never_replaced(bucket: Bucket) -> None:
+    written(bucket, "out/rows.csv", b"mine", owner="job_b")
+    with pytest.raises(Conflict, match="existing objects are never overwritten"):
+        written(bucket, "out/rows.csv", b"new")
+    bucket.put("out/other.csv", b"mine")
+    with pytest.raises(Conflict):
+        written(bucket, "out/other.csv", b"new")
+    assert (bucket.content("out/rows.csv"), bucket.content("out/other.csv")) == (b"mine", b"mine")
+
+
+def test_a_job_replaces_what_it_has_made_itself(bucket: Bucket) -> None:
+    written(bucket, "out/rows.csv", b"first")
+    written(bucket, "out/rows.csv", b"second")
+    assert bucket.content("out/rows.csv") == b"second"
+
+
+def test_of_many_writers_at_the_same_time_one_wins(bucket: Bucket) -> None:
+    def write(number: int) -> bool:
+        try:
+            written(bucket, "out/rows.csv", b"%d" % number, owner=f"job_{number}")
+        except (Conflict, OSError):
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(write, range(8)))
+    assert sum(won) == 1
+    assert bucket.content("out/rows.csv") == b"%d" % won.index(True)
+
+
+def test_what_was_never_published_leaves_nothing(bucket: Bucket) -> None:
+    with STORAGE.create(bucket.url("out/rows.csv"), "job_a") as new:
+        new.write(memoryview(b"x"))
+    assert bucket.keys() == []
+    assert STORAGE.unfinished(bucket.url("out/rows.csv"), "job_a") == []
+
+
+def test_what_a_dead_process_has_left_is_known_and_discarded(bucket: Bucket) -> None:
+    url = bucket.url("out/rows.csv")
+    left = STORAGE.create(url, "job_a")
+    left.write(memoryview(b"x"))
+    unfinished = STORAGE.unfinished(url, "job_a")
+    assert len(unfinished) == 1
+
+    STORAGE.discard(unfinished)
+
+    assert STORAGE.unfinished(url, "job_a") == []
+
+    def go_on() -> None:
+        left.sync()
+        left.publish(())
+
+    with pytest.raises(StoreError):
+        go_on()
+    assert bucket.keys() == []
+    left.__exit__()
+
+
+def test_wrong_credentials_are_told_in_the_words_of_the_store(
+    bucket: Bucket, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isinstance(server, Moto):
+        pytest.skip("it believes everybody")
+    bucket.put("in/a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    clients.forget()
+
+    with pytest.raises(NotAllowed) as raised:
+        STORAGE.open(bucket.url("in/a"))
+    assert raised.value.filename == bucket.url("in/a")
+    with pytest.raises(NotAllowed, match="SignatureDoesNotMatch"):
+        listed(bucket.url("in/*"))
+
+
+def test_after_a_fork_it_refuses_instead_of_hanging(bucket: Bucket) -> None:
+    bucket.put("in/a")
+    script = f"""
+import os
+from parallelrun_core.storage.objects import ObjectStorage
+url = {bucket.url("in/a")!r}
+ObjectStorage().version(url)
+child = os.fork()
+if not child:
+    try:
+        ObjectStorage().version(url)
+    except RuntimeError as error:
+        os._exit(42 if "fork" in str(error) else 1)
+    os._exit(2)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)

@@ -1,0 +1,206 @@
+"""Objects come to a node once, in the version that was listed, and stay for as long as somebody uses them."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
+from parallelrun_core.storage import stores
+from parallelrun_core.storage.interface import Version
+from parallelrun_core.storage.objects import ObjectStorage
+from tests.integration.storage.conftest import Bucket
+from tests.object_servers import Moto, ObjectServer, require_programs
+
+pytestmark = pytest.mark.integration
+Make = Callable[..., "Node"]
+
+
+@pytest.fixture(scope="module", params=[Moto], ids=["Moto"])
+def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
+    require_programs()
+    with request.param() as server:
+        yield server
+
+
+class Node:
+    """A stager, with the pipe that it wakes its agent by."""
+
+    def __init__(self, folder: Path, bucket: Bucket, max_bytes: int) -> None:
+        self.cache = StageCache(folder / "cache", max_bytes)
+        self.tree = folder / "job"
+        self._bucket = bucket
+        self._wake, self._end = os.pipe()
+        os.set_blocking(self._end, False)
+        self.stager = Stager(self.cache, self.tree, wake=self._end, threads=4)
+
+    def file(self, key: str, version: Version | None = None) -> StagedFile:
+        url = self._bucket.url(key)
+        return StagedFile(url, version or ObjectStorage().version(url), self.tree / key)
+
+    def next(self) -> Staged:
+        """The next mini-batch whose staging has ended."""
+        deadline = time.monotonic() + 30
+        while not self.stager.done:
+            assert select.select([self._wake], [], [], deadline - time.monotonic())[0], "nothing has ended"
+            os.read(self._wake, 1)
+        return self.stager.done.popleft()
+
+    def stage(self, token: str, *files: StagedFile) -> Staged:
+        self.stager.stage(token, list(files))
+        return self.next()
+
+    def close(self) -> None:
+        self.stager.close()
+        os.close(self._wake)
+        os.close(self._end)
+
+
+@pytest.fixture
+def node(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    monkeypatch.setitem(stores.STORAGES, "s3", ObjectStorage())
+    made: list[Node] = []
+
+    def make(name: str = "node", *, max_bytes: int = 1 << 20) -> Node:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        made.append(Node(folder, bucket, max_bytes))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_a_mini_batch_finds_its_objects_at_their_places(bucket: Bucket, node: Make) -> None:
+    here, contents = node(), {"d/a.bin": b"a" * 1000, "d/e/b.bin": b"", "c.bin": b"c"}
+    for key, content in contents.items():
+        bucket.put(key, content)
+
+    staged = here.stage("t1", *map(here.file, contents))
+
+    assert (staged.token, staged.fetched_bytes, staged.failure) == ("t1", 1001, None)
+    assert {key: (here.tree / key).read_bytes() for key in contents} == contents
+    here.stager.release("t1")
+    assert [path for path in here.tree.rglob("*") if path.is_file()] == []
+
+
+def test_what_is_here_is_not_fetched_again_not_even_by_the_next_agent(bucket: Bucket, node: Make) -> None:
+    bucket.put("a", b"12345")
+    here = node()
+    assert here.stage("t1", here.file("a")).fetched_bytes == 5
+    assert here.stage("t2", here.file("a")).fetched_bytes == 0
+    here.stager.release("t1")
+    assert (here.tree / "a").read_bytes() == b"12345", "another one still needs it"
+    here.stager.release("t2")
+    assert not (here.tree / "a").exists()
+
+    restarted = node()
+
+    assert restarted.stage("t3", restarted.file("a")).fetched_bytes == 0
+
+
+def test_a_replaced_object_fails_and_the_new_version_is_another_one(bucket: Bucket, node: Make) -> None:
+    bucket.put("a", b"old")
+    here = node()
+    listed = here.file("a")
+    bucket.put("a", b"new")
+
+    failure = here.stage("t1", listed).failure
+
+    assert failure is not None
+    assert (failure.category, bucket.url("a") in failure.message) == ("INPUT_CHANGED", True)
+    assert here.stage("t2", here.file("a")).failure is None
+    assert (here.tree / "a").read_bytes() == b"new"
+
+
+def test_a_missing_object_fails_only_its_mini_batch(bucket: Bucket, node: Make) -> None:
+    bucket.put("a")
+    here = node()
+    gone = here.file("gone", Version(3, 0.0, '"tag"'))
+
+    failed, good = here.stage("t1", here.file("a"), gone), here.stage("t2", here.file("a"))
+
+    assert failed.failure is not None
+    assert failed.failure.category == "INPUT_UNREADABLE"
+    assert bucket.url("gone") in failed.failure.message
+    assert "NoSuchKey" in failed.failure.message
+    assert good.failure is None
+
+
+def test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket: Bucket, node: Make) -> None:
+    here = node(max_bytes=3000)
+    for key in "abcd":
+        bucket.put(key, key.encode() * 1000)
+    for at, key in enumerate("abc"):
+        here.stage(key, here.file(key))
+        for entry in here.cache.folder.iterdir():
+            os.utime(entry, (at, at)) if entry.stat().st_mtime > 100 else None
+    here.stager.release("b")
+    here.stager.release("c")
+
+    assert here.stage("d", here.file("d")).failure is None
+
+    here.stager.release("a")
+    here.stager.release("d")
+    fetched = {key: here.stage(f"again {key}", here.file(key)).fetched_bytes for key in "ad"}
+    assert fetched == {"a": 0, "d": 0}
+    assert here.stage("again b", here.file("b")).fetched_bytes == 1000
+
+
+def test_a_mini_batch_waits_until_there_is_room(bucket: Bucket, node: Make) -> None:
+    here = node(max_bytes=1500)
+    for key in "ab":
+        bucket.put(key, key.encode() * 1000)
+    here.stage("t1", here.file("a"))
+    here.stager.stage("t2", [here.file("b")])
+    assert not here.stager.done
+    assert not (here.tree / "b").exists()
+
+    here.stager.release("t1")
+
+    assert here.next().token == "t2"
+    assert (here.tree / "b").read_bytes() == b"b" * 1000
+
+
+def test_a_mini_batch_that_never_fits_is_told_so(bucket: Bucket, node: Make) -> None:
+    here = node(max_bytes=10)
+    bucket.put("a", b"1" * 11)
+
+    failure = here.stage("t1", here.file("a")).failure
+
+    assert failure is not None
+    assert "--stage-bytes" in failure.message
+
+
+def test_two_agents_share_what_one_has_fetched_and_its_limit(bucket: Bucket, node: Make) -> None:
+    one, other = node(max_bytes=2500), node(max_bytes=2500)
+    for key in "abc":
+        bucket.put(key, key.encode() * 1000)
+    assert one.stage("t1", one.file("a")).fetched_bytes == 1000
+    used_there = other.file("b")._replace(target=other.tree / "b of the other")
+    assert other.stage("t1", used_there).fetched_bytes == 1000
+    assert other.stage("t2", other.file("a")._replace(target=other.tree / "a of the other")).fetched_bytes == 0
+
+    with pytest.raises(NoRoom):
+        one.cache.begin("s3://b/c", Version(1000, 0.0))
+
+
+def test_what_a_dead_agent_was_fetching_is_removed(bucket: Bucket, node: Make) -> None:
+    first = node()
+    (first.cache.folder / ".new-left").write_bytes(b"x" * 100)
+    being_fetched = first.cache.begin("s3://b/c", Version(100, 0.0))
+
+    second = node()
+
+    assert [path.name for path in second.cache.folder.iterdir()] != [".new-left"]
+    assert len(list(second.cache.folder.iterdir())) == 1, "what is being fetched now stays"
+    with being_fetched:
+        pass
+    assert list(second.cache.folder.iterdir()) == []
