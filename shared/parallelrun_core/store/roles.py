@@ -35,7 +35,7 @@ class _Rights:
 
 _CONNECTING: Final = "auth hello info ping select time"
 _TRANSACTIONS: Final = "discard exec multi unwatch watch"
-_HASHES: Final = "hdel hexists hget hgetall hincrby hlen hmget hset hsetnx"
+_HASHES: Final = "hdel hexists hget hgetall hincrby hkeys hlen hmget hset hsetnx"
 _RQ: Final = (
     "blmove client|info client|list client|setname del exists expire get hincrbyfloat lmove lpop lpos lpush lrange "
     "lrem persist rpush sadd scard set smembers srem xlen xrevrange zadd zcard zrange zrangebyscore zrem "

@@ -141,14 +141,14 @@ def test_crashes_fail_a_job_only_in_a_row_without_anything_durable_in_between(
 def test_an_input_that_can_never_be_read_fails_the_job_by_its_name(
     led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job, scandir = led(1), os.scandir
+    job, open_file = led(1), os.open
 
-    def bad_sector(path: Any) -> Any:
+    def bad_sector(path: Any, *how: Any, **more: Any) -> int:
         if path == os.fsencode(job.root / "inputs"):
             raise OSError(errno.EIO, os.strerror(errno.EIO), os.fsdecode(path))
-        return scandir(path)
+        return open_file(path, *how, **more)
 
-    monkeypatch.setattr(os, "scandir", bad_sector)
+    monkeypatch.setattr(os, "open", bad_sector)
     for leaders in range(20):  # noqa: B007 - counted
         assert wait_until(lambda: not job.on_redis.registry.has_leader(job.on_redis.job_id))
         job.leader().run()
