@@ -42,9 +42,7 @@ def jobs_in_all_states(cluster: Cluster) -> tuple[list[str], list[str]]:
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[Cluster, dict[str, str]]]:
     """A cluster whose API wants a token, and what schemathesis has to know of it."""
-    cluster = Cluster(api=True)
-    cluster.environments["api"] = {"PARALLELRUN_TOKEN": TOKEN}
-    with cluster:
+    with Cluster(api=True, token=TOKEN) as cluster:
         ended, open_ones = jobs_in_all_states(cluster)
         yield cluster, {"CONTRACT_ENDED": " ".join(ended), "CONTRACT_OPEN": " ".join(open_ones)}
 

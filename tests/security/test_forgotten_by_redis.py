@@ -47,7 +47,7 @@ def apis(cluster: Cluster, count: int) -> Iterator[list[str]]:
         for number, held in enumerate(ports):
             port = str(held.getsockname()[1])
             urls.append(f"http://127.0.0.1:{port}")
-            cluster.add(f"api{number}", "parallelrun_api.main", "--port", port)
+            cluster.add(f"api{number}", "parallelrun_api.main", "--port", port, "--insecure")
         for url in urls:
             cluster.until(lambda url=url: answers(url), "the APIs answer")  # type: ignore[misc]
         yield urls

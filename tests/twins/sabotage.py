@@ -170,7 +170,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The users that workers are.
     "worker.users": (Step("parallelrun_agent.settings:AgentSettings.worker_user", _agents_own),),
     # The rights with which an agent works where a job's code can write.
-    "worker.acting": (Step("parallelrun_agent.users.worker_user:WorkerUser.acting", _as_itself),),
+    "worker.acting": (
+        Step("parallelrun_agent.users.worker_user:WorkerUser.acting", _as_itself),
+        Step(
+            "parallelrun_agent.workers.worker_process:_PRIVATE", 0o644
+        ),  # or workers couldn't read what is the agent's
+    ),
     # What keeps the memory of services from other processes of their user.
     "service.hidden": (
         Step("parallelrun_core.service.process:hide_memory", nothing),

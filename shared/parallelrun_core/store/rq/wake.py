@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rq.exceptions import InvalidJobOperation
 from rq.job import JobStatus
 
 from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, Kind, queue
@@ -56,7 +57,10 @@ def _wake(redis: Redis, kind: Kind, job_id: str, entry_id: str) -> None:
         # The process that ran it has died, or it wouldn't be asked for again.
         try:
             earlier.delete()
-        except ValueError:  # Redis was wiped meanwhile, and that process has written only a part of it again
+        except (
+            ValueError,
+            InvalidJobOperation,
+        ):  # Redis was wiped meanwhile, and that process has written only a part of it again
             redis.delete(earlier.key)
     target.enqueue(
         kind.function,
