@@ -132,7 +132,7 @@ def test_what_is_not_the_users_own_code_has_a_limit_on_its_memory() -> None:
     of_data = in_mebibytes(default_of(command[command.index("--maxmemory") + 1]))
 
     assert limits.pop("agent") == 0  # none, unless it is set
-    assert all(limit >= 512 for limit in limits.values())
+    assert all(limit >= 256 for limit in limits.values())
     assert of_data < 0.75 * limits["redis"]
 
 

@@ -49,7 +49,7 @@ def test_flags_and_variables_have_the_same_names(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_token_is_never_printed() -> None:
-    assert "secret" not in repr(ApiSettings(token=SecretStr("secret")))
+    assert "canary" not in repr(ApiSettings(token=SecretStr("canary")))
 
 
 @pytest.mark.parametrize("token", ["a b", "ü", "a\nb"])
