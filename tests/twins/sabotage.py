@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
@@ -172,9 +173,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The rights with which an agent works where a job's code can write.
     "worker.acting": (
         Step("parallelrun_agent.users.worker_user:WorkerUser.acting", _as_itself),
-        Step(
-            "parallelrun_agent.workers.worker_process:_PRIVATE", 0o644
-        ),  # or workers couldn't read what is the agent's
+        # Or workers couldn't read what is the agent's then.
+        Step("parallelrun_agent.workers.worker_process:_make_private", Path.touch),
     ),
     # What keeps the memory of services from other processes of their user.
     "service.hidden": (

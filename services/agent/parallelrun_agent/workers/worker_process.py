@@ -33,7 +33,6 @@ _HEAD_BYTES = frames.HEAD.size
 _TICKETS_AT_ONCE = select.PIPE_BUF // frames.TICKET.size
 """A pipe takes so many as a whole, or not at all."""
 _QUIET_REFRESHES = 4
-_PRIVATE = 0o600
 
 
 class NotAFrame(Exception):
@@ -314,6 +313,10 @@ def _prepare(plan: WorkerPlan, streams: list[int]) -> Path:
         plan.script_logs.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             (plan.working_folder / "logs").symlink_to(plan.script_logs)
-        config_path.touch(_PRIVATE)  # the arguments in it may hold secrets
+        _make_private(config_path)  # the arguments in it may hold secrets
         config_path.write_text(json.dumps(plan.config._replace(stdout=stdout, stderr=stderr)._asdict()))
     return config_path
+
+
+def _make_private(path: Path) -> None:
+    path.touch(0o600)
