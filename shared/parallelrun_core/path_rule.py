@@ -33,6 +33,12 @@ _IN_THE_FOLDER: Final = "leave this field out to have the output in the job's fo
 _OF_OTHERS: Final = "of ParallelRun's own files, a job can read the outputs of other jobs: the folder jobs/ID/outputs"
 
 
+_APART: Final = (
+    "jobs are users of their own here, which can't read the outputs in another job's folder: give that job an output "
+    "with a path below an allowed folder"
+)
+
+
 class Places(msgspec.Struct, kw_only=True, frozen=True):
     """What the rule was when a job was accepted. It holds as long as the job runs."""
 
@@ -40,6 +46,8 @@ class Places(msgspec.Struct, kw_only=True, frozen=True):
     """The allowed folders."""
     closed: list[str] = []
     """Folders of the cluster beside its root."""
+    are_jobs_apart: bool = False
+    """Workers can't read what is in the folders of other jobs, so naming it would only fail later."""
 
 
 class Refusal(NamedTuple):
@@ -59,11 +67,13 @@ class PathRule:
 
     def __init__(self, root: Path, places: Places, job: str = "") -> None:
         self._named = places.roots
+        self._are_jobs_apart = places.are_jobs_apart
         self._closed = _prefixes([str(root), *places.closed])
         (jobs,) = map(re.escape, _prefixes([str(jobs_of(root))]))
         closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(places.roots)))
         outside = b"(?!%b)(?:%b)" % (closed, allowed)
-        read = b"%b|%b%b/%b/" % (outside, jobs, JOB_ID.encode(), OUTPUTS.encode())
+        others = job if places.are_jobs_apart else JOB_ID
+        read = b"%b|%b%b/%b/" % (outside, jobs, others.encode(), OUTPUTS.encode()) if others else outside
         written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
         self.readable: Final = os.fsdecode(read)
         """What the paths of the files match that may be read, without links and with a slash at their end."""
@@ -107,9 +117,8 @@ class PathRule:
         shown, target = os.fsdecode(path), os.fsdecode(real)
         leads = "" if os.path.normpath(shown) == target else f": it leads to {target!r}"
         if (real + b"/").startswith(self._closed):
-            return Refusal(
-                f"{shown!r} is among ParallelRun's own files{leads}", _IN_THE_FOLDER if is_written else _OF_OTHERS
-            )
+            hint = _IN_THE_FOLDER if is_written else _APART if self._are_jobs_apart else _OF_OTHERS
+            return Refusal(f"{shown!r} is among ParallelRun's own files{leads}", hint)
         message = f"{shown!r} is outside of the folders that jobs may use{leads}"
         return Refusal(message, f"allowed_roots: {':'.join(self._named)}")
 

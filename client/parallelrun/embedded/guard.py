@@ -1,7 +1,8 @@
 """Ends what a cluster leaves running: processes that outlive those that started them, known by a mark.
 
 A service that was killed can't end its children, and a user's program may start a process in a session of its
-own. All of them inherit the environment, which has the mark.
+own. All of them inherit the environment, which has the mark. That of a service can't be read: it has the mark on its
+command line, too.
 
 As a program, `python guard.py MARK FOLDER`, it guards a cluster. A byte on stdin says that the cluster was stopped
 in order. If stdin ends without one, the cluster's owner was killed: the services, which the kernel has signaled, get
@@ -30,21 +31,29 @@ _POLL_EVERY_S: Final = 0.01
 _POLL_IN_PEACE_S: Final = 0.1
 
 
+def option(mark: str) -> tuple[str, str]:
+    """An option of Python's, without meaning to it, that puts the mark on a service's command line."""
+    return "-X", f"marked-{mark}"
+
+
 def marked(mark: str) -> list[int]:
-    """The processes of this user that were started with `mark`, a `NAME=VALUE`, in their environment.
+    """The processes of this user that were started with `mark`, a `NAME=VALUE`, in their environment or as `option`.
 
     Always empty on systems other than Linux, which don't say.
     """
-    wanted = os.fsencode(mark)
-    pids = []
-    for path in _PROCESSES.glob("[0-9]*/environ"):
-        try:
-            variables = path.read_bytes().split(b"\0")
-        except OSError:
-            continue  # another user's, or gone
-        if wanted in variables:
-            pids.append(int(path.parent.name))
-    return pids
+    wanted, on_command_line = os.fsencode(mark), os.fsencode(option(mark)[1])
+    return [
+        int(process.name)
+        for process in _PROCESSES.glob("[0-9]*")
+        if wanted in _words(process / "environ") or on_command_line in _words(process / "cmdline")
+    ]
+
+
+def _words(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().split(b"\0")
+    except OSError:
+        return []  # another user's, hidden, or gone
 
 
 def kill_marked(mark: str) -> None:

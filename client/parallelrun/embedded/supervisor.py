@@ -190,7 +190,7 @@ class Supervisor:
         name, _, value = self._mark.partition("=")
         with self.log_of(service.name).open("ab") as log:
             return subprocess.Popen(
-                [*wrapper, *service.command],
+                [*wrapper, *_with_mark(service.command, self._mark)],
                 cwd=self._folder,
                 env={**service.environment, name: value},
                 pass_fds=service.fds,
@@ -283,3 +283,9 @@ def _describe(returncode: int) -> str:
     if returncode < 0:
         return f"was killed by {signal.Signals(-returncode).name}"
     return f"exited with code {returncode}"
+
+
+def _with_mark(command: Sequence[str], mark: str) -> list[str]:
+    """The command with the mark of its cluster, if it is one of ours: others can't hide their environment."""
+    program, *arguments = command
+    return [program, *(guard.option(mark) if program == sys.executable else ()), *arguments]

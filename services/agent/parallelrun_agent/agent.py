@@ -15,7 +15,7 @@ from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.redis_link import RedisLink
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.places import open_ways
-from parallelrun_agent.users.rights import check_and_restrict
+from parallelrun_agent.users.rights import check_and_restrict, check_apart
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_agent.work_finder import WorkFinder
 from parallelrun_agent.workers.gpus import GpuPool, find_gpus
@@ -53,6 +53,7 @@ class Agent:
         self._check_at = 0.0  # by hand, as the loop's every round compares it
         self._folder_lock = claim_folder(settings.local_folder, settings.uids)
         if settings.uids:
+            check_apart(settings.uids, settings.root)
             check_and_restrict()
             open_ways(settings.root, settings.local_folder, WorkerUser(settings.uids.first))
 

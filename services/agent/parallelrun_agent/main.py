@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from parallelrun_agent.agent import Agent
@@ -47,6 +48,9 @@ def _become(run_as: str) -> None:
     except OSError as error:
         raise SystemExit(f"parallelrun-agent: --run-as: {error}") from None
     hide_memory()  # a change of users may have ended that
+    for name in [name for name in os.environ if name.startswith("XDG_")]:
+        del os.environ[name]  # root's own folders, which this user may not even look into
+    os.environ["HOME"] = rights.home_of(uid)
 
 
 if __name__ == "__main__":

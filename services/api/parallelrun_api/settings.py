@@ -33,6 +33,8 @@ class ApiSettings(ServiceSettings):
     listening on a loopback address, else nothing. Of the root folder, jobs can use the outputs of other jobs only."""
     closed_folders: str = ""
     """More folders, separated by ':', whose files jobs can't use though they are below an allowed one."""
+    jobs_apart: bool = False
+    """Workers are users of their own (`--worker-uids`), so jobs can't read the outputs in other jobs' folders."""
     allowed_hosts: str = ""
     """Host names, separated by ',', that clients may use for this server, beyond those of the loopback interface."""
     max_body_bytes: int = Field(default=256 << 20, ge=1 << 10)
@@ -72,7 +74,7 @@ class ApiSettings(ServiceSettings):
     def places(self) -> Places:
         """Where the paths of jobs may be."""
         roots = _folders(self.allowed_roots) or (["/"] if self.is_loopback else [str(self.root)])
-        return Places(roots=roots, closed=_folders(self.closed_folders))
+        return Places(roots=roots, closed=_folders(self.closed_folders), are_jobs_apart=self.jobs_apart)
 
     @property
     def hosts(self) -> frozenset[str]:

@@ -176,7 +176,9 @@ class Concatenation:
         if lost:
             self._log.error("rows_lost", mini_batches=len(lost), first=lost[0].mini_batch, part=lost[0].part)
         problem = f"The output can't be put together: {why}"
-        return Concatenated("", 0, "", problem=problem, lost=lost, lacks_decisions=lacks_decisions)
+        return Concatenated(
+            "", 0, "", problem=problem, lost=lost, lacks_decisions=lacks_decisions, generation=self._generation
+        )
 
     def _make(self) -> Concatenated:
         job_id, folder = self._folder.job_id, self._folder
@@ -208,7 +210,7 @@ class Concatenation:
         )  # fmt: skip
         seconds = round(time.monotonic() - began, 3)
         self._log.info("concatenated", segments=len(table), bytes=merged.length, seconds=seconds)
-        return Concatenated(str(target), merged.length, merged.sha256, notes=notes)
+        return Concatenated(str(target), merged.length, merged.sha256, notes=notes, generation=self._generation)
 
     def _earlier_outputs(self) -> set[str]:
         self._check_still_wanted()

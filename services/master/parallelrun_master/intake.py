@@ -10,7 +10,7 @@ import msgspec
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.phases import InitFailure
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
-from parallelrun_master.journals import reported
+from parallelrun_master.journals import finished
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.node_watch import NodeWatch
 from parallelrun_master.policy.completion import Completion
@@ -65,12 +65,15 @@ class Intake:
         self._job.queue.confirm_given_up([outcome.mini_batch for outcome in outcomes])
 
     def mend(self, now: float) -> None:
-        """If entries were refused, take what the journals have of them: agents wrote it there before they reported."""
+        """If entries were refused, take what agents had finished: it was in the journals before it was reported.
+
+        A try that failed may be of a delivery that was lost, and its successor's rows on their way: those mini-batches
+        are run again, once it is noticed that nobody has them.
+        """
         if not self._ledger.refusals.are_to_be_mended(now):
             return
         job = self._job
-        candidates = reported(job.folder, self._ledger.decided, job.queue.generation, job.queue.undecided)
-        recovered = self._ledger.recover(candidates)
+        recovered = self._ledger.recover(finished(job.folder, self._ledger.decided, job.queue.generation))
         if recovered:
             self._window.decided(recovered)
             self._completion.recorded(now)

@@ -6,9 +6,8 @@ from no longer matters: nobody else has decided the mini-batch, and whoever stil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.intact import has_rows
@@ -18,8 +17,6 @@ from parallelrun_core.outcome import Outcome, decode_list
 
 if TYPE_CHECKING:
     from parallelrun_master.led_job import LedJob
-
-_ASKED_AT_ONCE: Final = 1000
 
 
 def recover_journals(job: LedJob) -> int:
@@ -37,22 +34,6 @@ def finished(folder: JobFolder, decided: Decided, generation: int) -> Iterator[O
     What can't be read of a journal is passed over: those mini-batches are run again.
     """
     return (each for each in _candidates(folder, decided, generation) if _is_finished(folder, each))
-
-
-def reported(
-    folder: JobFolder, decided: Decided, generation: int, undecided: Callable[[Sequence[int]], set[int]]
-) -> Iterator[Outcome]:
-    """The same, and those that failed for good, if Redis took that as their decision.
-
-    Args:
-        undecided: those of some mini-batches that Redis still has.
-    """
-    candidates = _candidates(folder, decided, generation)
-    while some := list(islice(candidates, _ASKED_AT_ONCE)):
-        waiting = undecided([each.mini_batch for each in some])
-        for each in some:
-            if _is_finished(folder, each) or (each.status == "failed" and each.mini_batch not in waiting):
-                yield each
 
 
 def _candidates(folder: JobFolder, decided: Decided, generation: int) -> Iterator[Outcome]:

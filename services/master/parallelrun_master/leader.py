@@ -189,7 +189,7 @@ class Leader:
         if self._record.resumed is None or job.reopening is not None or self._has_checked:
             return False
         self._has_checked = True
-        self._lost = list(lost_rows(self._folder))
+        self._lost = list(lost_rows(self._folder, lambda: self._leadership.is_resigning))
         self._leads_again = bool(self._lost)
         return self._leads_again
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -133,17 +134,27 @@ class Ledger:
             return entries
         self._last_seen = entries[-1].entry_id
         self._is_synced = False
-        for entry in entries:
-            if entry.refused:
-                self._refuse(entry)
-            phases = list(entry.phases)
-            if entry.init_failure is not None and entry.init_failure.process:
-                node, process, failure, started, seconds = msgspec.structs.astuple(entry.init_failure)
-                phases.append(Phase(node, process, "INIT", started, seconds, failure))
-            for phase in phases:
-                if self._tries.add_phase(phase):
-                    self.errors.add_phase(phase)
-        return entries
+        return [self._noted(entry) for entry in entries]
+
+    def _noted(self, entry: StreamEntry) -> StreamEntry:
+        """Report what an entry says of workers; what it repeats is left out of it."""
+        if entry.refused:
+            self._refuse(entry)
+        for phase in entry.phases:
+            self._report_phase(phase)
+        failed = entry.init_failure
+        if failed is None or not failed.process:
+            return entry
+        node, process, failure, started, seconds = msgspec.structs.astuple(failed)
+        is_new = self._report_phase(Phase(node, process, "INIT", started, seconds, failure))
+        return entry if is_new else replace(entry, init_failure=None)
+
+    def _report_phase(self, phase: Phase) -> bool:
+        """Whether it is new."""
+        is_new = self._tries.add_phase(phase)
+        if is_new:
+            self.errors.add_phase(phase)
+        return is_new
 
     def _refuse(self, entry: StreamEntry) -> None:
         if self.refusals.note():

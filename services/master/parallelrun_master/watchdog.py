@@ -81,7 +81,8 @@ class Watchdog:
     def _put_up_some(self) -> None:
         """Put up the first of what is left. What Redis doesn't take now is noticed again, if it has to be."""
         queue, last_seen = self._job.queue, self._job.ledger.last_seen
-        some, self._rest = self._rest[:_MOST], self._rest[_MOST:]
+        decided = self._job.ledger.decided
+        some, self._rest = [each for each in self._rest[:_MOST] if each not in decided], self._rest[_MOST:]
         known, _, _ = queue.whereabouts()
         messages = dict(self._messages([each for each in some if each not in known]))
         for first in range(0, len(some), _AT_ONCE):

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from parallelrun_core.folder.record_log import OnDamage, RecordWriter
 from parallelrun_core.folder.schema import LOST_DECISIONS, SCHEMA
-from parallelrun_core.folder.term_log import latest_schema, open_term, read_term_log
+from parallelrun_core.folder.term_log import accept, latest_schema, open_term, read_term_log
 from parallelrun_core.outcome import Outcome, Place, decode_list, decode_places, encode_all
 
 NAME = "decisions"
@@ -230,7 +230,8 @@ class DecisionWriter:
         self.decided = Decided()
         schema = LOST_DECISIONS if lost else max(SCHEMA, latest_schema(folder, NAME))
         # Our own file first: its header ends those of earlier leaders, which may still be writing.
-        self._log: RecordWriter = open_term(folder, NAME, term, schema=schema)
+        accepted = accept(folder, NAME, on_damage=on_damage)
+        self._log: RecordWriter = open_term(folder, NAME, term, accepted=accepted, schema=schema)
         wanted = {rows.mini_batch: rows for rows in lost}
         present: dict[int, Outcome] = {}
         for outcome in read_outcomes(folder, on_damage=on_damage):

@@ -118,7 +118,10 @@ class RecordReader:
         begin, end = self.at, size if self._end is None else self._end
         if begin >= end:
             return False
-        following = next_whole_frame(self._fd, begin + 1, min(size, end))
+        following = next_whole_frame(self._fd, begin, min(size, end))
+        if following == begin:  # it was being written when it was read
+            self._buffer, self._buffer_at = b"", begin
+            return True
         if following is None and self._end is None:
             return False  # that is where its writer died, or will write on
         self.at = end if following is None else following

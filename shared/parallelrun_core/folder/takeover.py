@@ -8,7 +8,7 @@ hard links where the file system has them. Nothing changes in the earlier job, a
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -53,9 +53,15 @@ def take_over(earlier: JobFolder, folder: Path) -> Resumed:
     return taken
 
 
-def lost_rows(folder: JobFolder) -> Iterator[LostRows]:
-    """The rows of decisions in a job that are not what was committed. Reads all of them, at the speed of the disk."""
+def lost_rows(folder: JobFolder, is_broken_off: Callable[[], bool] = lambda: False) -> Iterator[LostRows]:
+    """The rows of decisions in a job that are not what was committed. Reads all of them, at the speed of the disk.
+
+    Args:
+        is_broken_off: asked before each; the rest is left for who puts the output together, who reads all of it, too.
+    """
     for outcome in read_decisions(folder.path):
+        if is_broken_off():
+            return
         if outcome.status == "done" and not has_rows(folder.parts, outcome):
             yield LostRows(outcome.mini_batch, outcome.part, outcome.offset)
 

@@ -50,13 +50,16 @@ def terms(folder: Path, name: str) -> list[int]:
     return sorted(int(text) for text in numbers if text.isdecimal())
 
 
-def accept(folder: Path, name: str) -> dict[str, int]:
+def accept(folder: Path, name: str, *, on_damage: OnDamage | None = None) -> dict[str, int]:
     """How many bytes of each term's file can be read now, by term as a string; durable on return.
 
     Terms without a record are omitted: there may be many such leaders, and each header would name all the others.
+
+    Args:
+        on_damage: see `spans`.
     """
     accepted = {}
-    for span in spans(folder, name):
+    for span in spans(folder, name, on_damage=on_damage):
         end = span.end
         if end is None:
             end = _readable_end(folder, name, span)
@@ -161,7 +164,10 @@ def check_whole(folder: Path, name: str, span: Span, at: int) -> None:
     path, end = file_of(folder, name, span.term), span.end
     if end is not None and at < end:
         raise CorruptLog(f"{path} can only be read up to byte {at:,}, and {end:,} bytes of it were accepted")
-    if end is None and _readable_end(folder, name, Span(span.term, at, None)) > at:
+    damage = list[Damage]()
+    if end is None:  # what a paused leader adds meanwhile is no damage
+        _readable_end(folder, name, Span(span.term, at, None), on_damage=damage.append)
+    if damage:
         raise CorruptLog(f"{path} is damaged at byte {at:,}, and goes on after that")
 
 
@@ -169,9 +175,9 @@ def _first_record(folder: Path, name: str, term: int) -> int:
     return next(read_records(file_of(folder, name, term)), (0, b""))[0]
 
 
-def _readable_end(folder: Path, name: str, span: Span) -> int:
+def _readable_end(folder: Path, name: str, span: Span, *, on_damage: OnDamage = lambda _: None) -> int:
     """Where the last whole record of a span ends."""
-    reader = RecordReader(file_of(folder, name, span.term), start=span.start, on_damage=lambda _: None)
+    reader = RecordReader(file_of(folder, name, span.term), start=span.start, on_damage=on_damage)
     try:
         while reader.read() is not None:
             pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
@@ -237,13 +237,6 @@ class LeaderQueue:
         if put == -1:
             raise Fenced(f"term {self.term} may not publish")
         return max(0, put)
-
-    def undecided(self, mini_batches: Sequence[int]) -> set[int]:
-        """Those of these that are ready, or that agents hold."""
-        if not mini_batches:
-            return set()
-        messages: Any = self._redis.hmget(self._keys.messages, list(map(str, mini_batches)))
-        return set(compress(mini_batches, messages))
 
     def counts(self) -> tuple[int, int]:
         """How many mini-batches are published and not decided, and how many of them agents hold."""

@@ -38,6 +38,8 @@ class Concatenated(msgspec.Struct, array_like=True, frozen=True):
     """Rows that are not what was committed. Their mini-batches have to be run again."""
     lacks_decisions: bool = False
     """The decision log can't be read as far as the leader has written it."""
+    generation: int = 0
+    """Of the job; what an earlier one has made is not its output any more."""
 
 
 @dataclass(frozen=True, slots=True)

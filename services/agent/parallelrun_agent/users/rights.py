@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pwd
+import tempfile
 from pathlib import Path
 from typing import Final
+
+from parallelrun_agent.users.choice import Uids
 
 _KILL, _SETGID, _SETUID = 5, 6, 7
 _NEEDED: Final = {_SETUID: "CAP_SETUID", _SETGID: "CAP_SETGID", _KILL: "CAP_KILL"}
@@ -52,6 +56,15 @@ def become(uid: int, gid: int) -> None:
         raise NotPossible(f"can't become user {uid} and group {gid}: {error.strerror}; {_ADVICE}") from None
 
 
+def home_of(uid: int) -> str:
+    """The home folder of a user; that for temporary files if it has none."""
+    try:
+        home = pwd.getpwuid(uid).pw_dir
+    except KeyError:
+        home = ""
+    return home if os.path.isdir(home) else tempfile.gettempdir()
+
+
 def check_and_restrict() -> None:
     """Make sure that this process may have workers of other users, and that nothing below it ever gains more rights.
 
@@ -73,6 +86,17 @@ _ADVICE: Final = (
     "start the agent as root or with these capabilities, as docker-compose.yml does, or leave out --worker-uids, "
     "so that workers are the agent's own user"
 )
+
+
+def check_apart(uids: Uids, root: Path) -> None:
+    """Make sure that no worker is the user of the services.
+
+    Raises:
+        NotPossible: one could be.
+    """
+    for own in {os.geteuid(), os.getegid(), root.stat().st_uid}:
+        if own in uids:
+            raise NotPossible(f"--worker-uids has {own}, which is the services' own; choose ids that nobody has")
 
 
 def _effective() -> int:

@@ -78,8 +78,10 @@ class ServedFolder:
             raise NotFound(f"There is no file {path[:200]!r}.")
         try:
             fd = open_beneath(self.anchor, "/".join((self.beneath, *parts)))
-        except PermissionError as error:
-            raise NotFound(f"The file {path[:200]!r} can't be read here: {_CLOSED}") from error
+        except NotFound as error:
+            if isinstance(error.__cause__, PermissionError):
+                raise NotFound(f"The file {path[:200]!r} can't be read here: {_CLOSED}") from error
+            raise NotFound(f"There is no file {path[:200]!r}.") from error
         except OSError as error:
             raise NotFound(f"There is no file {path[:200]!r}.") from error
         try:
