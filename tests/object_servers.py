@@ -20,6 +20,7 @@ from tests.redis_server import with_this_process
 PROGRAMS = Path(__file__).parents[1] / ".venv-object-servers" / "bin"
 """Where `make test` installs them."""
 _READY_S = 60
+_MOST_ATTEMPTS = 5
 BUCKET = "parallelrun-tests"
 """There once the server is ready."""
 KEY, SECRET = "parallelrun-tests", "not-a-secret-but-long-enough"
@@ -41,6 +42,11 @@ class ObjectServer:
 
     def __init__(self) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="pr-store-"))
+        self._attempts = 0
+        self._take_ports()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def _take_ports(self) -> None:
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {
@@ -51,13 +57,18 @@ class ObjectServer:
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_MAX_ATTEMPTS": "2",
         }
-        self._process: subprocess.Popen[bytes] | None = None
 
     def command(self) -> list[str]:
         """What starts it in the foreground."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
+        while not self._starts():
+            self._stop()
+            self._take_ports()  # somebody else was faster with one of the others
+        return self
+
+    def _starts(self) -> bool:
         with (self.home / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*with_this_process(), *self.command()], cwd=self.home, stdout=log, stderr=log,
@@ -65,15 +76,21 @@ class ObjectServer:
             )  # fmt: skip
         deadline = time.monotonic() + _READY_S
         while not self.is_ready():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            self._attempts += self._process.poll() is not None
+            if self._attempts > _MOST_ATTEMPTS or time.monotonic() > deadline:
                 raise RuntimeError(f"the store didn't start: {(self.home / 'log').read_text()[-2000:]}")
+            if self._process.poll() is not None:
+                return False
             time.sleep(0.05)  # a server gives no sign when it is ready
-        return self
+        return True
 
-    def __exit__(self, *_: object) -> None:
+    def _stop(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def is_ready(self) -> bool:
