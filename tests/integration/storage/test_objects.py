@@ -19,7 +19,8 @@ from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Moto, ObjectServer, SeaweedFS
 
 STORAGE = ObjectStorage()
-pytestmark = pytest.mark.integration
+# One at a time: each of its servers takes many ports, and some of them by itself.
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
 
 
 def listed(url: str, *below: str) -> list[str]:

@@ -18,7 +18,8 @@ from parallelrun_core.storage.objects import ObjectStorage
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Moto, ObjectServer, require_programs
 
-pytestmark = pytest.mark.integration
+# One at a time: each of its servers takes many ports, and some of them by itself.
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
 Make = Callable[..., "Node"]
 
 
