@@ -5,13 +5,15 @@
     globs.py        the one matcher of glob patterns
     interface.py    what a storage does: `Storage`, and what it hands out
     stores.py       which storage a location belongs to: a new kind is an entry here and in `supported.KINDS`
+    versions.py     the version of a file in few bytes, for messages
     local/          files that this machine reaches by a path; a new kind is a folder beside it
+    objects/        objects of stores; no location leads there yet, since agents don't stage them yet
 
 Checkers, planners and readers ask `storage_of(path)`, and never what kind it is. A call for each file would cost
 as much as listing it does, so a listing yields the names of a whole page at once.
 
 Two things are not behind it. The job folder (`core/folder`) stays on the volume that all nodes share. And a worker gets
 local paths, because it has neither our libraries nor any credentials: what is elsewhere is to be staged by the agent
-before it hands a mini-batch over (`parallelrun_agent/workers/payloads.py`), a range of a table as a sparse file of the
+before it hands a mini-batch over (`parallelrun_agent/staging`), a range of a table as a sparse file of the
 same size. So the readers in `parallelrun_worker` open files by themselves, and stay as they are.
 """
