@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.supported import supported_path
 
 
@@ -15,9 +16,24 @@ def local_folder(given: str | Path, option: str) -> Path:
         option: by which it was named, for the error.
 
     Raises:
-        InvalidInput: it is on a kind of storage that isn't supported, and no name for a folder here.
+        InvalidInput: it is a URL, and no name for a folder here.
+    """
+    path = place_for_results(given, option)
+    if is_url(path):
+        raise InvalidInput.at(option, f"{path} is not a folder of this machine", "name a folder")
+    return Path(path)
+
+
+def place_for_results(given: str | Path, option: str) -> str:
+    """The path of a folder here, or the URL of one in an object store.
+
+    Args:
+        option: by which it was named, for the error.
+
+    Raises:
+        InvalidInput: it is on a kind of storage that isn't supported.
     """
     try:
-        return Path(supported_path(str(given), is_written=True))
+        return supported_path(str(given), is_written=True)
     except ValueError as error:
         raise InvalidInput.at(option, str(error)) from error
