@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.storage.supported import supported_path
 
 
@@ -16,12 +16,12 @@ def local_folder(given: str | Path, option: str) -> Path:
         option: by which it was named, for the error.
 
     Raises:
-        InvalidInput: it is a URL, and no name for a folder here.
+        InvalidInput: it names no folder here.
     """
-    path = place_for_results(given, option)
-    if is_url(path):
-        raise InvalidInput.at(option, f"{path} is not a folder of this machine", "name a folder")
-    return Path(path)
+    location = location_of(str(given))
+    if location.kind != LOCAL:
+        raise InvalidInput.at(option, f"{str(given)!r} refers to {location.called}", "name a folder of this machine")
+    return Path(location.path)
 
 
 def place_for_results(given: str | Path, option: str) -> str:
