@@ -29,6 +29,7 @@ _FORBIDDEN: Final = frozenset({"403", "AccessDenied", "InvalidAccessKeyId", "Sig
 _TRIES: Final = 10
 """Of each request, over about a minute and a half."""
 _SEPARATOR: Final = "#upload="
+_CHANGED: Final = "it was changed while it was made again"
 _COPIED_AT_ONCE: Final = 5 << 30
 """A store copies so much in one step."""
 _COPIED_PART: Final = 1 << 30
@@ -89,13 +90,15 @@ class MultipartObject:
         So an upload that was paused, and goes on when another one has made the output, replaces nothing.
         """
         try:
+            if self._replaced is not None and self._there() != self._replaced:  # not every store knows If-Match here
+                raise _Gone(errno.ESTALE, _CHANGED, self._url)
             self._complete({"IfMatch": self._replaced.tag} if self._replaced is not None else {"IfNoneMatch": "*"})
         except (FileExistsError, FileNotFoundError, _Gone) as error:
             there = self._there()
             if there is not None and there.owner != self._owner:
                 raise taken(self._url) from error
             if there is None or there.upload != self._mark:  # else only the answer to an earlier try was lost
-                raise _Gone(errno.ESTALE, "it was changed while it was made again", self._url) from error
+                raise _Gone(errno.ESTALE, _CHANGED, self._url) from error
         self._is_published = True
 
     def _put(self, number: int, content: memoryview) -> str:
