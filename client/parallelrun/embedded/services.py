@@ -107,7 +107,8 @@ def cluster_services(
 
     def environment(role: Role) -> dict[str, str]:
         # In the environment, not among the arguments, which everybody on the machine can read.
-        return {**shared, "PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else shared
+        own = {} if role is Role.API else _secrets_dir(os.environ)
+        return {**shared, **own, **({"PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else {})}
 
     api = {
         **environment(Role.API),
@@ -126,7 +127,11 @@ def cluster_services(
                 *("--work-dir", str(layout.work / node)),
                 *("--grace-seconds", str(_AGENT_GRACE_S)),
             ),
-            environment={**environment(Role.AGENT), **_secrets(os.environ)},
+            environment={
+                **environment(Role.AGENT),
+                **_secrets(os.environ),
+                "PARALLELRUN_SHARE_CREDENTIALS": "true",  # they are the user's own, and so is the script
+            },
         )
         for node in node_names(nodes)
     ]
@@ -166,10 +171,12 @@ def _module(name: str, *arguments: str) -> tuple[str, ...]:
 
 
 def _secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    own = {name: value for name, value in environment.items() if name.startswith(_SECRET)}
-    if folder := environment.get(_SECRETS_DIR):
-        own[_SECRETS_DIR] = os.path.abspath(folder)  # agents have another current folder
-    return own
+    return {name: value for name, value in environment.items() if name.startswith(_SECRET)}
+
+
+def _secrets_dir(environment: Mapping[str, str]) -> dict[str, str]:
+    folder = environment.get(_SECRETS_DIR)
+    return {_SECRETS_DIR: os.path.abspath(folder)} if folder else {}  # services have another current folder
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.ids import checked_node
-from parallelrun_core.service.settings import ServiceSettings
+from parallelrun_core.service.settings import ReadsStores
 
 SECRET_PREFIX: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 """What the environment variables begin with that are secrets for jobs."""
@@ -24,7 +24,7 @@ def _default_node() -> str:
     return socket.gethostname().split(".")[0] or "node"
 
 
-class AgentSettings(ServiceSettings):
+class AgentSettings(ReadsStores):
     """Settings of one agent."""
 
     redis_user: ClassVar[str] = "agent"
@@ -39,8 +39,6 @@ class AgentSettings(ServiceSettings):
     """Local folder for the workers' working folders; emptied at start."""
     cache_dir: Path | None = None
     """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
-    secrets_dir: Path | None = None
-    """Local folder with a file for each secret that jobs may refer to; the agent's alone (mode 0700)."""
     environments_kept: int = Field(default=20, ge=1)
     """How many environments of jobs are kept there; the least recently used are removed first, never one in use."""
     sync: bool = True
@@ -49,6 +47,9 @@ class AgentSettings(ServiceSettings):
     """User ids for workers, such as 20000-59999: each job gets one of its own. Empty: they are the agent's user."""
     run_as: str = ""
     """User and group that an agent becomes which root has started, such as 10001:10001. Empty: it stays what it is."""
+    share_credentials: bool = False
+    """Let workers inherit variables with credentials for object stores, such as AWS_SECRET_ACCESS_KEY, from the agent's
+    environment. Off: only the agent has them."""
     allow_source_packages: bool | None = None
     """Whether packages for jobs may run code of theirs as the agent when they are installed, as those without a wheel
     do; only without --worker-uids when not set."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.storage.objects import clients
-from parallelrun_core.storage.objects.uploads import multipart
+from parallelrun_core.storage.objects.uploads import s3
 from tests.object_servers import BUCKET, Moto, ObjectServer, SeaweedFS, require_programs
 
 
@@ -49,8 +49,8 @@ def bucket(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bu
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     clients.forget()
-    multipart.forget()
+    s3.forget()
     client = server.client()
     yield Bucket(client)
     client.close()
-    multipart.forget()
+    s3.forget()

@@ -22,6 +22,7 @@ from parallelrun_core.masking import Mask
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
+from parallelrun_core.storage.objects.environment import CREDENTIALS
 from parallelrun_worker.frames import WorkerConfig
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
@@ -111,8 +112,12 @@ class PlanMaker:
         return [self._spec.entry_script, *engine, *user, *input_arguments(self._spec)]
 
     def _make_environment(self) -> dict[str, str]:
-        """The agent's own environment without our settings, which hold the password of Redis (reference §3.7)."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN)}
+        """The agent's own environment without our settings, which hold the password of Redis (reference §3.7), and
+        without what lets it into object stores."""
+        hidden = frozenset() if self._settings.share_credentials else CREDENTIALS
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN) and name not in hidden
+        }
         activated = self._python.variables(inherited) if self._python else {}
         if self._user.is_other:  # the agent's own are closed to it, and a shared one is open to other jobs
             inherited = {name: value for name, value in inherited.items() if name not in _OF_THE_AGENT}
