@@ -11,6 +11,7 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
+from parallelrun_core.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
 REDIS: Final = "redis"
@@ -113,7 +114,7 @@ def cluster_services(
     api = {
         **environment(Role.API),
         "PARALLELRUN_TOKEN": token,
-        "PARALLELRUN_ALLOWED_ROOTS": "/",  # it is the user's own machine
+        "PARALLELRUN_ALLOWED_ROOTS": ":".join(EVERYWHERE),  # it is the user's own machine
         "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.folders)),
         "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
     }
@@ -130,7 +131,7 @@ def cluster_services(
             environment={
                 **environment(Role.AGENT),
                 **_secrets(os.environ),
-                "PARALLELRUN_SHARE_CREDENTIALS": "true",  # they are the user's own, and so is the script
+                "PARALLELRUN_PASS_CREDENTIALS": "true",  # scripts run as their user, with this user's own
             },
         )
         for node in node_names(nodes)

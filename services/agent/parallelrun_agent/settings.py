@@ -39,6 +39,11 @@ class AgentSettings(ReadsStores):
     """Local folder for the workers' working folders; emptied at start."""
     cache_dir: Path | None = None
     """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
+    stage_bytes: int = Field(default=0, ge=0)
+    """The most bytes of objects from stores that are kept in that folder; 0: half of what is free there when the first
+    job needs it."""
+    pass_credentials: bool = False
+    """Give the workers the variables of this agent's environment that hold credentials of object stores."""
     environments_kept: int = Field(default=20, ge=1)
     """How many environments of jobs are kept there; the least recently used are removed first, never one in use."""
     sync: bool = True
@@ -47,9 +52,6 @@ class AgentSettings(ReadsStores):
     """User ids for workers, such as 20000-59999: each job gets one of its own. Empty: they are the agent's user."""
     run_as: str = ""
     """User and group that an agent becomes which root has started, such as 10001:10001. Empty: it stays what it is."""
-    share_credentials: bool = False
-    """Let workers inherit variables with credentials for object stores, such as AWS_SECRET_ACCESS_KEY, from the agent's
-    environment. Off: only the agent has them."""
     allow_source_packages: bool | None = None
     """Whether packages for jobs may run code of theirs as the agent when they are installed, as those without a wheel
     do; only without --worker-uids when not set."""

@@ -17,7 +17,8 @@ from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import NotAllowed
 from parallelrun_core.storage.objects.uploads import s3
 from tests.integration.storage.conftest import Bucket
-from tests.object_servers import BUCKET, KEY, SECRET, Moto, ObjectServer, SeaweedFS
+from tests.object_servers import BUCKET, Moto, ObjectServer, SeaweedFS
+from tests.object_servers.s3 import KEY, SECRET
 
 STORAGE = ObjectStorage()
 URL = "azureml://datastores/images/paths"
@@ -42,6 +43,14 @@ class Node:
     def define(self, **fields: object) -> None:
         given = {"type": "s3", "bucket": BUCKET, "endpoint": self._server.url, "credentials": {"secret": "key"}}
         self.catalog.put(read_definition({**given, **fields}, name="images"))
+
+
+@pytest.fixture(scope="module", params=[Moto, SeaweedFS], ids=lambda kind: kind.__name__)
+def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
+    server: ObjectServer = request.param()
+    server.require()
+    with server:
+        yield server
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ _ANSWER_S: Final = 30
 _RETRY_FOR_S: Final = 60
 _ENDPOINTS: Final = (
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT",
-    "STORAGE_EMULATOR_HOST",
+    environment.GOOGLE_ENDPOINT,
 )  # fmt: skip
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _USED_BY: list[int] = []
@@ -71,7 +71,7 @@ def _made(store: str) -> ObjectStore:
     if _is_plain_http_meant(store):
         options["allow_http"] = True
     with _refusals(store):
-        from obstore.store import AzureStore, HTTPStore, S3Store, from_url
+        from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store, from_url
 
         if store.startswith(("http://", "https://")):
             return HTTPStore.from_url(store, client_options=options, retry_config=_retries())
@@ -82,6 +82,8 @@ def _made(store: str) -> ObjectStore:
             )
         if store.startswith(("az://", "abfss://")):
             return AzureStore.from_url(store, **given, **environment.azure_options())
+        if store.startswith("gs://"):
+            return GCSStore.from_url(store, config=environment.google_options(), **given)
         return from_url(store, **given)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.definition import GcsDatastore, S3Datastore
-from parallelrun_core.storage.objects.environment import azure_options, s3_credentials, s3_region
+from parallelrun_core.storage.objects.environment import at_google_server, azure_options, s3_credentials, s3_region
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +84,8 @@ def _gcs(datastore: GcsDatastore, credentials: Found | None, common: dict[str, A
     given: dict[str, Any] = {"base_url": datastore.endpoint} if datastore.endpoint else {}
     if isinstance(credentials, ServiceAccount):
         given["service_account_key"] = credentials.key_file
+    elif datastore.endpoint and datastore.anonymous:
+        given = {**at_google_server(datastore.endpoint)}
     return GCSStore(datastore.bucket, **common, **given)
 
 

@@ -6,6 +6,7 @@ know, this adds profiles and `~/.aws`, by botocore, and the names that Azure's c
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -13,31 +14,22 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from obstore.store import S3Credential
+    from obstore.store import GCSConfig, S3Credential
 
 _BY_THE_LIBRARY: Final = (
     "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )  # fmt: skip
 _VALID_S: Final = 300
 """botocore renews what expires a quarter of an hour before."""
+GOOGLE_ENDPOINT: Final = "STORAGE_EMULATOR_HOST"
+"""As Google's own libraries have it: URL of a store that wants no credentials."""
+_NOBODY: Final = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+"""What the library takes for the account of somebody who needs none."""
 _OF_AZURES_COMMANDS: Final = {
     "account_name": ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"),
     "account_key": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"),
 }
 """The name that the library knows, and the one that people know."""
-CREDENTIALS: Final = frozenset(
-    {
-        "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_TOKEN",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_SSE_CUSTOMER_KEY_BASE64",
-        *_BY_THE_LIBRARY,
-        "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_MASTER_KEY", "AZURE_STORAGE_KEY",
-        "AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_TOKEN", "AZURE_STORAGE_CONNECTION_STRING",
-        "AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE",
-        "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH",
-        "GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_BEARER_TOKEN",
-    }
-)  # fmt: skip
-"""The variables that let in whoever has them."""
 NO_KEYS: Final = (
     "there are no credentials for S3 here: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of ~/.aws "
     "with AWS_PROFILE, give this machine a role, or name a datastore; for public data, a datastore with anonymous: true"
@@ -96,3 +88,14 @@ def azure_options() -> dict[str, Any]:
         for option, (known, other) in _OF_AZURES_COMMANDS.items()
         if not os.environ.get(known) and (value := os.environ.get(other, ""))
     }
+
+
+def google_options() -> GCSConfig:
+    """Another server, if the environment names one."""
+    emulator = os.environ.get(GOOGLE_ENDPOINT, "")
+    return at_google_server(emulator if "://" in emulator else f"http://{emulator}") if emulator else {}
+
+
+def at_google_server(url: str) -> GCSConfig:
+    """Of a server that wants no credentials."""
+    return {"service_account_key": json.dumps({**_NOBODY, "gcs_base_url": url.rstrip("/")})}
