@@ -14,6 +14,7 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.redis_link import RedisLink
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.users.places import open_ways
 from parallelrun_agent.users.rights import check_and_restrict, check_apart
 from parallelrun_agent.users.worker_user import WorkerUser
@@ -38,14 +39,13 @@ class Agent:
     """One node. After `stop()`, `run()` returns once everything is finished or returned."""
 
     def __init__(self, settings: AgentSettings) -> None:
-        if settings.uids:
-            check_apart(settings.uids, settings.root)
         self._settings = settings
         self._link = RedisLink(settings.redis_login)
         self._loop = EventLoop()
         self._orphans = Orphans()
         self._jobs: dict[str, NodeJob] = {}
-        context = NodeContext(self._loop, self._orphans, GpuPool(find_gpus(settings.gpus)))
+        stage = StagePlace(settings.cache_folder, settings.stage_bytes)
+        context = NodeContext(self._loop, self._orphans, GpuPool(find_gpus(settings.gpus)), stage)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs)
         self._is_stopping = False
@@ -55,6 +55,7 @@ class Agent:
         self._check_at = 0.0  # by hand, as the loop's every round compares it
         self._folder_lock = claim_folder(settings.local_folder, settings.uids)
         if settings.uids:
+            check_apart(settings.uids, settings.root)
             check_and_restrict()
             open_ways(settings.root, settings.local_folder, WorkerUser(settings.uids.first))
 

@@ -7,13 +7,6 @@ from typing import Final
 
 PREFIX: Final = "parallelrun:"
 
-AGENTS: Final = PREFIX + "{"
-"""What the keys of jobs begin with that agents touch, and no others. Redis compares each key of each call, those in
-scripts too, with a user's patterns in turn, byte by byte: one short beginning for all is what makes that cheap."""
-
-RESERVED: Final = PREFIX + "reserved:{"
-"""What the keys of jobs begin with that agents may not touch."""
-
 ACTIVE_JOBS: Final = PREFIX + "jobs:active"
 """zset: job id → time of submission. Jobs that may still need a leader or agents, oldest first."""
 
@@ -35,10 +28,7 @@ class JobKeys:
     job_id: str
 
     def _key(self, name: str) -> str:
-        return f"{AGENTS}{self.job_id}}}:{name}"
-
-    def _reserved(self, name: str) -> str:
-        return f"{RESERVED}{self.job_id}}}:{name}"
+        return f"{PREFIX}{{{self.job_id}}}:{name}"
 
     @property
     def job(self) -> str:
@@ -48,12 +38,12 @@ class JobKeys:
     @property
     def leader(self) -> str:
         """string with a time to live: the token of the process that leads the job."""
-        return self._reserved("leader")
+        return self._key("leader")
 
     @property
     def concatenating(self) -> str:
         """string with a time to live: there while a process puts the output together."""
-        return self._reserved("concatenating")
+        return self._key("concatenating")
 
     @property
     def ready(self) -> str:
@@ -89,7 +79,7 @@ class JobKeys:
     @property
     def given_up(self) -> str:
         """hash: id → failed tries, of mini-batches that were lost too often, until the leader has recorded that."""
-        return self._reserved("given_up")
+        return self._key("given_up")
 
     @property
     def sessions(self) -> str:
@@ -104,7 +94,7 @@ class JobKeys:
     @property
     def setbacks(self) -> str:
         """hash: kind → how many in a row; `mark` → how much was durable at the last one (`count_setback`)."""
-        return self._reserved("setbacks")
+        return self._key("setbacks")
 
     @property
     def outcomes(self) -> str:
@@ -114,7 +104,7 @@ class JobKeys:
     @property
     def events(self) -> str:
         """stream, capped: events, for those who watch the job."""
-        return self._reserved("events")
+        return self._key("events")
 
     def all(self) -> list[str]:
         """Every key of the job, for when it is deleted."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from parallelrun_agent.staging.stager import StagedFile
+from parallelrun_agent.staging.tree import JobTree
 from parallelrun_agent.workers.payloads import decoded, payload_of
 from parallelrun_core import message
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.versions import unpacked
 from parallelrun_worker import frames
 
@@ -30,39 +30,29 @@ class MiniBatches:
 
     Args:
         folder: of the job.
-        tree: local folder below which files are to be, each with its path below its input.
+        tree: where its files are to be.
+        plans: of its inputs.
     """
 
-    def __init__(self, folder: Path, tree: Path) -> None:
+    def __init__(self, folder: Path, tree: JobTree, plans: list[InputPlan]) -> None:
         self._folder = folder
         self._tree = tree
-        self._roots: list[str] | None = None
+        self._plans = plans
 
     def read(self, raw: bytes) -> StagedMiniBatch:
         """What a message needs. One without versions names files that are where they are.
 
         Raises:
             CorruptLog: it can't be read.
-            OSError, StopIteration: the manifest or the plans can't be read, or are not there.
+            OSError, StopIteration: the manifest can't be read, or isn't there.
         """
         of = decoded(raw, self._folder)
         described = message.described_of(of) if message.is_described(of) else None
-        if described is None or not described.versions:
+        if described is None or not described.versions or not self._plans[described.input].is_staged:
             return StagedMiniBatch(*payload_of(raw, self._folder), [])
         urls = [os.fsdecode(path) for path in message.described_paths(described)]
-        targets = [self._target(described.input, url) for url in urls]
+        targets = [self._tree.place(described.input, url) for url in urls]
         versions = map(unpacked, described.versions)
         files = [StagedFile(*each) for each in zip(urls, versions, targets, strict=True)]
         fields = {"input": described.input, "keys": described.keys, "pieces": [], "paths": list(map(str, targets))}
         return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), files)
-
-    def _target(self, number: int, url: str) -> Path:
-        """Where an object is found: below its input, or, if the input only names it, below its store."""
-        root = self._input_roots()[number].rstrip("/") + "/"
-        below = url[len(root) :] if url.startswith(root) else url.partition("://")[2]
-        return self._tree / str(number) / below
-
-    def _input_roots(self) -> Sequence[str]:
-        if self._roots is None:
-            self._roots = [plan.root for plan in load_plans(self._folder) or []]
-        return self._roots

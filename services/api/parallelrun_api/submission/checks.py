@@ -75,7 +75,8 @@ def _check_tables(rule: PathRule, spec: JobSpec) -> None:
         for source in plan.sources:
             pointer = f"/inputs/{plan.name}/path"
             problem = _place(rule, pointer, source.path, source.pattern)
-            if problem is None and not storage_of(source.path).is_there(source.path):
+            storage = storage_of(source.path)
+            if problem is None and storage.is_near and not storage.is_there(source.path):
                 message = f"the MLTable names {source.path!r}, which does not exist"
                 problem = Problem(pointer=pointer, message=message)
             if problem:
