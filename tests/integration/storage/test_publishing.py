@@ -31,7 +31,7 @@ import os, signal, sys
 from pathlib import Path
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
-from parallelrun_core.storage.objects.uploads import multipart
+from parallelrun_core.storage.objects.uploads import s3
 
 folder, url, event, left = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 
@@ -41,7 +41,7 @@ def count(**_):
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-multipart._client().meta.events.register(event, count)
+s3._client().meta.events.register(event, count)
 merge(SegmentTable(folder).in_order(), folder / "parts", url, lambda _: None)
 print(left)
 """

@@ -4,6 +4,7 @@ Every store takes an object in parts, and none of obstore's ways of completing o
 there are two ways here:
 
     multipart.py    S3: completing the upload itself names the condition. It is there under its name or not at all
+    s3.py           the clients for it
     beside.py       the others: uploaded under another name, then copied by the store itself if the name is free, which
                     costs it nothing within one account or bucket
 
@@ -20,10 +21,9 @@ from parallelrun_core.storage.interface import NewFile
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.trouble import in_plain_words
-from parallelrun_core.storage.objects.uploads import beside, multipart
+from parallelrun_core.storage.objects.uploads import beside, multipart, s3
 from parallelrun_core.storage.objects.uploads.parts import MAX_PARTS
 
-_IN_PARTS = "s3://"
 _PART_BYTES: Final = 8 << 20
 _AT_ONCE: Final = 3
 
@@ -32,7 +32,7 @@ def create(url: str, owner: str) -> NewFile:
     """See `interface.Storage.create`."""
     address = address_of(url)
     made: NewFile
-    if address.store.startswith(_IN_PARTS):
+    if s3.is_s3(address):
         made = multipart.MultipartObject(url, address, owner)
     else:
         made = beside.ObjectBeside(url, address, owner)
@@ -54,14 +54,15 @@ def put(url: str, file: BinaryIO, size_bytes: int) -> None:
 
 def replace(made: str, target: str) -> None:
     """See `interface.Storage.replace`."""
-    way = multipart if made.startswith(_IN_PARTS) else beside
-    way.replace(target, address_of(made), address_of(target))
+    source, where = address_of(made), address_of(target)
+    way = multipart if s3.is_s3(source) else beside
+    way.replace(target, source, where)
 
 
 def unfinished(url: str, owner: str) -> Sequence[str]:
     """See `interface.Storage.unfinished`: names that `discard` understands."""
     address = address_of(url)
-    if address.store.startswith(_IN_PARTS):
+    if s3.is_s3(address):
         return multipart.unfinished(address)
     return beside.unfinished(address, owner)
 
@@ -69,7 +70,7 @@ def unfinished(url: str, owner: str) -> Sequence[str]:
 def discard(names: Sequence[str]) -> None:
     """See `interface.Storage.discard`."""
     for name in names:
-        if name.startswith(_IN_PARTS):
+        if multipart.is_upload(name):
             multipart.abort(name)
         else:
             beside.remove(name)
