@@ -4,5 +4,7 @@ staging.py        what the job machine asks for, and what it is told
 mini_batches.py   from a message to what is to be staged for it
 stager.py         fetches the files of mini-batches, as there is room for them
 cache.py          what was fetched once: on the node's disk, bounded, shared by jobs, tries and agents
-fetching.py       one object, in exactly the version that was listed
+fetching.py       one object, or a part of it, in exactly the version that was listed
+parts.py          which parts of a table's file a mini-batch needs
+growing.py        a part that ends only where the record does
 """

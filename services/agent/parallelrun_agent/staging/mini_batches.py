@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from parallelrun_agent.staging.parts import Part, parts_of
 from parallelrun_agent.staging.stager import StagedFile
 from parallelrun_agent.workers.payloads import decoded, payload_of
 from parallelrun_core import message
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.message import Described, Message
+from parallelrun_core.mltable.plan import InputPlan, load_plans
+from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.versions import unpacked
 from parallelrun_worker import frames
+
+_PARTS: Final = "parts"
 
 
 class StagedMiniBatch(NamedTuple):
@@ -36,7 +43,7 @@ class MiniBatches:
     def __init__(self, folder: Path, tree: Path) -> None:
         self._folder = folder
         self._tree = tree
-        self._roots: list[str] | None = None
+        self._plans: list[InputPlan] | None = None
 
     def read(self, raw: bytes) -> StagedMiniBatch:
         """What a message needs. One without versions names files that are where they are.
@@ -47,6 +54,8 @@ class MiniBatches:
         """
         of = decoded(raw, self._folder)
         described = message.described_of(of) if message.is_described(of) else None
+        if described is not None and any(piece.remote is not None for piece in described.pieces):
+            return self._of_table(of, described)
         if described is None or not described.versions:
             return StagedMiniBatch(*payload_of(raw, self._folder), [])
         urls = [os.fsdecode(path) for path in message.described_paths(described)]
@@ -58,11 +67,34 @@ class MiniBatches:
 
     def _target(self, number: int, url: str) -> Path:
         """Where an object is found: below its input, or, if the input only names it, below its store."""
-        root = self._input_roots()[number].rstrip("/") + "/"
+        root = self._input_plans()[number].root.rstrip("/") + "/"
         below = url[len(root) :] if url.startswith(root) else url.partition("://")[2]
         return self._tree / str(number) / below
 
-    def _input_roots(self) -> Sequence[str]:
-        if self._roots is None:
-            self._roots = [plan.root for plan in load_plans(self._folder) or []]
-        return self._roots
+    def _of_table(self, of: Message, described: Described) -> StagedMiniBatch:
+        """Ranges of files: each part of a file is a file, which other mini-batches may need, too."""
+        read = self._input_plans()[described.input].read
+        text = read.text if read is not None else None
+        files: dict[Path, StagedFile] = {}
+        places: dict[str, tuple[int, list[tuple[int, str]]]] = {}
+        for piece in described.pieces:
+            if piece.remote is None:
+                raise CorruptLog("a mini-batch of a table in a store has a piece without a version")
+            url, version = os.fsdecode(piece.path), unpacked(piece.remote.version)
+            _, here = places.setdefault(url, (version.size_bytes, []))
+            for part in parts_of(piece, version.size_bytes, text):
+                file = StagedFile(url, version, self._part(url, version, part), part)
+                files[file.target] = file
+                here.append((part.start, str(file.target)))
+        pieces = [piece.place for piece in described.pieces]
+        fields = {"input": described.input, "keys": described.keys, "pieces": pieces, "paths": [], "places": places}
+        return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), list(files.values()))
+
+    def _part(self, url: str, version: Version, part: Part) -> Path:
+        name = f"{url}\0{version.tag}\0{part}".encode(errors="surrogateescape")
+        return self._tree / _PARTS / hashlib.sha256(name).hexdigest()[:40]
+
+    def _input_plans(self) -> Sequence[InputPlan]:
+        if self._plans is None:
+            self._plans = load_plans(self._folder) or []
+        return self._plans
