@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.storage.supported import supported_path
+from parallelrun_core.storage.location import LOCAL, location_of
 
 
 def local_folder(given: str | Path, option: str) -> Path:
@@ -15,9 +15,9 @@ def local_folder(given: str | Path, option: str) -> Path:
         option: by which it was named, for the error.
 
     Raises:
-        InvalidInput: it is on a kind of storage that isn't supported, and no name for a folder here.
+        InvalidInput: it names no folder here.
     """
-    try:
-        return Path(supported_path(str(given), is_written=True))
-    except ValueError as error:
-        raise InvalidInput.at(option, str(error)) from error
+    location = location_of(str(given))
+    if location.kind != LOCAL:
+        raise InvalidInput.at(option, f"{str(given)!r} refers to {location.called}", "name a folder of this machine")
+    return Path(location.path)

@@ -22,7 +22,6 @@ is full.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Final
 
@@ -103,10 +102,9 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
     """None: the file is read where it is."""
 
     @property
-    def place(self) -> tuple[str, int, int, bool, int, int, int]:
-        """What who reads the rows needs, with the path as text."""
-        path = os.fsdecode(self.path)
-        return path, self.start, self.end, self.is_aligned, self.first_row, self.left_out, self.rows
+    def rest(self) -> tuple[int, int, bool, int, int, int]:
+        """What who reads the rows needs beside the path."""
+        return self.start, self.end, self.is_aligned, self.first_row, self.left_out, self.rows
 
 
 class Described(msgspec.Struct, array_like=True, frozen=True):

@@ -8,6 +8,9 @@ A path is checked as the system would open it: after the expansion of patterns, 
 service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes
 nothing then. Workers open their inputs by themselves and with their own rights, which is all the protection that files
 have from them.
+
+Allowed places may also be URLs of object stores, and stand for all that begins with them. What a URL leads to is
+not the rule's to say: `storage/objects/allowed.py` compares them.
 """
 
 from __future__ import annotations
@@ -25,10 +28,14 @@ from parallelrun_core.errors import UnsafePath
 from parallelrun_core.folder.layout import OUTPUTS, jobs_of
 from parallelrun_core.ids import JOB_ID
 from parallelrun_core.storage.globs import Pattern
+from parallelrun_core.storage.location import is_url
 
+EVERYWHERE: Final = ("/", "s3://", "gs://", "az://", "abfss://", "https://", "http://")
+"""What the owner of a machine may use there: every folder, and every store."""
 _MOST_LINKS: Final = 40
 """As many as the system itself follows."""
 _NO_LINK: Final = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR, errno.EACCES})
+_NOTHING: Final = b"(?!)"
 _IN_THE_FOLDER: Final = "leave this field out to have the output in the job's folder"
 _OF_OTHERS: Final = "of ParallelRun's own files, a job can read the outputs of other jobs: the folder jobs/ID/outputs"
 
@@ -43,7 +50,7 @@ class Places(msgspec.Struct, kw_only=True, frozen=True):
     """What the rule was when a job was accepted. It holds as long as the job runs."""
 
     roots: list[str]
-    """The allowed folders."""
+    """The allowed folders, and URLs of stores."""
     closed: list[str] = []
     """Folders of the cluster beside its root."""
     are_jobs_apart: bool = False
@@ -70,8 +77,11 @@ class PathRule:
         self._are_jobs_apart = places.are_jobs_apart
         self._closed = _prefixes([str(root), *places.closed])
         (jobs,) = map(re.escape, _prefixes([str(jobs_of(root))]))
-        closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(places.roots)))
-        outside = b"(?!%b)(?:%b)" % (closed, allowed)
+        self.urls: Final = [each for each in places.roots if is_url(each)]
+        """Those of stores which may be used, with all that begins with them."""
+        folders = [each for each in places.roots if not is_url(each)]
+        closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(folders)))
+        outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
         others = job if places.are_jobs_apart else JOB_ID
         read = b"%b|%b%b/%b/" % (outside, jobs, others.encode(), OUTPUTS.encode()) if others else outside
         written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside

@@ -11,6 +11,7 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
+from parallelrun_core.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
 REDIS: Final = "redis"
@@ -112,7 +113,7 @@ def cluster_services(
     api = {
         **environment(Role.API),
         "PARALLELRUN_TOKEN": token,
-        "PARALLELRUN_ALLOWED_ROOTS": "/",  # it is the user's own machine
+        "PARALLELRUN_ALLOWED_ROOTS": ":".join(EVERYWHERE),  # it is the user's own machine
         "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.folders)),
         "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
     }
@@ -126,7 +127,11 @@ def cluster_services(
                 *("--work-dir", str(layout.work / node)),
                 *("--grace-seconds", str(_AGENT_GRACE_S)),
             ),
-            environment={**environment(Role.AGENT), **_secrets(os.environ)},
+            environment={
+                **environment(Role.AGENT),
+                **_secrets(os.environ),
+                "PARALLELRUN_PASS_CREDENTIALS": "true",  # scripts run as their user, with this user's own
+            },
         )
         for node in node_names(nodes)
     ]

@@ -14,6 +14,7 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.redis_link import RedisLink
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.users.places import open_ways
 from parallelrun_agent.users.rights import check_and_restrict, check_apart
 from parallelrun_agent.users.worker_user import WorkerUser
@@ -43,7 +44,8 @@ class Agent:
         self._loop = EventLoop()
         self._orphans = Orphans()
         self._jobs: dict[str, NodeJob] = {}
-        context = NodeContext(self._loop, self._orphans, GpuPool(find_gpus(settings.gpus)))
+        stage = StagePlace(settings.cache_folder, settings.stage_bytes)
+        context = NodeContext(self._loop, self._orphans, GpuPool(find_gpus(settings.gpus)), stage)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs)
         self._is_stopping = False

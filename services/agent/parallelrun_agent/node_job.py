@@ -21,6 +21,7 @@ from parallelrun_agent.policy.outcomes import OutcomeBuilder
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.session import Session
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.staging.job_stage import JobStage
 from parallelrun_agent.users.places import share_job
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.job_code import JobCode
@@ -69,7 +70,8 @@ class NodeJob:
             may_build_packages=settings.may_build_packages,
         )
         self._code = JobCode(folder.code(record), node.loop.wake)
-        self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python)
+        self._stage = JobStage(folder, spec, user, node)
+        self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python, paths=self._stage.paths)
         errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
         self._reports = LeaderReports(redis, folder.job_id, settings.node, errors)
         self._on_python()
@@ -79,7 +81,7 @@ class NodeJob:
             limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,
-            stages=False,
+            stages=self._stage.has_data,
         )
         self._view: JobView = machine
         self.workers: Sequence[Worker] = machine.workers
@@ -92,6 +94,7 @@ class NodeJob:
         except OSError:
             self._python.close()
             self._code.close()
+            self._stage.close()
             raise
         self._monitor = ResourceMonitor(
             Logs(folder.logs).perf(settings.node),
@@ -104,6 +107,7 @@ class NodeJob:
         return Session(
             self._redis, self.folder, self._settings, self._node,
             plans=self._plans, reports=self._reports, generation=self._generation, events=events,
+            open_staging=self._stage.open if self._stage.has_data else None,
         )  # fmt: skip
 
     def _worker_pids(self) -> dict[str, int]:
@@ -128,6 +132,8 @@ class NodeJob:
         """Report what ended, renew the lease, lease what comes next and hand it to the workers: whatever is due."""
         if not self._code.is_ready and (damage := self._code.take_failure()) is not None:
             self._reports.never_started(damage)
+        if not self._stage.is_ready and (missing := self._stage.take_failure()) is not None:
+            self._reports.never_started(missing)
         if self._reports.has_news:
             self._send_reports(now)
         if self._python.is_due(now):
@@ -172,8 +178,9 @@ class NodeJob:
             machine.observed(state, ready)
 
     def wanted_workers(self, now: float) -> int:
-        """How many more workers this job could use here: none before their Python is built and their code checked."""
-        return self._view.wanted_workers(now) if self._code.is_ready and self._python.is_ready else 0
+        """How many more workers this job could use here: none before all is here that each of them needs."""
+        is_ready = self._code.is_ready and self._python.is_ready and self._stage.is_ready
+        return self._view.wanted_workers(now) if is_ready else 0
 
     def spawn(self) -> None:
         """Start one more worker."""
@@ -189,6 +196,8 @@ class NodeJob:
         session.processes.replace_hoarders(now)
         session.processes.refresh_logs(now)
         session.check_disk(now)
+        if session.staging is not None:
+            session.staging.poll()
 
     def end_idle_worker(self, now: float) -> bool:
         """End a worker for which there is nothing to do; whether there was one."""
@@ -207,3 +216,4 @@ class NodeJob:
         self._code.close()
         self._monitor.stop()
         self._plans.close()
+        self._stage.close()

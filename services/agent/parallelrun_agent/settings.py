@@ -41,6 +41,11 @@ class AgentSettings(ServiceSettings):
     """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
     secrets_dir: Path | None = None
     """Local folder with a file for each secret that jobs may refer to; the agent's alone (mode 0700)."""
+    stage_bytes: int = Field(default=0, ge=0)
+    """The most bytes of objects from stores that are kept in that folder; 0: half of what is free there when the first
+    job needs it."""
+    pass_credentials: bool = False
+    """Give the workers the variables of this agent's environment that hold credentials of object stores."""
     environments_kept: int = Field(default=20, ge=1)
     """How many environments of jobs are kept there; the least recently used are removed first, never one in use."""
     sync: bool = True

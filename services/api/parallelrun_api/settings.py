@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pydantic import Field, SecretStr, field_validator
 
-from parallelrun_core.path_rule import Places
+from parallelrun_core.path_rule import EVERYWHERE, Places
 from parallelrun_core.service.settings import ServiceSettings
+from parallelrun_core.storage.location import is_url
+
+_BETWEEN_ROOTS: Final = re.compile(r":(?!//|\d+(?:[/:]|$))")
+"""Not the colon of a URL, nor the one before its port."""
 
 
 class ApiSettings(ServiceSettings):
@@ -29,8 +34,9 @@ class ApiSettings(ServiceSettings):
     insecure: bool = False
     """Require no token: everybody on this machine can run code as this user. Only with a loopback address."""
     allowed_roots: str = ""
-    """Folders, separated by ':', below which code, inputs and outputs of jobs must lie. By default everything when
-    listening on a loopback address, else nothing. Of the root folder, jobs can use the outputs of other jobs only."""
+    """Folders, separated by ':', below which code, inputs and outputs of jobs must lie, and URLs of object stores, such
+    as s3://bucket/prefix or s3:// for all of them. By default everything when listening on a loopback address, else
+    nothing. Of the root folder, jobs can use the outputs of other jobs only."""
     closed_folders: str = ""
     """More folders, separated by ':', whose files jobs can't use though they are below an allowed one."""
     jobs_apart: bool = False
@@ -73,7 +79,9 @@ class ApiSettings(ServiceSettings):
     @property
     def places(self) -> Places:
         """Where the paths of jobs may be."""
-        roots = _folders(self.allowed_roots) or (["/"] if self.is_loopback else [str(self.root)])
+        given = [each for each in _BETWEEN_ROOTS.split(self.allowed_roots) if each]
+        roots = [each if is_url(each) else str(Path(each).absolute()) for each in given]
+        roots = roots or (list(EVERYWHERE) if self.is_loopback else [str(self.root)])
         return Places(roots=roots, closed=_folders(self.closed_folders), are_jobs_apart=self.jobs_apart)
 
     @property

@@ -62,7 +62,8 @@ class InputPlan(msgspec.Struct, kw_only=True):
     is_copied: bool = False
     """Files are copied to the node's own disk before run() (modes download and eval_download)."""
     is_staged: bool = False
-    """Files, or the parts of them that a mini-batch needs, are elsewhere, and brought to the node before run()."""
+    """Files, or the parts of them that a mini-batch needs, are elsewhere, and brought to the node before run(). Not
+    files in mode direct, which gives their URLs."""
     root: str = ""
     """The folder below which partition formats are matched: that of the MLTable file, or the input itself."""
     sources: list[Source] = []
@@ -187,8 +188,9 @@ def plan_input(
         InvalidInput: with one problem for each wrong place.
     """
     pointer = f"/inputs/{name}"
-    root = _root(given.path) if fetches or not is_url(given.path) else given.path
-    plan = InputPlan(name=name, path=given.path, root=root, keys=keys)
+    plan = InputPlan(
+        name=name, path=given.path, root=_root(given.path, is_one_file=given.type == "uri_file"), keys=keys
+    )
     problems = Problems()
     steps = parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
     problems.check()
@@ -197,7 +199,7 @@ def plan_input(
         plan.sources, plan.root, plan.left_out = table.sources, os.path.dirname(table.file), table.file
         steps = [*table.steps, *steps]
     _sort_steps(plan, steps, pointer)
-    plan.is_staged = _is_staged(plan, f"{pointer}/path")
+    plan.is_staged = _is_staged(plan, f"{pointer}/path") and (plan.is_table or given.mode != "direct")
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table and not plan.is_staged
     if unit != "plain" and not plan.is_table:
         problem = f"{unit} apply to tables, and input {name!r} is a list of files"
@@ -329,7 +331,9 @@ def _check_keys(plan: InputPlan) -> None:
     raise InvalidInput.at("/partition_keys", message, hint)
 
 
-def _root(path: str) -> str:
+def _root(path: str, *, is_one_file: bool = False) -> str:
+    if is_url(path):  # without asking the store, so that the API can do this, too
+        return os.path.dirname(path) if is_one_file else storage_of(path).split(path)[0]
     return path if storage_of(path).is_folder(path) else os.path.dirname(path)
 
 

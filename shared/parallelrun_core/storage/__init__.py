@@ -7,7 +7,7 @@
     stores.py       which storage a location belongs to: a new kind is an entry here and in `supported.KINDS`
     versions.py     the version of a file in few bytes, for messages
     local/          files that this machine reaches by a path; a new kind is a folder beside it
-    objects/        objects of stores; no location leads there yet, since agents don't stage them yet
+    objects/        objects of stores, and single files of web servers
 
 Checkers, planners and readers ask `storage_of(path)`, and never what kind it is. A call for each file would cost
 as much as listing it does, so a listing yields the names of a whole page at once.

@@ -102,6 +102,9 @@ class NewFile(Protocol):
 class Storage(Protocol):
     """One kind of storage. Without state, so that all threads can share it, and a fork takes nothing along."""
 
+    is_near: bool
+    """Whether asking it needs no server: the API asks no other."""
+
     # When a job is submitted. These must be quick, and the API fetches nothing from servers that a user names.
 
     def place_trouble(
@@ -130,6 +133,18 @@ class Storage(Protocol):
 
     def split(self, path: str) -> tuple[str, list[str]]:
         """The fixed part of a path, and the names of its pattern; these are empty unless it is a pattern."""
+        ...
+
+    def below(self, path: str, top: str) -> str | None:
+        """How a file is called from a folder that it is in, or, if `top` is that file, its name; None if it is neither.
+
+        Args:
+            top: without a pattern.
+        """
+        ...
+
+    def from_everywhere(self, path: str) -> str:
+        """A relative path for a file that none of another folder, bucket or server has."""
         ...
 
     def is_folder(self, path: str) -> bool:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Final
 
 from parallelrun_core.storage.interface import Storage
 from parallelrun_core.storage.local import LocalStorage
 from parallelrun_core.storage.location import LOCAL, location_of
 
+
+@cache
+def _objects() -> Storage:
+    from parallelrun_core.storage.objects import ObjectStorage  # most processes never need it
+
+    return ObjectStorage()
+
+
 _LOCAL_STORAGE: Final = LocalStorage()
-STORAGES: Final[Mapping[str, Storage]] = {LOCAL: _LOCAL_STORAGE}
+STORAGES: Final[Mapping[str, Callable[[], Storage]]] = {
+    LOCAL: lambda: _LOCAL_STORAGE, "s3": _objects, "gs": _objects, "azure": _objects, "https": _objects,
+}  # fmt: skip
 """By the kind of location: one for each of `supported.KINDS`."""
 
 
@@ -26,4 +37,4 @@ def storage_of(path: str | bytes) -> Storage:
     location = location_of(path if isinstance(path, str) else os.fsdecode(path))
     if location.kind not in STORAGES:
         raise ValueError(f"{location.path!r}: there is no storage for this")
-    return STORAGES[location.kind]
+    return STORAGES[location.kind]()

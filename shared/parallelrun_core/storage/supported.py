@@ -7,9 +7,12 @@ from typing import Final
 
 from parallelrun_core.storage.location import LOCAL, location_of
 
-KINDS: Final = frozenset({LOCAL})
+KINDS: Final = frozenset({LOCAL, "s3", "gs", "azure", "https"})
 """The kinds of locations for which `stores.py` has a storage."""
-_SUPPORTED: Final = "a path on a disk or volume that all nodes share, or file: and such a path"
+_SUPPORTED: Final = (
+    "a path on a disk or volume that all nodes share, a URL of an object store (s3://, gs://, az://, abfss://, "
+    "wasbs://), or one of a file (https://)"
+)
 
 
 def supported_path(text: str, *, is_written: bool = False) -> str:
@@ -26,9 +29,9 @@ def supported_path(text: str, *, is_written: bool = False) -> str:
         if text and not location.path:
             raise ValueError(f"{text!r} names no file or folder")
         return location.path
-    can, instead = ("written to", "give the path of a folder, and upload what is there afterwards")
+    can, instead = ("written to", "name one of these, and copy what is there afterwards")
     if not is_written:
-        can, instead = ("read", "download the data, and give the path of the folder or file")
+        can, instead = ("read", "copy the data to one of these")
     raise ValueError(
         f"{text[:200]!r} refers to {location.called}: this kind of storage is not supported yet and can't be {can} "
         f"here. Supported is {_SUPPORTED}: {instead}"

@@ -1,4 +1,4 @@
-"""Tables as whole jobs read them, without the processes: planned by a master, staged by an agent, loaded by a worker."""
+"""Tables as whole jobs read them, without the processes: planned by a master, staged by an agent, and loaded."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pandas as pd
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.mini_batches import MiniBatches
 from parallelrun_agent.staging.stager import Staged, Stager
+from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
 from parallelrun_core.mltable.plan import load_plans
@@ -48,11 +49,12 @@ class Job:
         self.fetched_bytes = 0
         self.failures: list[str] = []
         self._wake, self._end = os.pipe()
-        self._mini_batches = MiniBatches(folder, folder / "staged")
+        plans = load_plans(folder) or []
+        self._mini_batches = MiniBatches(folder, JobTree(folder / "staged", spec), plans)
         self._cache = StageCache(folder / "cache", 1 << 30)
         self._stager = Stager(self._cache, folder / "staged", wake=self._end, threads=4)
         layout = Layout(folder)
-        self._schemas = [str(layout.schema(number)) for number in range(len(load_plans(folder) or ()))]
+        self._schemas = [str(layout.schema(number)) for number in range(len(plans))]
 
     def loaded(self, raw: bytes) -> MiniBatch | None:
         """A mini-batch as run() gets it, by a worker that has seen none before; None if it can't be staged."""
@@ -90,12 +92,6 @@ class Job:
 def seen(mini_batches: Sequence[MiniBatch]) -> list[tuple[Any, ...]]:
     """What scripts see of them that doesn't depend on where the table is."""
     frames: list[tuple[pd.DataFrame, MiniBatch]] = [(each.value, each) for each in mini_batches]  # type: ignore[misc]
-    return [
-        (
-            {name: str(dtype) for name, dtype in frame.dtypes.items()},
-            values(frame),
-            each.partition_key_value,
-            each.first_row,
-        )
-        for frame, each in frames
-    ]
+    types = [{name: str(dtype) for name, dtype in frame.dtypes.items()} for frame, _ in frames]
+    rows = [(values(frame), each.partition_key_value, each.first_row) for frame, each in frames]
+    return list(zip(types, rows, strict=True))

@@ -12,7 +12,6 @@ import pytest
 
 from parallelrun_agent.staging.cache import NoRoom, StageCache
 from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
-from parallelrun_core.storage import stores
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
 from tests.integration.storage.conftest import Bucket
@@ -65,7 +64,6 @@ class Node:
 
 @pytest.fixture
 def node(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    monkeypatch.setitem(stores.STORAGES, "s3", ObjectStorage())
     made: list[Node] = []
 
     def make(name: str = "node", *, max_bytes: int = 1 << 20) -> Node:

@@ -16,6 +16,7 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.policy.commands import NextTurn
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.code import snapshots
@@ -58,7 +59,8 @@ class Node:
         settings = AgentSettings(
             root=root, work_dir=root / "work", node="node", slots=slots, lease_seconds=600, sync=False
         )
-        self._parts = (redis, folder, settings, NodeContext(self.loop, Orphans(), GpuPool([])))
+        node = NodeContext(self.loop, Orphans(), GpuPool([]), StagePlace(root / "cache", 0))
+        self._parts = (redis, folder, settings, node)
         self.job = NodeJob(*self._parts)
         self.job.turn(time.monotonic())
 

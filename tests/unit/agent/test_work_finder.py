@@ -17,6 +17,7 @@ from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.work_finder import WorkFinder
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
@@ -29,7 +30,7 @@ from tests.unit.core.factories import open_descriptors
 
 def finder_of(root: Path, *, jobs: dict[str, Any] | None = None, **settings: Any) -> WorkFinder:
     all_settings = AgentSettings(root=root, work_dir=root / "work", cache_dir=root / "cache", gpus=0, **settings)
-    context = NodeContext(Mock(), Orphans(), GpuPool([]))
+    context = NodeContext(Mock(), Orphans(), GpuPool([]), StagePlace(root / "cache", 0))
     return WorkFinder(Redis(), all_settings, context, {} if jobs is None else jobs)  # it connects when it is used
 
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings
-from parallelrun_core.path_rule import Places
+from parallelrun_core.path_rule import EVERYWHERE, Places
 from parallelrun_core.service.state_folder import state_folder
 
 
@@ -24,10 +24,15 @@ def test_loopback(host: str, is_loopback: bool) -> None:
 
 
 def test_places(tmp_path: Path) -> None:
-    assert ApiSettings().places == Places(roots=["/"])
+    assert ApiSettings().places == Places(roots=list(EVERYWHERE))
     assert ApiSettings(host="0.0.0.0", root=tmp_path).places == Places(roots=[str(tmp_path)])
     places = ApiSettings(host="0.0.0.0", allowed_roots="/a:/b:", closed_folders="/a/c").places
     assert places == Places(roots=["/a", "/b"], closed=["/a/c"])
+
+
+def test_places_in_stores_keep_their_colons() -> None:
+    roots = ["/data", "s3://bucket/a", "https://h:8443/x", "http://127.0.0.1:9000", "gs://", "/b"]
+    assert ApiSettings(allowed_roots=":".join(roots)).places == Places(roots=roots)
 
 
 def test_hosts() -> None:

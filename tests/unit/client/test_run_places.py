@@ -49,7 +49,7 @@ def test_a_run_does_not_read_what_it_writes(tmp_path: Path, pattern: str, folder
 @pytest.mark.parametrize("folder", ["s3://b/c", "azureml://datastores/d/paths/p", "https://h/x", Path("s3://b/c")])
 def test_a_url_for_the_results_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match=r"--output: .* not supported yet and can't be written to here"):
+    with pytest.raises(InvalidInput, match=r"--output: .* refers to .*name a folder"):
         places_of(folder)
     assert list(tmp_path.iterdir()) == []
 

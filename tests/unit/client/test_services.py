@@ -7,6 +7,7 @@ import pytest
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.services import Layout, cluster_services, node_names, redis_service
+from parallelrun_core.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
 
@@ -90,7 +91,7 @@ def test_jobs_may_use_the_whole_machine_but_not_what_the_cluster_keeps(tmp_path:
     layout = Layout(home=tmp_path)
     api, *others = cluster_services(layout, redis_url="u", port=1, token="t", nodes=1, slots=1)
 
-    assert api.environment["PARALLELRUN_ALLOWED_ROOTS"] == "/"
+    assert api.environment["PARALLELRUN_ALLOWED_ROOTS"] == ":".join(EVERYWHERE)
     assert api.environment["PARALLELRUN_CLOSED_FOLDERS"].split(":") == [
         str(tmp_path / name) for name in ("data", "redis", "services", "work")
     ]

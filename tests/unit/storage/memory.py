@@ -62,6 +62,8 @@ class _Reader(io.RawIOBase):
 class MemoryStorage:
     """See `interface.Storage`. `content` is that of its files, by path; `ranges` what was read of any."""
 
+    is_near = True
+
     def __init__(self) -> None:
         self.content: dict[str, bytes] = {}
         self.ranges: list[tuple[int, int]] = []
@@ -79,6 +81,12 @@ class MemoryStorage:
 
     def split(self, path: str) -> tuple[str, list[str]]:
         return split_pattern(path)
+
+    def below(self, path: str, top: str) -> str | None:
+        return path.removeprefix(f"{top}/") if path.startswith(f"{top}/") else None
+
+    def from_everywhere(self, path: str) -> str:
+        return path.partition("://")[2]
 
     def is_folder(self, path: str) -> bool:
         return any(name.startswith(path.rstrip("/") + "/") for name in self.content)

@@ -31,7 +31,7 @@ LINES = b"".join(b'%d,"a\nb"\n' % number for number in range(1000))
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> MemoryStorage:
     made: Storage = MemoryStorage()
-    monkeypatch.setitem(stores.STORAGES, "memory", made)
+    monkeypatch.setitem(stores.STORAGES, "memory", lambda: made)
     monkeypatch.setattr(supported, "KINDS", supported.KINDS | {"memory"})
     assert isinstance(made, MemoryStorage)
     return made

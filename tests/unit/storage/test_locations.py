@@ -21,12 +21,15 @@ LOCAL_FORMS = [
     ("file:s3://b/x", "./s3://b/x"), ("file://gs://b", "./gs://b"), ("azureml:file:azureml:a:1", "./azureml:a:1"),
     ("file:file:x", "./file:x"), ("file:a:b", "a:b"),
 ]  # fmt: skip
-ELSEWHERE = [
+IN_STORES = [
     ("s3://bucket/key", "s3"), ("S3://bucket", "s3"), ("s3:/b/c", "s3"), ("s3a://b/c", "s3"), ("gs://b/c", "gs"),
     ("gcs://b", "gs"), ("az://c/p", "azure"),
     ("abfs://c@a.dfs.core.windows.net/p", "azure"), ("abfss://c@a/p", "azure"),
     ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://x/y", "https"),
-    ("https://a.blob.core.windows.net/c/p", "https"), ("azureml://datastores/d/paths/p", "azureml"),
+    ("https://a.blob.core.windows.net/c/p", "https"),
+]  # fmt: skip
+ELSEWHERE = [
+    ("azureml://datastores/d/paths/p", "azureml"),
     ("azureml://subscriptions/s/resourcegroups/g/workspaces/w/datastores/d/paths/p", "azureml"),
     ("azureml:images:1", "azureml"), ("azureml:images@latest", "azureml"),
     ("azureml:/subscriptions/s/resourceGroups/g/x/codes/c/versions/1", "azureml"), ("git+https://h/r", "git"),
@@ -42,13 +45,21 @@ def test_a_local_path_in_any_spelling_is_a_local_path(text: str, path: str) -> N
     assert storage_of(path) is storage_of("/")
 
 
+@pytest.mark.parametrize("text, kind", IN_STORES)
+def test_a_url_of_an_object_store_is_its_own_path(text: str, kind: str) -> None:
+    location = location_of(text)
+    assert (location.kind, location.path) == (kind, text)
+    assert supported_path(text) == supported_path(text, is_written=True) == text
+    assert storage_of(text) is storage_of("s3://b") is not storage_of("/")
+
+
 @pytest.mark.parametrize("text, kind", ELSEWHERE)
 def test_another_kind_of_storage_is_refused_by_its_name_with_what_is_supported(text: str, kind: str) -> None:
     location = location_of(text)
     assert (location.kind, location.path) == (kind, text)
-    with pytest.raises(ValueError, match=r"not supported yet and can't be read here.*file:.*download the data"):
+    with pytest.raises(ValueError, match=r"not supported yet and can't be read here.*https://.*: copy"):
         supported_path(text)
-    with pytest.raises(ValueError, match=r"not supported yet and can't be written to here.*upload"):
+    with pytest.raises(ValueError, match=r"not supported yet and can't be written to here.*: name"):
         supported_path(text, is_written=True)
     with pytest.raises(ValueError, match="no storage"):
         storage_of(text)

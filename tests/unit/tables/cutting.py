@@ -42,7 +42,9 @@ class Cut:
         self.table = Table(json.loads(msgspec.json.encode(self.plan)), str(new_folder() / "schema"))
         found = TableCutter(self.plan, MiniBatchSize.parse(size)).pieces(self.files)
         self.pieces = [piece for piece in found if piece is not None]
-        self.frames: list[pd.DataFrame] = [self.table.read([piece.place]) for piece in self.pieces]
+        self.frames: list[pd.DataFrame] = [
+            self.table.read([(os.fsdecode(piece.path), *piece.rest)]) for piece in self.pieces
+        ]
 
     @property
     def frame(self) -> pd.DataFrame:

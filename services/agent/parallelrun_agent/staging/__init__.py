@@ -2,6 +2,9 @@
 
 staging.py        what the job machine asks for, and what it is told
 mini_batches.py   from a message to what is to be staged for it
+job_stage.py      all that one job stages on one node
+tree.py           where in a job's tree each object is
+side_inputs.py    inputs that every worker needs whole, such as a model
 stager.py         fetches the files of mini-batches, as there is room for them
 cache.py          what was fetched once: on the node's disk, bounded, shared by jobs, tries and agents
 fetching.py       one object, or a part of it, in exactly the version that was listed

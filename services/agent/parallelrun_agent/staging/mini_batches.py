@@ -5,22 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from parallelrun_agent.staging.parts import Part, parts_of
 from parallelrun_agent.staging.stager import StagedFile
+from parallelrun_agent.staging.tree import JobTree
 from parallelrun_agent.workers.payloads import decoded, payload_of
 from parallelrun_core import message
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.message import Described, Message
-from parallelrun_core.mltable.plan import InputPlan, load_plans
+from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.versions import unpacked
 from parallelrun_worker import frames
-
-_PARTS: Final = "parts"
 
 
 class StagedMiniBatch(NamedTuple):
@@ -37,43 +35,38 @@ class MiniBatches:
 
     Args:
         folder: of the job.
-        tree: local folder below which files are to be, each with its path below its input.
+        tree: where its files are to be.
+        plans: of its inputs.
     """
 
-    def __init__(self, folder: Path, tree: Path) -> None:
+    def __init__(self, folder: Path, tree: JobTree, plans: list[InputPlan]) -> None:
         self._folder = folder
         self._tree = tree
-        self._plans: list[InputPlan] | None = None
+        self._plans = plans
 
     def read(self, raw: bytes) -> StagedMiniBatch:
         """What a message needs. One without versions names files that are where they are.
 
         Raises:
             CorruptLog: it can't be read.
-            OSError, StopIteration: the manifest or the plans can't be read, or are not there.
+            OSError, StopIteration: the manifest can't be read, or isn't there.
         """
         of = decoded(raw, self._folder)
         described = message.described_of(of) if message.is_described(of) else None
         if described is not None and any(piece.remote is not None for piece in described.pieces):
             return self._of_table(of, described)
-        if described is None or not described.versions:
+        if described is None or not described.versions or not self._plans[described.input].is_staged:
             return StagedMiniBatch(*payload_of(raw, self._folder), [])
         urls = [os.fsdecode(path) for path in message.described_paths(described)]
-        targets = [self._target(described.input, url) for url in urls]
+        targets = [self._tree.place(described.input, url) for url in urls]
         versions = map(unpacked, described.versions)
         files = [StagedFile(*each) for each in zip(urls, versions, targets, strict=True)]
         fields = {"input": described.input, "keys": described.keys, "pieces": [], "paths": list(map(str, targets))}
         return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), files)
 
-    def _target(self, number: int, url: str) -> Path:
-        """Where an object is found: below its input, or, if the input only names it, below its store."""
-        root = self._input_plans()[number].root.rstrip("/") + "/"
-        below = url[len(root) :] if url.startswith(root) else url.partition("://")[2]
-        return self._tree / str(number) / below
-
     def _of_table(self, of: Message, described: Described) -> StagedMiniBatch:
         """Ranges of files: each part of a file is a file, which other mini-batches may need, too."""
-        read = self._input_plans()[described.input].read
+        read = self._plans[described.input].read
         text = read.text if read is not None else None
         files: dict[Path, StagedFile] = {}
         places: dict[str, tuple[int, list[tuple[int, str]]]] = {}
@@ -83,18 +76,13 @@ class MiniBatches:
             url, version = os.fsdecode(piece.path), unpacked(piece.remote.version)
             _, here = places.setdefault(url, (version.size_bytes, []))
             for part in parts_of(piece, version.size_bytes, text):
-                file = StagedFile(url, version, self._part(url, version, part), part)
+                file = StagedFile(url, version, self._tree.part(_name_of(url, version, part)), part)
                 files[file.target] = file
                 here.append((part.start, str(file.target)))
-        pieces = [piece.place for piece in described.pieces]
+        pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in described.pieces]
         fields = {"input": described.input, "keys": described.keys, "pieces": pieces, "paths": [], "places": places}
         return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), list(files.values()))
 
-    def _part(self, url: str, version: Version, part: Part) -> Path:
-        name = f"{url}\0{version.tag}\0{part}".encode(errors="surrogateescape")
-        return self._tree / _PARTS / hashlib.sha256(name).hexdigest()[:40]
 
-    def _input_plans(self) -> Sequence[InputPlan]:
-        if self._plans is None:
-            self._plans = load_plans(self._folder) or []
-        return self._plans
+def _name_of(url: str, version: Version, part: Part) -> str:
+    return hashlib.sha256(f"{url}\0{version.tag}\0{part}".encode(errors="surrogateescape")).hexdigest()[:40]

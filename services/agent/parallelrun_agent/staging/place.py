@@ -1,16 +1,22 @@
-"""Where a node stages: one cache for all jobs, and a tree for each."""
+"""Where a node stages: one cache for all jobs of all agents here, and a tree for each job."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import secrets
 import shutil
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from parallelrun_agent.staging.cache import StageCache
+from parallelrun_agent.users.places import let_through
+from parallelrun_agent.users.worker_user import WorkerUser
 
 _PART_OF_FREE: Final = 0.5
+_PRIVATE: Final = 0o700
+_FOR_THE_JOB: Final = 0o750
 
 
 class StagePlace:
@@ -18,30 +24,77 @@ class StagePlace:
 
     Args:
         folder: the node's cache folder. Trees are in it, too: what is in them are links into the cache.
-        node: whose trees these are; agents of other nodes may share the folder.
         max_bytes: what may be kept there; 0: half of what is free when the first job needs it.
     """
 
-    def __init__(self, folder: Path, node: str, max_bytes: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = folder
-        self._trees = folder / "staged" / node
         self._max_bytes = max_bytes
 
     @cached_property
     def cache(self) -> StageCache:
-        """The cache; trees that an earlier agent of this node has left are removed first.
+        """The cache.
+
+        Raises:
+            OSError: it can't be created, or belongs to somebody else.
+        """
+        self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        if self._folder.stat().st_uid != os.geteuid():
+            raise OSError(f"{self._folder} belongs to another user: give this agent another --cache-dir")
+        return StageCache(self._folder, self._max_bytes or int(self._free_bytes() * _PART_OF_FREE))
+
+    def make_tree(self, job_id: str, user: WorkerUser) -> Path:
+        """The folder for what is staged for a job, which its workers can read.
 
         Raises:
             OSError: it can't be created.
         """
-        shutil.rmtree(self._trees, ignore_errors=True)
-        self._trees.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return StageCache(self._folder, self._max_bytes or int(self._free_bytes() * _PART_OF_FREE))
+        tree = self._trees / job_id
+        tree.mkdir(mode=_PRIVATE, exist_ok=True)
+        if user.is_other:
+            for above in (self._folder, self._trees.parent, self._trees):
+                let_through(above)
+            user.share(tree, _FOR_THE_JOB)
+        return tree
 
-    def tree(self, job_id: str) -> Path:
-        """The folder for what is staged for a job."""
-        return self._trees / job_id
+    @cached_property
+    def _trees(self) -> Path:
+        """The folder of this agent's trees, locked while it lives; those of dead agents are removed."""
+        above = self._folder / "staged"
+        above.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        with _Locked(above):  # or another agent could take the new one for abandoned
+            for left in above.iterdir():
+                _remove_if_abandoned(left)
+            trees = above / secrets.token_hex(8)
+            trees.mkdir(mode=_PRIVATE)
+            self._lock = _Locked(trees)
+            self._lock.__enter__()
+        return trees
 
     def _free_bytes(self) -> int:
-        status = os.statvfs(self._trees)
+        status = os.statvfs(self._folder)
         return status.f_bavail * status.f_frsize
+
+
+class _Locked:
+    """Within this context, a folder is locked by this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+
+def _remove_if_abandoned(trees: Path) -> None:
+    fd = os.open(trees, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(trees, ignore_errors=True)
+    except BlockingIOError:
+        return  # its agent lives
+    finally:
+        os.close(fd)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import threading
 import time
 from collections import deque
@@ -192,6 +193,7 @@ class Stager:
         for token in list(self._mini_batches):
             self.release(token)
         self._pool.shutdown(wait=False, cancel_futures=True)
+        shutil.rmtree(self._tree, ignore_errors=True)
 
     def _fetch(self, file: StagedFile) -> None:
         with self._lock:

@@ -14,7 +14,9 @@ from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.mini_batches import MiniBatches, StagedMiniBatch
 from parallelrun_agent.staging.stager import Stager
+from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.outcome import Failure
 
 Events = AbstractContextManager[JobMachine]
@@ -25,22 +27,32 @@ class Staging:
 
     Args:
         folder: of the job.
-        tree: local folder for what is staged.
+        tree: where its files are to be.
+        plans: of the job's inputs.
         timeout_s: how long the files of one mini-batch may take.
         events: gets `staged` and `disk_failed`.
     """
 
     def __init__(
-        self, cache: StageCache, folder: Path, tree: Path, *, timeout_s: float, loop: EventLoop, events: Events
+        self,
+        cache: StageCache,
+        folder: Path,
+        tree: JobTree,
+        plans: list[InputPlan],
+        *,
+        timeout_s: float,
+        loop: EventLoop,
+        events: Events,
     ) -> None:
-        self._mini_batches = MiniBatches(folder, tree)
+        tree.begin_session()
+        self._mini_batches = MiniBatches(folder, tree, plans)
         self._events = events
         self._loop = loop
         self._waiting: dict[str, StagedMiniBatch] = {}
         self._wake, self._wake_end = os.pipe()
         for fd in (self._wake, self._wake_end):
             os.set_blocking(fd, False)
-        self._stager = Stager(cache, tree, wake=self._wake_end, timeout_s=timeout_s)
+        self._stager = Stager(cache, tree.path, wake=self._wake_end, timeout_s=timeout_s)
         loop.add(self._wake, self._on_done)
 
     def begin(self, assignments: Iterable[Assignment]) -> None:

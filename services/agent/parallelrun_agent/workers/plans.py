@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,13 @@ from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_worker.frames import WorkerConfig
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
+_CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_", "AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE",
+    "AZURE_STORAGE_", "AZURE_CLIENT_", "AZURE_FEDERATED_TOKEN", "AZURE_TENANT_ID", "AZURE_MSI_", "IDENTITY_", "MSI_",
+    "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT",
+)  # fmt: skip
+"""What variables begin with that let their owner into object stores as this agent."""
 _OF_THE_AGENT = frozenset(
     {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "USER", "LOGNAME"}
 )
@@ -67,7 +75,11 @@ class WorkerPlan:
 
 
 class PlanMaker:
-    """Makes the plan of each next worker of one job on one node."""
+    """Makes the plan of each next worker of one job on one node.
+
+    Args:
+        paths: of the inputs that are brought to the node, by name.
+    """
 
     def __init__(
         self,
@@ -78,9 +90,11 @@ class PlanMaker:
         gpus: GpuPool,
         *,
         python: JobPython | None = None,
+        paths: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self.job_id = folder.job_id
         self._python = python
+        self._paths = paths
         self._gpus = gpus
         self._folder = folder
         self._spec = spec
@@ -106,13 +120,24 @@ class PlanMaker:
 
     def _make_argv(self, secrets: dict[str, str]) -> list[str]:
         """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
-        user = self._spec.argv(self._folder.output_paths(self._spec), secrets)
+        user = self._with_local_paths().argv(self._folder.output_paths(self._spec), secrets)
         engine = engine_arguments(self._spec, str(self._output))
         return [self._spec.entry_script, *engine, *user, *input_arguments(self._spec)]
 
+    def _with_local_paths(self) -> JobSpec:
+        local = self._paths()
+        changed = {
+            name: given.model_copy(update={"path": local[name]})
+            for name, given in self._spec.input_paths()
+            if name in local
+        }
+        return self._spec.model_copy(update={"inputs": self._spec.inputs | changed}) if changed else self._spec
+
     def _make_environment(self) -> dict[str, str]:
-        """The agent's own environment without our settings, which hold the password of Redis (reference §3.7)."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN)}
+        """The agent's own environment without our settings, which hold the password of Redis (reference §3.7), and
+        without its credentials."""
+        hidden = _HIDDEN if self._settings.pass_credentials else (*_HIDDEN, *_CREDENTIALS)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         activated = self._python.variables(inherited) if self._python else {}
         if self._user.is_other:  # the agent's own are closed to it, and a shared one is open to other jobs
             inherited = {name: value for name, value in inherited.items() if name not in _OF_THE_AGENT}

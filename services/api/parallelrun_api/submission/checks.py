@@ -12,7 +12,6 @@ from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.interface import Trouble
-from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
 
@@ -76,8 +75,8 @@ def _check_tables(rule: PathRule, spec: JobSpec) -> None:
         for source in plan.sources:
             pointer = f"/inputs/{plan.name}/path"
             problem = _place(rule, pointer, source.path, source.pattern)
-            is_here = not is_url(source.path)
-            if problem is None and is_here and not storage_of(source.path).is_there(source.path):
+            storage = storage_of(source.path)
+            if problem is None and storage.is_near and not storage.is_there(source.path):
                 message = f"the MLTable names {source.path!r}, which does not exist"
                 problem = Problem(pointer=pointer, message=message)
             if problem:

@@ -120,7 +120,7 @@ class Shuffle:
                     yield
                 else:
                     given.append(piece)
-            yield from self._child(given, total)
+            yield from self._served(given, total)
             failpoints.reach("shuffle.before_rename")
             self._publish()
             failpoints.reach("shuffle.after_rename")
@@ -146,21 +146,21 @@ class Shuffle:
             shutil.rmtree(left.rename(self._layout.removed(left)), ignore_errors=True)
         (self._own / "spilled").mkdir(parents=True)
 
-    def _child(self, pieces: list[Piece], total: int) -> Iterator[None]:
+    def _served(self, pieces: list[Piece], total: int) -> Iterator[None]:
         if not self._plan.is_staged:
-            yield from self._grouped(pieces, total, None)
+            yield from self._child(pieces, total, None)
             return
         versions = {os.fsdecode(piece.path): piece.remote.version for piece in pieces if piece.remote is not None}
         with FileServer(self._rule, versions) as server:
-            yield from self._grouped(pieces, total, server)
+            yield from self._child(pieces, total, server)
 
-    def _grouped(self, pieces: list[Piece], total: int, server: FileServer | None) -> Iterator[None]:
+    def _child(self, pieces: list[Piece], total: int, server: FileServer | None) -> Iterator[None]:
         config = self._own / "config.json"
         schema = self._layout.schema(self._number)
         plan = bounded_record(self._plan, self._rule)
         if server is not None:
             plan["asks"] = server.fd
-        given = [piece.place for piece in pieces]
+        given = [(os.fsdecode(piece.path), *piece.rest) for piece in pieces]
         fields = {"plan": plan, "schema": str(schema), "pieces": given, "folder": str(self._own)}
         config.write_text(json.dumps(fields), encoding="utf-8")
         errors = self._own / "stderr"

@@ -59,7 +59,7 @@ class TableFormat(ABC):
         self.version: FileVersion | None = None
         """Of the file whose turn it is; None: one that is read where it is."""
 
-    def open(self, path: bytes, *, is_streamed: bool = False) -> BinaryIO:
+    def opened(self, path: bytes, *, is_streamed: bool = False) -> BinaryIO:
         """The file whose turn it is, in the version that was listed.
 
         Raises:

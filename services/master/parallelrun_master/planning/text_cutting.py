@@ -50,7 +50,7 @@ class TextCutting(TableFormat):
 
     def _records(self, path: bytes) -> Iterator[Piece | None]:
         """Pieces that begin and end where a record does."""
-        with self.open(path, is_streamed=True) as file:
+        with self.opened(path, is_streamed=True) as file:
             end = size_of(file)
             skips_header = self.has_header(end)
             cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes)

@@ -18,6 +18,8 @@ from parallelrun_core.storage.local.new_file import LocalNewFile, unfinished
 class LocalStorage:
     """See `interface.Storage`."""
 
+    is_near = True
+
     def place_trouble(
         self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
     ) -> Trouble | None:
@@ -31,6 +33,15 @@ class LocalStorage:
 
     def split(self, path: str) -> tuple[str, list[str]]:
         return split_existing(path)
+
+    def below(self, path: str, top: str) -> str | None:
+        if path == top:
+            return os.path.basename(path)
+        folder = top.rstrip("/") + "/"
+        return path.removeprefix(folder) if path.startswith(folder) else None
+
+    def from_everywhere(self, path: str) -> str:
+        return path.lstrip("/")
 
     def is_folder(self, path: str) -> bool:
         return Path(path).is_dir()

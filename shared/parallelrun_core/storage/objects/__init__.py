@@ -1,6 +1,7 @@
 """Objects of S3, Google Cloud Storage and Azure Storage, and single files of web servers.
 
     address.py      which object of which store a URL names
+    allowed.py      which URLs jobs may use
     clients.py      clients of stores, with the credentials that this machine has
     listing.py      the objects below a prefix, page by page
     reading.py      an object that is read in ranges
@@ -15,6 +16,7 @@ survive a fork; `clients.py` refuses instead of hanging.
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Sequence
 from typing import BinaryIO, cast
 
@@ -24,6 +26,7 @@ from parallelrun_core.storage.interface import NewFile, Trouble, Version
 from parallelrun_core.storage.objects import uploads
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.ahead import StreamedObject
+from parallelrun_core.storage.objects.allowed import check, refusal
 from parallelrun_core.storage.objects.clients import client_of, engine_options
 from parallelrun_core.storage.objects.listing import ObjectListing, single
 from parallelrun_core.storage.objects.reading import ObjectFile
@@ -33,14 +36,15 @@ from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
 class ObjectStorage:
     """See `interface.Storage`."""
 
+    is_near = False
+
     def place_trouble(
         self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
     ) -> Trouble | None:
         try:
-            address_of(path if pattern is not None else split_pattern(path)[0])
+            return refusal(path if pattern is not None else split_pattern(path)[0], rule)
         except ValueError as error:
             return Trouble(str(error))
-        return None
 
     def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
         """Nothing that can be known now: the API fetches nothing from servers that a user names."""
@@ -57,6 +61,18 @@ class ObjectStorage:
     def split(self, path: str) -> tuple[str, list[str]]:
         return split_pattern(path)
 
+    def below(self, path: str, top: str) -> str | None:
+        address, folder = address_of(path), address_of(top)
+        if address == folder:
+            return posixpath.basename(address.key)
+        prefix = folder.key and f"{folder.key}/"
+        is_below = address.store == folder.store and address.key.startswith(prefix)
+        return address.key.removeprefix(prefix) if is_below else None
+
+    def from_everywhere(self, path: str) -> str:
+        address = address_of(path)
+        return f"{address.store.partition('://')[2]}/{address.key}"
+
     def is_folder(self, path: str) -> bool:
         import obstore
 
@@ -71,6 +87,7 @@ class ObjectStorage:
         return single(path, address_of(path)) is not None or self.is_folder(path)
 
     def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> ObjectListing:
+        check(path if below else split_pattern(path)[0], rule)
         return ObjectListing(path, below)
 
     def version(self, path: str | bytes) -> Version:
@@ -88,13 +105,16 @@ class ObjectStorage:
         version: Version | None = None,
         is_streamed: bool = False,
     ) -> BinaryIO:
-        file = ObjectFile(os.fsdecode(path), version)
+        url = os.fsdecode(path)
+        check(url, rule)
+        file = ObjectFile(url, version)
         return cast(BinaryIO, StreamedObject(file) if is_streamed else file)
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, engine_options(address_of(path).store)
 
     def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
+        check(path, rule)
         return uploads.create(path, owner)
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:

@@ -23,6 +23,7 @@ _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE |
 _AZURE_HOST: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.[a-z.]+", re.IGNORECASE)
 _ALIASES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "wasb": "abfs", "wasbs": "abfss", "adl": "abfss"}
 _BY_CONTAINER: Final = frozenset({"abfs", "abfss"})
+_AZURE: Final = frozenset({"az", "abfs", "abfss"})
 _WEB: Final = frozenset({"http", "https"})
 MAX_KEY_BYTES: Final = 1024
 """Of every store here."""
@@ -47,6 +48,12 @@ class Address(NamedTuple):
 def is_azure_host(host: str) -> bool:
     """Whether a web address is that of an account of Azure Storage."""
     return _AZURE_HOST.fullmatch(host) is not None
+
+
+def schemes_like(scheme: str) -> frozenset[str]:
+    """The schemes of canonical URLs that one scheme, in any of its spellings, stands for."""
+    scheme = _ALIASES.get(scheme.lower(), scheme.lower())
+    return _AZURE if scheme in _AZURE else frozenset({scheme})
 
 
 @lru_cache(maxsize=4096)

@@ -29,7 +29,7 @@ class Format(TableFormat):
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
         """See the base."""
         name = os.fsdecode(path)
-        with self.open(path, is_streamed=True) as file:
+        with self.opened(path, is_streamed=True) as file:
             header = self._header(file, name)
             filling = _Filling(path, self.size_bytes, self.size_rows, header.end, self.version)
             for number, block in enumerate(blocks_of(file, header, name)):
@@ -45,7 +45,7 @@ class Format(TableFormat):
 
     def whole(self, path: bytes) -> Piece:
         """See the base."""
-        with self.open(path) as file:
+        with self.opened(path) as file:
             self._header(file, os.fsdecode(path))
         return Piece(path)
 

@@ -60,7 +60,7 @@ class Format(TableFormat):
             message = "Parquet files are cut with pyarrow, which is not installed where the master runs"
             raise InvalidInput(message) from error
         try:
-            with self.open(path) as file:
+            with self.opened(path) as file:
                 return pq.read_metadata(file)
         except (OSError, UnsafePath):
             raise

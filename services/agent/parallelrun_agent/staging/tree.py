@@ -1,0 +1,81 @@
+"""Where in a job's tree the objects of its inputs are: each with its path below its input, as if that were mounted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.fields import Input
+from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.stores import storage_of
+
+_STORES: Final = ".stores"
+_PARTS: Final = ".parts"
+"""No input has these names."""
+_SIDE_INPUTS: Final = "0"
+
+
+def is_far(given: Input) -> bool:
+    """Whether an input is to be brought to the node."""
+    return is_url(given.path) and given.mode != "direct"
+
+
+def side_inputs(spec: JobSpec) -> dict[str, str]:
+    """The URLs of the inputs, by name, which are not cut into mini-batches: each worker needs all of them."""
+    cut = {name for name, _ in spec.data_inputs()}
+    return {name: given.path for name, given in spec.input_paths() if is_far(given) and name not in cut}
+
+
+class JobTree:
+    """The tree of one job on one node. Its sessions have folders of their own: one may still be ending what it began
+    when the next one begins.
+
+    Args:
+        path: its folder.
+    """
+
+    def __init__(self, path: Path, spec: JobSpec) -> None:
+        self._path = path
+        self._session = 0
+        self.path = path
+        """The folder of the present session's data."""
+        self._data = spec.data_inputs()
+        self._tops = [_top_of(given.path) for _, given in self._data]
+
+    def begin_session(self) -> None:
+        """From now on all places are in a folder of a new session."""
+        self._session += 1
+        self.path = self._path / str(self._session)
+
+    def remove(self) -> None:
+        """Nothing of it is needed any more."""
+        shutil.rmtree(self._path, ignore_errors=True)
+
+    def place(self, number: int, url: str) -> Path:
+        """Where an object of a data input is: below its input; or, if that only names it, below its store."""
+        storage, top = storage_of(url), self._tops[number]
+        if top and (below := storage.below(url, top)) is not None:
+            return self.path / self._data[number][0] / below
+        return self.path / _STORES / storage.from_everywhere(url)
+
+    def part(self, name: str) -> Path:
+        """Where a part of an object is that has a name of its own."""
+        return self.path / _PARTS / name
+
+    def paths(self) -> dict[str, str]:
+        """What scripts find as the path of each data input that is brought here."""
+        return {
+            name: str(self.place(number, given.path) if given.type == "uri_file" else self.path / name)
+            for number, (name, given) in enumerate(self._data)
+            if is_far(given)
+        }
+
+    def side_folder(self, name: str) -> Path:
+        """Where the objects of an input that isn't cut are."""
+        return self._path / _SIDE_INPUTS / name
+
+
+def _top_of(path: str) -> str:
+    return storage_of(path).split(path)[0] if is_url(path) else ""

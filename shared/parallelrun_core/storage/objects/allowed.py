@@ -1,0 +1,56 @@
+"""Whether a URL of a store is among those that jobs may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from parallelrun_core.errors import UnsafePath
+from parallelrun_core.path_rule import PathRule
+from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.objects.address import address_of, schemes_like
+
+_AS = "s3://bucket/prefix"
+
+
+def refusal(url: str, rule: PathRule) -> Trouble | None:
+    """Why a URL may not be used; None if it may.
+
+    Raises:
+        ValueError: it is no URL of an object.
+    """
+    if is_below(url, rule.urls):
+        return None
+    hint = f"allowed_roots: {':'.join(rule.urls)}" if rule.urls else _HOW
+    return Trouble(f"{url[:200]!r} is outside of the places that jobs may use", hint)
+
+
+_HOW = f"PARALLELRUN_ALLOWED_ROOTS of the API has no URL: add one there, such as {_AS}"
+
+
+def is_below(url: str, roots: Iterable[str]) -> bool:
+    """Whether an object or prefix is one of these URLs, or below one; `s3://` alone stands for every bucket.
+
+    Raises:
+        ValueError: it is no URL of an object.
+    """
+    address = address_of(url)
+    for root in roots:
+        scheme, _, rest = root.partition("://")
+        if not rest.strip("/"):
+            if address.store.partition("://")[0] in schemes_like(scheme):
+                return True
+            continue
+        allowed = address_of(root)
+        if address.store == allowed.store and f"{address.key}/".startswith(allowed.key and f"{allowed.key}/"):
+            return True
+    return False
+
+
+def check(url: str, rule: PathRule | None) -> None:
+    """Make sure that a URL may be used.
+
+    Raises:
+        UnsafePath: it may not.
+    """
+    if rule is not None and (trouble := refusal(url, rule)) is not None:
+        raise UnsafePath.at("", *trouble)

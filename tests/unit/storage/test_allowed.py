@@ -1,0 +1,58 @@
+"""Which URLs of stores jobs may use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.errors import UnsafePath
+from parallelrun_core.path_rule import EVERYWHERE, PathRule, Places
+from parallelrun_core.storage.objects.allowed import is_below
+from parallelrun_core.storage.stores import storage_of
+
+ROOTS = ["/data", "s3://bucket/team", "gs://", "https://h.example/public", "abfss://c@acc.dfs.core.windows.net"]
+
+
+@pytest.mark.parametrize(
+    "url, expected",
+    [
+        ("s3://bucket/team", True), ("s3://bucket/team/a/b", True), ("s3a://bucket/team/a", True),
+        ("s3://bucket/teams", False), ("s3://bucket", False), ("s3://other/team", False),
+        ("gs://any", True), ("gcs://any/x", True), ("az://c/x", False),
+        ("https://h.example/public/f", True), ("https://h.example/publicity", False),
+        ("http://h.example/public", False),
+        ("https://h.example.evil/public/f", False), ("https://169.254.169.254/latest", False),
+        ("wasbs://c@acc.blob.core.windows.net/k", True), ("https://acc.blob.core.windows.net/c/k", True),
+        ("https://acc.blob.core.windows.net/d/k", False),
+    ],
+)  # fmt: skip
+def test_what_is_below_an_allowed_url_may_be_used_in_every_spelling(url: str, expected: bool) -> None:
+    assert is_below(url, ROOTS) is expected
+
+
+@pytest.mark.parametrize("url", ["s3://b/k", "gcs://b", "az://c/k", "wasbs://c@a/k", "https://h/f", "http://h/f"])
+def test_the_owner_of_a_machine_may_use_every_store(url: str) -> None:
+    assert is_below(url, EVERYWHERE)
+
+
+@pytest.mark.parametrize("roots", [["/"], ["/", "s3://other"]])
+def test_no_url_is_allowed_by_a_folder_nor_by_another_bucket(tmp_path: Path, roots: list[str]) -> None:
+    rule, storage = PathRule(tmp_path, Places(roots=roots)), storage_of("s3://b/k")
+
+    trouble = storage.place_trouble("s3://b/k", rule, pattern=["*.csv"])
+
+    assert trouble is not None
+    assert ("outside of the places" in trouble.message, bool(trouble.hint)) == (True, True)
+    with pytest.raises(UnsafePath):
+        storage.files("s3://b/k", rule=rule)
+    with pytest.raises(UnsafePath):
+        storage.open("s3://b/k", rule)
+    with pytest.raises(UnsafePath):
+        storage.create("s3://b/k", "job", rule)
+
+
+def test_urls_alone_allow_no_folder(tmp_path: Path) -> None:
+    rule = PathRule(tmp_path / "root", Places(roots=["s3://b"]))
+    assert rule.refusal(str(tmp_path)) is not None
+    assert storage_of("s3://b/k").place_trouble("s3://b/k", rule) is None
