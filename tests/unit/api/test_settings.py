@@ -85,11 +85,12 @@ def test_a_token_is_made_in_a_file_of_this_user(host: str, tmp_path: Path, monke
 
 
 def test_no_token_is_an_explicit_wish_on_a_loopback_address(tmp_path: Path) -> None:
-    assert load_token(ApiSettings(root=tmp_path, insecure=True)) == Token("")
+    assert load_token(ApiSettings(root=tmp_path, insecure=True)) == Token()
     with pytest.raises(ValueError, match=r"--insecure is refused for 0\.0\.0\.0"):
         load_token(ApiSettings(root=tmp_path, insecure=True, host="0.0.0.0"))
-    with pytest.raises(ValueError, match="contradict each other"):
-        load_token(ApiSettings(root=tmp_path, insecure=True, token=SecretStr("t")))
+    for others in ({"token": SecretStr("t")}, {"token_file": tmp_path}, {"tokens_file": tmp_path}):
+        with pytest.raises(ValueError, match="contradict each other"):
+            load_token(ApiSettings(root=tmp_path, insecure=True, **others))
 
 
 def test_a_token_that_others_can_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ Nothing of them is in a job, and nobody asks a client for them.
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import timedelta
 from functools import cache
@@ -13,15 +14,19 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, ObjectStore, RetryConfig
+    from obstore.store import ClientConfig, GCSConfig, ObjectStore, RetryConfig
 
 _CONNECT_S: Final = 5
 _ANSWER_S: Final = 30
 _RETRY_FOR_S: Final = 60
+_GOOGLE_ENDPOINT: Final = "STORAGE_EMULATOR_HOST"
+"""As Google's own libraries have it: URL of a store that wants no credentials."""
 _ENDPOINTS: Final = (
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT",
-    "STORAGE_EMULATOR_HOST",
+    _GOOGLE_ENDPOINT,
 )  # fmt: skip
+_NOBODY: Final = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+"""What the library takes for the account of somebody who needs none."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _USED_BY: list[int] = []
 
@@ -61,11 +66,15 @@ def _made(store: str) -> ObjectStore:
     }
     if _is_plain_http_meant(store):
         options["allow_http"] = True
+    where: GCSConfig = {}
+    if store.startswith("gs://") and (emulator := os.environ.get(_GOOGLE_ENDPOINT)):
+        url = emulator if "://" in emulator else f"http://{emulator}"
+        where["service_account_key"] = json.dumps({**_NOBODY, "gcs_base_url": url.rstrip("/")})
     retries: RetryConfig = {"max_retries": 10, "retry_timeout": timedelta(seconds=_RETRY_FOR_S)}
     try:
         if store.startswith(("http://", "https://")):
             return HTTPStore.from_url(store, client_options=options, retry_config=retries)
-        return from_url(store, client_options=options, retry_config=retries)
+        return from_url(store, config=where, client_options=options, retry_config=retries)
     except BaseError as error:
         raise ValueError(f"{store}: {str(error).partition(chr(10))[0]}") from error
 
