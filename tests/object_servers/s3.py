@@ -93,5 +93,5 @@ class SeaweedFS(S3Server):
             *(f"-{name}.port.grpc={free_port()}" for name in ports),
             "-master.volumeSizeLimitMB=1024", "-volume.max=50",
             "-s3", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
-            f"-s3.port={self.port}", f"-s3.port.grpc={free_port()}", f"-s3.config={self.home / 's3.json'}",
+            "-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.port={self.port}", f"-s3.port.grpc={free_port()}", f"-s3.config={self.home / 's3.json'}",
         ]  # fmt: skip

@@ -110,6 +110,7 @@ def test_redis_reaches_nothing_and_only_who_needs_it_reaches_it() -> None:
     assert networks["redis"] == {"queue"}
     assert SERVICES["keys"]["network_mode"] == "none"
     assert networks["api"] & networks["agent"] == {"queue"}
+    assert {name for name, joined in networks.items() if "stores" in joined} == {"master", "concatenator"}
 
 
 def test_redis_keeps_what_it_acknowledged() -> None:
