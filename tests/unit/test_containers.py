@@ -91,6 +91,12 @@ def test_jobs_may_not_name_what_the_services_keep() -> None:
     assert roots == ["/inputs", "/outputs"]
 
 
+def test_the_api_knows_that_jobs_are_users_of_their_own() -> None:
+    """Or a job could name what its workers can't read."""
+    assert SERVICES["agent"]["environment"]["PARALLELRUN_WORKER_UIDS"].startswith("${PARALLELRUN_WORKER_UIDS-")
+    assert SERVICES["api"]["environment"]["PARALLELRUN_JOBS_APART"] == "true"
+
+
 def test_each_service_has_its_own_password_for_redis_and_redis_has_none() -> None:
     mounted = {name: [volume for volume in SERVICES[name]["volumes"] if "secret" in volume] for name in SERVICES}
 
