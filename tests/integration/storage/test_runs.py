@@ -50,8 +50,9 @@ def run(tmp_path: Path, bucket: Bucket) -> Run:
         job = {"entry_script": "e.py", "code": "src", "mini_batch_size": 2, **fields}
         (tmp_path / "job.yml").write_text(json.dumps(job))
         done = subprocess.run(
-            [sys.executable, "-m", "parallelrun", "run", "job.yml", "--output", "out", *options], cwd=tmp_path, text=True,
-            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}, capture_output=True, timeout=110,
+            [sys.executable, "-m", "parallelrun", "run", "job.yml", "--output", "out", *options], cwd=tmp_path,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}, check=False, capture_output=True,
+            text=True, timeout=110,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         rows = tmp_path / "out" / "parallel_run_step.txt"
