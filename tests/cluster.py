@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
 import signal
@@ -11,10 +12,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Self
 
-import httpx
 import psutil
 
 from parallelrun.embedded.cluster import reserve_port
@@ -34,6 +35,8 @@ from tests.twins import sabotage
 
 ROOT = Path(__file__).parents[1]
 AOF = ("--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction")
+_START_S = 120.0
+"""Starting takes a second, and much longer where many tests start clusters at once."""
 
 
 class Cluster:
@@ -114,10 +117,13 @@ class Cluster:
         self.known_nodes = Nodes(self.redis)
         for name in self._commands:
             self.start(name)
-        self.until(lambda: sum(alive for _, alive in self.known_nodes.all()) == len(self.nodes), "the agents are there")
+        self.until(self._has_agents, "the agents are there", _START_S)
         if self.api_url:
-            self.until(self._api_answers, "the API answers")
+            self.wait_for_apis()
         return self
+
+    def _has_agents(self) -> bool:
+        return sum(alive for _, alive in self.known_nodes.all()) == len(self.nodes)
 
     def __exit__(self, kind: object, *_: object) -> None:
         for process in self.processes.values():
@@ -139,11 +145,10 @@ class Cluster:
             print(f"the cluster's files are kept in {self.home}")
             print("".join(self.log(name)[-3000:] for name in self._commands))
 
-    def _api_answers(self) -> bool:
-        try:
-            return httpx.get(f"{self.api_url}/livez", timeout=5).status_code == 200
-        except httpx.TransportError:
-            return False
+    def wait_for_apis(self, *urls: str) -> None:
+        """Wait until these APIs answer, by default the cluster's own one, however busy the machine is."""
+        for url in urls or (self.api_url,):
+            self.until(partial(_answers, url), f"{url} answers", _START_S)
 
     # Processes
 
@@ -255,3 +260,15 @@ class Cluster:
         while not condition():
             assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
             time.sleep(0.01)
+
+
+def _answers(url: str) -> bool:
+    # A client of httpx would load the machine's certificates for each of these calls.
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=5)
+    try:
+        connection.request("GET", "/livez")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

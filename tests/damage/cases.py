@@ -24,7 +24,7 @@ from tests.cluster import Cluster
 FILES: Final = 100
 _HELD_FROM: Final = 60
 _DECIDED: Final = 40
-_DEADLINE_S: Final = 60.0
+_DEADLINE_S: Final = 120.0
 
 _SCRIPT: Final = """
 import os, time

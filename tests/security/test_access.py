@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from pathlib import Path
 
 import httpx
@@ -57,6 +58,36 @@ def test_the_token_is_in_a_private_file_and_one_in_the_root_is_void(redis_url: s
         assert api.get("/v1/jobs", headers=old).status_code == 401
         assert api.get("/v1/jobs", headers={"Authorization": f"Bearer {path.read_text().strip()}"}).status_code == 200
         assert path.read_text().strip() not in json.dumps(server.log)
+
+
+@pytest.mark.integration
+def test_who_is_removed_from_the_file_of_tokens_is_turned_away(redis_url: str, tmp_path: Path) -> None:
+    check_removal(redis_url, tmp_path)
+
+
+def check_removal(redis_url: str, folder: Path, without: str = "") -> None:
+    """Take the token of one of two away while the server runs, and give one to a third."""
+    tokens = folder / "tokens"
+    tokens.write_text("anna token-of-anna-0001\nben token-of-ben-00001\n")
+
+    def status(name: str) -> int:
+        token = f"Bearer token-of-{name}"
+        return api.get("/v1/jobs", headers={"Authorization": token}).status_code
+
+    env = {"XDG_STATE_HOME": str(folder / "state")}
+    server = ApiServer(
+        folder / "root", redis_url, "--tokens-file", str(tokens), insecure=False, env=env, without=without
+    )
+    with server, server.client() as api:
+        assert [status(name) for name in ("anna-0001", "ben-00001", "eve-00001")] == [200, 200, 401]
+        assert not (folder / "state").exists(), "a token of its own, which nobody has asked for"
+        tokens.write_text("ben token-of-ben-00001\n# of Eve:\neve token-of-eve-00001\n")
+        deadline = time.monotonic() + 10
+        while status("anna-0001") != 401:
+            assert time.monotonic() < deadline, "Anna can still do everything"
+            time.sleep(0.05)
+        assert [status(name) for name in ("ben-00001", "eve-00001")] == [200, 200]
+        assert api.get("/v1/jobs").status_code == 401
 
 
 @pytest.mark.integration

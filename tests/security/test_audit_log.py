@@ -17,6 +17,7 @@ from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 
 TOKEN = "of-the-submitter"
+_NO_JOB = "job_00000000000000000000"
 OWN = {"Authorization": f"Bearer {TOKEN}"}
 
 
@@ -63,6 +64,18 @@ def check_record(redis_url: str, tmp_path: Path, without: str = "") -> None:
     assert [line["request_id"] for line in written[6:]] == [answer.headers["x-request-id"] for answer in refused]
     assert TOKEN not in log.read_text()
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+@pytest.mark.integration
+def test_it_tells_apart_who_has_a_token_of_their_own(redis_url: str, redis: object, tmp_path: Path) -> None:
+    log, tokens = tmp_path / "audit.log", tmp_path / "tokens"
+    tokens.write_text("anna token-of-anna-0001\nci.nightly token-of-nightly-01\n")
+    flags = ("--token", TOKEN, "--tokens-file", str(tokens), "--audit-log", str(log))
+    with ApiServer(tmp_path / "root", redis_url, *flags) as server, server.client() as api:
+        for token in (TOKEN, "token-of-anna-0001", "token-of-nightly-01", "token-of-anna-0002"):
+            api.post(f"/v1/jobs/{_NO_JOB}:cancel", headers={"Authorization": f"Bearer {token}"})
+    assert [line["token_name"] for line in lines_of(log)] == ["default", "anna", "ci.nightly", ""]
+    assert "token-of" not in log.read_text() + "".join(server.raw_log)
 
 
 @pytest.mark.integration

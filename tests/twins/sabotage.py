@@ -176,6 +176,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         # Or workers couldn't read what is the agent's then.
         Step("parallelrun_agent.workers.worker_process:_make_private", Path.touch),
     ),
+    # What no worker can be: the user of the services.
+    "worker.not_services": (Step("parallelrun_agent.agent:check_apart", nothing),),
+    # The home of the user that an agent becomes.
+    "agent.own_home": (Step("parallelrun_agent.users.rights:home_of", always("/root")),),
     # What keeps the memory of services from other processes of their user.
     "service.hidden": (
         Step("parallelrun_core.service.process:hide_memory", nothing),
@@ -195,6 +199,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "disk.check_rows": (Step("parallelrun_core.folder.takeover:has_rows", always(True)),),
     # The check of the Host header.
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
+    # That who is removed from the file of tokens has none any more.
+    "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),
     # The rule about the paths of jobs, wherever it is asked.
     "paths.rule": (Step("parallelrun_core.path_rule:PathRule.is_open", always(True)),),
     # The same in the processes that read tables with the rights of a master.

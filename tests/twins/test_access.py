@@ -17,6 +17,12 @@ def test_a_name_of_somebody_else_that_is_answered_is_found() -> None:
 
 
 @pytest.mark.integration
+def test_a_server_that_reads_its_tokens_once_is_found(redis_url: str, tmp_path: Path) -> None:
+    with expect_failure():
+        access.check_removal(redis_url, tmp_path, without="api.tokens_anew")
+
+
+@pytest.mark.integration
 def test_a_server_that_asks_for_no_token_is_found(
     redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

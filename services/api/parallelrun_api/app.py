@@ -15,6 +15,7 @@ from parallelrun_api.http import problems
 from parallelrun_api.http.audit import Audit
 from parallelrun_api.http.auth import OPEN_PATHS, Guard
 from parallelrun_api.http.requests import RequestScope
+from parallelrun_api.http.token import Token
 from parallelrun_api.routes import events, files, jobs, mini_batches, nodes, operations, reopening
 
 DESCRIPTION = """\
@@ -25,8 +26,8 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 """
 
 
-def create_app(context: Context, token: str, audit: Audit | None = None) -> FastAPI:
-    """The application of one server; `token` is the one that clients must present, empty for none."""
+def create_app(context: Context, token: Token, audit: Audit | None = None) -> FastAPI:
+    """The application of one server; `token` is what clients must present."""
     audit = audit or Audit()
 
     @asynccontextmanager

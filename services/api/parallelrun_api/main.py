@@ -57,7 +57,7 @@ async def serve(settings: ApiSettings, token: Token, listener: socket.socket, au
     """Serve on a listening socket until a signal comes; returns the exit code."""
     context = build_context(settings)
     config = uvicorn.Config(
-        create_app(context, token.text, audit),
+        create_app(context, token, audit),
         http=cast("type[asyncio.Protocol]", partial(BoundedHttp, connections=context.connections)),
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         backlog=_ACCEPTED_AT_ONCE,
@@ -76,8 +76,9 @@ async def serve(settings: ApiSettings, token: Token, listener: socket.socket, au
         "started",
         host=host,
         port=port,
-        token_needed=bool(token.text),
+        token_needed=token.is_needed,
         token_file=token.file,
+        tokens_file=str(settings.tokens_file or ""),
         redis=without_password(settings.redis_url),
         root=str(settings.root),
     )

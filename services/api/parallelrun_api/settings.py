@@ -31,6 +31,9 @@ class ApiSettings(ServiceSettings):
     token_file: Path | None = None
     """File with the token. If neither is set, a random one is created, in `parallelrun/token` of the folder
     XDG_STATE_HOME, by default ~/.local/state."""
+    tokens_file: Path | None = None
+    """File with more tokens, a line `NAME TOKEN` for each, whose names are in the audit log. It is read again when it
+    changes: who is removed from it is turned away. With it, no token is created."""
     insecure: bool = False
     """Require no token: everybody on this machine can run code as this user. Only with a loopback address."""
     allowed_roots: str = ""

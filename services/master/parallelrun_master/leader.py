@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.takeover import lost_rows
 from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
+from parallelrun_core.service.pacing import Every
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_master.finishing import Finishing
@@ -39,6 +41,8 @@ from parallelrun_master.scheduling import InputTrouble
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
     from parallelrun_master.settings import MasterSettings
+
+_ASK_S = 0.5
 
 
 class Leader:
@@ -189,7 +193,13 @@ class Leader:
         if self._record.resumed is None or job.reopening is not None or self._has_checked:
             return False
         self._has_checked = True
-        self._lost = list(lost_rows(self._folder, lambda: self._leadership.is_resigning))
+        ask_again = Every(_ASK_S)
+
+        def is_broken_off() -> bool:
+            is_canceled = ask_again.is_due(time.monotonic()) and job.is_canceled()
+            return is_canceled or self._leadership.is_resigning
+
+        self._lost = list(lost_rows(self._folder, is_broken_off))
         self._leads_again = bool(self._lost)
         return self._leads_again
 
@@ -226,6 +236,9 @@ class Leader:
 
 
 def _start(job: LedJob) -> None:
+    """Let the job be processed, unless it was canceled meanwhile."""
+    if job.is_canceled():
+        return
     job.reports.begin()
     if job.ledger.progress.resumed and job.reopening is None:
         resumed, earlier = job.ledger.progress.resumed, job.spec.resume_from

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
+from parallelrun_core.datastores import here
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import job_ids
@@ -31,7 +32,8 @@ from parallelrun_master.lead import lead
 from parallelrun_master.settings import MasterSettings
 
 _DAMAGED_S: Final = 10.0
-"""How long what was submitted must be unreadable: a volume may show a new file late."""
+_MISSING_S: Final = 75.0
+"""How long what was submitted must be unreadable, or not there: NFS believes for a minute that a file is missing."""
 
 
 class Master:
@@ -91,7 +93,8 @@ class Master:
             # Without its folder, this may not be the job's volume; and a later release may be able to read its spec.
             is_damaged = folder.path.is_dir() and not _can_be_read(folder)
             since = self._damaged_since.setdefault(job_id, time.monotonic())
-            if is_damaged and time.monotonic() - since > _DAMAGED_S:
+            lasts_s = _DAMAGED_S if folder.has_record else _MISSING_S
+            if is_damaged and time.monotonic() - since > lasts_s:
                 why = f"{folder.layout.record} is missing or can't be read"
                 self._log.error("job_damaged", job_id=job_id, reason=why)
                 with suppress(Fenced, NotFound):
@@ -130,6 +133,7 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
+    here.use(settings.root, settings.secrets_dir)  # leaders are forked from this process
     wait_for_fit_redis(settings)
     stop = StopSignal()
     workers = RqWorkers(

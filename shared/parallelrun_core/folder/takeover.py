@@ -7,7 +7,9 @@ hard links where the file system has them. Nothing changes in the earlier job, a
 
 from __future__ import annotations
 
-import shutil
+import errno
+import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
@@ -29,6 +31,9 @@ from parallelrun_core.outcome import Outcome
 _TERM: Final = 1
 """No leader has led the new job yet: its first one draws a higher term, as after a failover."""
 _AT_ONCE: Final = 1000
+_MOST_SCHEMA_BYTES: Final = 64 << 20
+_NO_FILE: Final = (errno.ENOENT, errno.ELOOP, errno.ENXIO)
+"""It is missing, a link, or a socket."""
 
 
 def take_over(earlier: JobFolder, folder: Path) -> Resumed:
@@ -42,10 +47,10 @@ def take_over(earlier: JobFolder, folder: Path) -> Resumed:
     """
     mini_batches = _take_manifest(earlier.path, folder)
     taken = _take_decisions(earlier, folder, mini_batches)
-    for path in (earlier.layout.inputs, *earlier.layout.schemas):
-        if path.exists() and not path.is_symlink():  # workers may have written it
-            shutil.copyfile(path, folder / path.name, follow_symlinks=False)
-            sync_file(folder / path.name)
+    if earlier.layout.inputs.exists():
+        _write(folder / earlier.layout.inputs.name, earlier.layout.inputs.read_bytes())
+    for path in earlier.layout.schemas:
+        _take_schema(path, folder / path.name)
     for groups in earlier.layout.all_grouped:
         _take_groups(groups, folder / groups.name)
     sync_folder(Layout(folder).parts)
@@ -95,6 +100,28 @@ def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resu
         writer.sync()
         decided = writer.decided
     return Resumed(job_id=earlier.job_id, mini_batches=decided.done, rows=decided.rows, bytes=parts.bytes)
+
+
+def _take_schema(source: Path, target: Path) -> None:
+    """Copy a file that workers may have written, unless they have put something else there, or it is gone."""
+    try:
+        fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
+        return
+    try:
+        status = os.fstat(fd)
+        if stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_SCHEMA_BYTES:
+            with open(fd, "rb", closefd=False) as file:
+                _write(target, file.read(_MOST_SCHEMA_BYTES))
+    finally:
+        os.close(fd)
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    sync_file(path)
 
 
 def _take_groups(source: Path, target: Path) -> None:

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from redis.exceptions import ConnectionError
 
-from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.folder.job_folder import JobResult, Reopening
+from parallelrun_core.folder.decisions import LostRows, read_decisions
+from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, Resumed
 from parallelrun_core.folder.manifest import ManifestWriter
+from parallelrun_core.folder.schema import encode
 from parallelrun_core.message import encode_files
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import JobState
@@ -142,6 +144,27 @@ def test_a_cancel_in_the_middle_of_publishing_is_concluded_by_the_same_leader(
     job.leader().run()
     assert job.result().state is JobState.CANCELED
     assert job.on_redis.registry.active_jobs() == []
+
+
+def test_a_cancel_is_noticed_while_a_leader_reads_what_was_taken_over(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = led(1)
+    resumed = Resumed(job_id="job_earlier", mini_batches=1, rows=1, bytes=1)
+    job.folder.layout.record.write_bytes(encode(msgspec.structs.replace(job.folder.record(), resumed=resumed)))
+
+    def slow_disk(_: JobFolder, is_broken_off: Callable[[], bool]) -> Iterator[LostRows]:
+        assert not is_broken_off()
+        job.folder.record_cancel(0)
+        until = time.monotonic() + PATIENCE_S
+        while not is_broken_off():
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        yield from ()
+
+    monkeypatch.setattr(leader_module, "lost_rows", slow_disk)
+    job.run_leader()
+    assert (job.result().state, job.result().started) == (JobState.CANCELED, None)
 
 
 def test_a_changed_input_whose_name_is_no_utf_8_is_told(led: Callable[..., Led]) -> None:

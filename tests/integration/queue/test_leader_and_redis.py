@@ -6,6 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +28,7 @@ from parallelrun_core.store.keys import ACTIVE_JOBS
 from parallelrun_core.store.nodes import NodeInfo, Nodes
 from parallelrun_core.store.registry import Registry
 from parallelrun_master import leadership, ledger
+from parallelrun_master import main as main_module
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
@@ -270,6 +274,20 @@ def test_a_resume_that_redis_has_forgotten_is_done_all_the_same(led: Callable[..
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.QUEUED
     assert job.on_redis.registry.active_jobs() == [job.on_redis.job_id]
     assert job.folder.generation() == 1
+
+
+@pytest.mark.parametrize("spoil, lasts_s", [(os.unlink, 75), (partial(os.truncate, length=9), 10)], ids=["gone", "cut"])
+def test_a_job_fails_whose_submission_stays_unreadable_for_longer_than_nfs_hides_it(
+    led: Callable[..., Led], spoil: Callable[[Path], None], lasts_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, clock = led(1), SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(main_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    spoil(job.folder.layout.record)
+    master = Master(MasterSettings(root=job.root, redis_url=job.url))
+    for passed_s, state in ((0, JobState.QUEUED), (lasts_s - 1, JobState.QUEUED), (2, JobState.FAILED)):
+        clock.now += passed_s
+        master.check()
+        assert job.on_redis.registry.state(job.on_redis.job_id) is state
 
 
 def test_what_redis_has_forgotten_is_registered_though_the_first_attempt_is_cut_off(

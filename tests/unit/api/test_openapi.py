@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from parallelrun_api import contract, models
 from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
+from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.outcome import Failure
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return create_app(build_context(ApiSettings()), "").openapi()
+    return create_app(build_context(ApiSettings()), Token()).openapi()
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -96,4 +97,4 @@ def test_two_models_of_one_name_are_noticed(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(contract, "JobSpec", Problem)
     with pytest.raises(ValueError, match="two models have the name Problem"):
-        contract.document(create_app(build_context(ApiSettings()), ""))
+        contract.document(create_app(build_context(ApiSettings()), Token()))

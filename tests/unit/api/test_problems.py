@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
 from parallelrun_api.http import errors as http_errors
+from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core import errors
 from parallelrun_core.store.connection import ServerUnable
@@ -77,7 +78,7 @@ def app(tmp_path: Path) -> FastAPI:
 def make_app(tmp_path: Path) -> FastAPI:
     """The API, without a Redis that it could ask."""
     settings = ApiSettings(root=tmp_path, redis_url=f"unix://{tmp_path}/nothing.sock")
-    return create_app(build_context(settings), "")
+    return create_app(build_context(settings), Token())
 
 
 def answer_to(app: FastAPI, error: Exception) -> Any:

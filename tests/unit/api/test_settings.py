@@ -28,6 +28,7 @@ def test_places(tmp_path: Path) -> None:
     assert ApiSettings(host="0.0.0.0", root=tmp_path).places == Places(roots=[str(tmp_path)])
     places = ApiSettings(host="0.0.0.0", allowed_roots="/a:/b:", closed_folders="/a/c").places
     assert places == Places(roots=["/a", "/b"], closed=["/a/c"])
+    assert ApiSettings(jobs_apart=True).places == Places(roots=["/"], are_jobs_apart=True)
 
 
 def test_places_in_stores_keep_their_colons() -> None:
@@ -85,11 +86,12 @@ def test_a_token_is_made_in_a_file_of_this_user(host: str, tmp_path: Path, monke
 
 
 def test_no_token_is_an_explicit_wish_on_a_loopback_address(tmp_path: Path) -> None:
-    assert load_token(ApiSettings(root=tmp_path, insecure=True)) == Token("")
+    assert load_token(ApiSettings(root=tmp_path, insecure=True)) == Token()
     with pytest.raises(ValueError, match=r"--insecure is refused for 0\.0\.0\.0"):
         load_token(ApiSettings(root=tmp_path, insecure=True, host="0.0.0.0"))
-    with pytest.raises(ValueError, match="contradict each other"):
-        load_token(ApiSettings(root=tmp_path, insecure=True, token=SecretStr("t")))
+    for others in ({"token": SecretStr("t")}, {"token_file": tmp_path}, {"tokens_file": tmp_path}):
+        with pytest.raises(ValueError, match="contradict each other"):
+            load_token(ApiSettings(root=tmp_path, insecure=True, **others))
 
 
 def test_a_token_that_others_can_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

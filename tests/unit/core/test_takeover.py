@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import socket
 import zlib
 from contextlib import closing
 from functools import partial
@@ -85,6 +86,24 @@ def test_what_is_done_is_taken_over_and_nothing_else(tmp_path: Path) -> None:
     resumed = later.record().resumed
     assert resumed is not None
     assert (resumed.job_id, resumed.mini_batches, resumed.rows, resumed.bytes) == ("job_earlier", 3, 3, 3 * len(ROWS))
+
+
+def test_what_workers_have_put_in_the_place_of_a_schema_is_not_taken_over(tmp_path: Path) -> None:
+    earlier = earlier_job(tmp_path)
+    theirs = earlier.layout.schemas_of_workers
+    theirs.mkdir()
+    (theirs / "schema.1.json").write_text("{}")
+    (theirs / "schema.2.json").symlink_to(earlier.layout.record)
+    os.mkfifo(theirs / "schema.3.json")
+    (theirs / "schema.4.json").mkdir()
+    with (theirs / "schema.5.json").open("wb") as large:
+        large.truncate(1 << 40)
+    with socket.socket(socket.AF_UNIX) as listening:
+        folder = os.open(theirs, os.O_RDONLY)
+        listening.bind(f"/proc/self/fd/{folder}/schema.6.json")
+        os.close(folder)
+    later = successor(tmp_path, earlier)
+    assert [name for name in names_in(later.path) if name.startswith("schema.")] == ["schema.0.json", "schema.1.json"]
 
 
 def test_the_earlier_job_may_be_deleted_and_taken_over_again(tmp_path: Path) -> None:

@@ -6,24 +6,27 @@ import hmac
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.http.errors import Forbidden, Misdirected
+from parallelrun_api.http.named_tokens import ONLY_ONE
 from parallelrun_api.http.problems import problem_response
 from parallelrun_core.errors import ParallelRunError, Unauthorized
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from parallelrun_api.http.token import Token
+
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
-ONLY_ONE: Final = "default"
-"""What the audit log calls the one token."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Guard:
     """Refuses requests that may not be made, before any route sees them."""
 
-    def __init__(self, app: ASGIApp, *, token: str, hosts: frozenset[str], open_paths: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, *, token: Token, hosts: frozenset[str], open_paths: frozenset[str]) -> None:
         self._app = app
-        self._token = token.encode()
+        self._is_open = not token.is_needed
+        self._token = token.text.encode()
+        self._named = token.named
         self._hosts = hosts
         self._open_paths = open_paths
 
@@ -36,8 +39,7 @@ class Guard:
             self._check_host(headers)
             self._check_origin(scope["method"], headers)
             if scope["path"] not in self._open_paths:
-                self._check_token(headers)
-                scope.setdefault("state", {})["token_name"] = ONLY_ONE if self._token else ""
+                scope.setdefault("state", {})["token_name"] = self._check_token(headers)
         except ParallelRunError as error:
             await problem_response(error, scope["path"])(scope, receive, send)
             return
@@ -59,9 +61,17 @@ class Guard:
         if origin.decode("latin-1").lower().partition("://")[2] != own:
             raise Forbidden("Pages of other origins may not change anything here.")
 
-    def _check_token(self, headers: dict[bytes, bytes]) -> None:
-        if not self._token:
-            return
+    def _check_token(self, headers: dict[bytes, bytes]) -> str:
+        """The name of the token; empty if none is needed."""
+        if self._is_open:
+            return ""
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token):
+        name = self._name_of(given.strip()) if scheme.lower() == b"bearer" else ""
+        if not name:
             raise Unauthorized("A valid token is required: send it as `Authorization: Bearer TOKEN`.")
+        return name
+
+    def _name_of(self, given: bytes) -> str:
+        if self._token and hmac.compare_digest(given, self._token):
+            return ONLY_ONE
+        return self._named.name_of(given) if self._named is not None else ""

@@ -1,4 +1,4 @@
-"""The token that clients must present: the one that is set, or one of this server's own.
+"""The tokens that clients must present: what is set, or one of this server's own.
 
 Its own is in the folder of the user's state and never in the root folder, which workers see, too: whoever can read the
 token can submit jobs, cancel those of others and fetch their outputs.
@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from parallelrun_api.http.named_tokens import NamedTokens
 from parallelrun_core.folder.files import write_once
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.state_folder import state_folder
@@ -29,25 +30,32 @@ _OF_OTHERS: Final = 0o077
 class Token(NamedTuple):
     """What clients must present."""
 
-    text: str
-    """Empty: nothing."""
+    text: str = ""
+    """Empty: nothing, or one of those that have a name."""
     file: str = ""
     """Where it was read; empty if it was given by itself."""
+    named: NamedTokens | None = None
+    """Others, each with a name."""
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether clients must present one at all."""
+        return bool(self.text) or self.named is not None
 
 
 def load_token(settings: ApiSettings) -> Token:
-    """The token that clients must present; none only if the settings say so.
+    """What clients must present; nothing only if the settings say so.
 
-    If none is set, a random one is created, in the file `token` of `state_folder()`, which only its own user can read.
-    It stays the same when the server is started again. One that an earlier release has left in the root folder is
+    If no token is set, a random one is created, in the file `token` of `state_folder()`, which only its own user can
+    read. It stays the same when the server is started again. One that an earlier release has left in the root folder is
     removed, because whoever ran code there may know it.
 
     Raises:
-        OSError: the file can't be read or created.
-        ValueError: the file has no token, or others can read it; or the settings contradict each other.
+        OSError: a file can't be read or created.
+        ValueError: a file has no token, or others can read it; or the settings contradict each other.
     """
     token = _load(settings)
-    _remove_old(settings.root / _NAME, token.file)
+    _remove_old(settings.root / _NAME, token.file, str(settings.tokens_file or ""))
     return token
 
 
@@ -55,13 +63,17 @@ def _load(settings: ApiSettings) -> Token:
     given = settings.token.get_secret_value()
     if settings.insecure:
         _check_insecure(settings)
-        return Token("")
+        return Token()
+    for path in filter(None, (settings.token_file, settings.tokens_file)):
+        if path.absolute().is_relative_to(settings.root):
+            log.warning("token_in_root", token_file=str(path), hint="workers can read it there")
+    named = NamedTokens(settings.tokens_file) if settings.tokens_file is not None else None
     if given:
-        return Token(given)
+        return Token(given, named=named)
     if settings.token_file is not None:
-        if settings.token_file.absolute().is_relative_to(settings.root):
-            log.warning("token_in_root", token_file=str(settings.token_file), hint="workers can read it there")
-        return Token(_read(settings.token_file), str(settings.token_file))
+        return Token(_read(settings.token_file), str(settings.token_file), named)
+    if named is not None:
+        return Token(named=named)
     try:
         path = state_folder() / _NAME
     except RuntimeError as error:
@@ -74,7 +86,7 @@ def _load(settings: ApiSettings) -> Token:
 def _check_insecure(settings: ApiSettings) -> None:
     if not settings.is_loopback:
         raise ValueError(f"--insecure is refused for {settings.host}: others could run code here; leave it out")
-    if settings.token.get_secret_value() or settings.token_file is not None:
+    if settings.token.get_secret_value() or settings.token_file is not None or settings.tokens_file is not None:
         raise ValueError("--insecure and a token contradict each other: leave one of them out")
 
 
@@ -101,9 +113,9 @@ def _check_private(path: Path) -> None:
         raise ValueError(f"others can read {path}: remove it, and a new token is created")
 
 
-def _remove_old(path: Path, used: str) -> None:
-    """Remove the token of an earlier release, unless it is the one that the settings name."""
-    if (used and Path(used).absolute() == path) or not path.is_file():
+def _remove_old(path: Path, *used: str) -> None:
+    """Remove the token of an earlier release, unless the settings name it."""
+    if path in {Path(each).absolute() for each in used if each} or not path.is_file():
         return
     path.unlink(missing_ok=True)
     log.warning("old_token_removed", file=str(path), hint="workers could read it there; it is no longer valid")

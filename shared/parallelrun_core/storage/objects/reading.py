@@ -29,7 +29,10 @@ def present_version(url: str, address: Address) -> Version:
 
 def version_of(meta: ObjectMeta) -> Version:
     """What tells this content of an object from another."""
-    return Version(meta["size"], meta["last_modified"].timestamp(), meta["e_tag"] or meta["version"] or "")
+    tag = meta["e_tag"] or meta["version"] or ""
+    if tag and not tag.endswith('"'):
+        tag = f'"{tag}"'  # Azure leaves the quotes out when it lists, and only then
+    return Version(meta["size"], meta["last_modified"].timestamp(), tag)
 
 
 class ObjectFile(io.RawIOBase):
