@@ -12,6 +12,7 @@ from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect_directly
+from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 
@@ -61,7 +62,7 @@ class Stage:
         folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code="-", spec=parsed.model_dump(mode="json")))
         registry = Registry(self.redis)
         registry.add_job(folder.job_id, submitted=1.0)
-        self.redis.hset(f"parallelrun:{{{folder.job_id}}}:job", "state", "processing")
+        self.redis.hset(JobKeys(folder.job_id).job, "state", "processing")
         return folder, parsed
 
     def lead(self, folder: JobFolder) -> LeaderQueue:

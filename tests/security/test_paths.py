@@ -14,6 +14,8 @@ from parallelrun_core.path_rule import PathRule, Places, resolve
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.stores import storage_of
 from tests.cluster import Cluster
+from tests.integration.api.conftest import Site
+from tests.integration.api.server import ApiServer
 from tests.security.attacks.paths import ATTACKS, submit
 from tests.security.path_target import PathTarget
 
@@ -134,6 +136,34 @@ def test_a_job_writes_to_its_own_outputs(places: Path) -> None:
 
     assert rule_of(places, JOB).refusal(own, is_written=True) is None
     assert rule_of(places, JOB.replace("0", "1")).refusal(own, is_written=True) is not None
+
+
+def test_where_jobs_are_users_of_their_own_only_a_job_itself_reads_its_outputs(places: Path) -> None:
+    """Its workers couldn't: the job would fail later, and on each node."""
+    apart, other = Places(roots=[str(places / "in")], are_jobs_apart=True), JOB.replace("0", "1")
+    own = f"{places}/root/jobs/{JOB}/outputs/x"
+
+    assert PathRule(places / "root", apart, JOB).refusal(own) is None
+    assert PathRule(places / "root", apart).refusal(f"{places}/in/file") is None
+    for job in ("", other):
+        refused = PathRule(places / "root", apart, job).refusal(own)
+        assert refused is not None
+        assert "can't read the outputs in another job's folder" in refused.hint
+        assert "give that job an output with a path" in refused.hint
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("are_apart", [True, False])
+def test_an_api_is_told_whether_jobs_are_users_of_their_own(are_apart: bool, redis_url: str, tmp_path: Path) -> None:
+    site, env = Site.made(tmp_path), {"PARALLELRUN_JOBS_APART": "true"} if are_apart else {}
+    with ApiServer(tmp_path / "root", redis_url, env=env) as server, server.client() as api:
+        first = api.post("/v1/jobs", json=site.spec()).json()["id"]
+        outputs = tmp_path / "root" / "jobs" / first / "outputs"
+        (outputs / "made.txt").write_text("of the first")
+        answer = api.post("/v1/jobs", json=site.spec(inputs={"data": str(outputs)}))
+
+    assert answer.status_code == (422 if are_apart else 202), answer.text
+    assert ("jobs are users of their own here" in answer.text) is are_apart
 
 
 def test_a_refusal_says_what_a_link_leads_to(places: Path) -> None:

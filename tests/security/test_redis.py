@@ -20,6 +20,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.store.connection import connect, without_password
 from parallelrun_core.store.credentials import login, prepare, read_secret
 from parallelrun_core.store.fitness import UnfitRedis, check
+from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.roles import Role, scripts_of
 from tests.redis_server import SECRETS, RedisServer
 from tests.security.attacks import redis as attacks
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-OURS = "parallelrun:{job_00000000000000000000}"
+KEYS = JobKeys("job_00000000000000000000")
+FOR_AGENTS = {
+    KEYS.job, KEYS.ready, KEYS.messages, KEYS.leases, KEYS.twins, KEYS.tries, KEYS.lost, KEYS.sessions, KEYS.nodes,
+    KEYS.outcomes,
+}  # fmt: skip
 NOBODY_MAY: dict[str, tuple[str, ...]] = {
     "forget everything": ("FLUSHALL",),
     "forget a database": ("FLUSHDB",),
@@ -45,7 +50,7 @@ NOBODY_MAY: dict[str, tuple[str, ...]] = {
     "read users": ("ACL", "LIST"),
     "make a user": ("ACL", "SETUSER", "evil", "on", "nopass", "~*", "+@all"),
     "make it follow another": ("REPLICAOF", "127.0.0.1", "1"),
-    "send data elsewhere": ("MIGRATE", "127.0.0.1", "1", f"{OURS}:job", "0", "10"),
+    "send data elsewhere": ("MIGRATE", "127.0.0.1", "1", KEYS.job, "0", "10"),
     "write a file": ("SAVE",),
     "watch others": ("MONITOR",),
     "end the connections of others": ("CLIENT", "KILL", "TYPE", "normal"),
@@ -54,21 +59,21 @@ NOBODY_MAY: dict[str, tuple[str, ...]] = {
     "forget scripts": ("SCRIPT", "FLUSH"),
     "use keys of something else": ("HSET", "somebody:else", "a", "1"),
     "listen to channels": ("SUBSCRIBE", "c"),
-    "give keys other names": ("RENAME", f"{OURS}:ready", f"{OURS}:leases"),
-    "copy a key": ("COPY", f"{OURS}:ready", "stolen"),
-    "restore a key": ("RESTORE", f"{OURS}:ready", "0", "x"),
+    "give keys other names": ("RENAME", KEYS.ready, KEYS.leases),
+    "copy a key": ("COPY", KEYS.ready, "stolen"),
+    "restore a key": ("RESTORE", KEYS.ready, "0", "x"),
 }
 AN_AGENT_MAY_NOT: dict[str, tuple[str, ...]] = {
     "wake a master": ("LPUSH", "rq:queue:jobs", "x"),
     "put an entry into a queue": ("HSET", "rq:job:x", "data", "[]"),
     "read what masters remember": ("EXISTS", "parallelrun:known"),
-    "take leadership": ("HSET", f"{OURS}:leader", "a", "b"),
-    "give mini-batches up": ("HSET", f"{OURS}:given_up", "0", "1"),
-    "write events": ("XADD", f"{OURS}:events", "*", "event", "x"),
-    "remove a job": ("DEL", f"{OURS}:job"),
-    "let a job expire": ("EXPIRE", f"{OURS}:job", "1"),
-    "trim outcomes": ("XTRIM", f"{OURS}:outcomes", "MAXLEN", "0"),
-    "read outcomes": ("XREAD", "STREAMS", f"{OURS}:outcomes", "0"),
+    "take leadership": ("HSET", KEYS.leader, "a", "b"),
+    "give mini-batches up": ("HSET", KEYS.given_up, "0", "1"),
+    "write events": ("XADD", KEYS.events, "*", "event", "x"),
+    "remove a job": ("DEL", KEYS.job),
+    "let a job expire": ("EXPIRE", KEYS.job, "1"),
+    "trim outcomes": ("XTRIM", KEYS.outcomes, "MAXLEN", "0"),
+    "read outcomes": ("XREAD", "STREAMS", KEYS.outcomes, "0"),
 }
 
 
@@ -97,6 +102,12 @@ def test_an_agent_may_not_do_what_the_others_do(server: RedisServer) -> None:
     check_what_is_denied(server, Role.AGENT, AN_AGENT_MAY_NOT)
 
 
+def test_an_agent_may_touch_what_its_scripts_name_and_no_other_key_of_a_job(server: RedisServer) -> None:
+    with as_role(server, Role.AGENT) as client:
+        allowed = {key for key in KEYS.all() if not is_denied(client, ("EXISTS", key))}
+    assert allowed == FOR_AGENTS
+
+
 def check_what_is_denied(server: RedisServer, role: Role, table: dict[str, tuple[str, ...]]) -> None:
     """Each of these is refused for want of permission, or isn't known to this server at all."""
     with as_role(server, role) as client:
@@ -123,9 +134,9 @@ def test_a_service_runs_only_the_scripts_of_its_role(server: RedisServer, role: 
     own = "return redis.call('SET', KEYS[1], 'x')"
     with as_role(server, role) as client, connect(server.url) as tester:
         tester.script_load(own)
-        assert is_denied(client, ("EVALSHA", sha1(own.encode(), usedforsecurity=False).hexdigest(), "1", f"{OURS}:job"))
+        assert is_denied(client, ("EVALSHA", sha1(own.encode(), usedforsecurity=False).hexdigest(), "1", KEYS.job))
         hashes = {sha for each in Role for sha in scripts_of(each).values()} - set(scripts_of(role).values())
-        assert [sha for sha in hashes if not is_denied(client, ("EVALSHA", sha, "1", f"{OURS}:job"))] == []
+        assert [sha for sha in hashes if not is_denied(client, ("EVALSHA", sha, "1", KEYS.job))] == []
         check(client, may_forget=True, role=role)
 
 

@@ -176,6 +176,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         # Or workers couldn't read what is the agent's then.
         Step("parallelrun_agent.workers.worker_process:_make_private", Path.touch),
     ),
+    # What no worker can be: the user of the services.
+    "worker.not_services": (Step("parallelrun_agent.agent:check_apart", nothing),),
+    # The home of the user that an agent becomes.
+    "agent.own_home": (Step("parallelrun_agent.users.rights:home_of", always("/root")),),
     # What keeps the memory of services from other processes of their user.
     "service.hidden": (
         Step("parallelrun_core.service.process:hide_memory", nothing),

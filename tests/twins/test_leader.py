@@ -25,6 +25,7 @@ from parallelrun_core.outcome import Outcome
 from parallelrun_core.store import errors
 from parallelrun_core.store.connection import connect
 from parallelrun_master.handover import Handover
+from parallelrun_master.journals import _candidates
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.planning.input_cuts import Known, known_in
 from parallelrun_master.planning.shuffling import Shuffle
@@ -35,11 +36,10 @@ from parallelrun_master.retry_log import RetryLog
 from tests.golden.opened import opened
 from tests.integration.api import test_accept as accept
 from tests.integration.api.conftest import Site
-from tests.twins.sabotage import always, expect_failure, nothing, without
+from tests.twins.sabotage import always, expect_failure, nothing, replaced, without
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.concatenator import test_merge as merge
 from tests.unit.concatenator import test_output as output
-from tests.unit.core import test_damage as damaged
 from tests.unit.core import test_decisions as log
 from tests.unit.core import test_fitness as fitness
 from tests.unit.core import test_golden as golden
@@ -49,6 +49,7 @@ from tests.unit.core import test_takeover as takeovers
 from tests.unit.core import test_term_log as terms
 from tests.unit.master import test_completion as completion
 from tests.unit.master import test_input_cuts as inputs
+from tests.unit.master import test_intake as intake
 from tests.unit.master import test_ledger as ledger
 from tests.unit.master import test_publisher as publishing
 from tests.unit.master import test_shuffling as shuffles
@@ -104,6 +105,16 @@ def test_a_leader_that_does_not_read_which_tries_have_failed_is_found(
     monkeypatch.setattr(RetryLog, "earlier", always(()))
     with expect_failure():
         ledger.test_the_next_leader_counts_the_same_errors_though_redis_tells_some_again(tmp_path)
+
+
+def test_failed_tries_that_are_taken_from_journals_are_found(tmp_path: Path) -> None:
+    with replaced("parallelrun_master.intake:finished", _candidates), expect_failure():
+        intake.test_a_failed_try_in_a_journal_is_no_decision_while_its_successor_may_report(tmp_path)
+
+
+def test_failures_of_init_that_count_again_are_found(tmp_path: Path) -> None:
+    with replaced("parallelrun_master.ledger:Ledger._report_phase", always(True)), expect_failure():
+        intake.test_a_failure_of_init_counts_once_also_after_redis_came_back(tmp_path)
 
 
 def test_a_leader_that_goes_on_reading_where_it_was_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,16 +339,3 @@ def test_a_gap_between_two_cuts_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         inner(round_trips.test_whatever_text_is_cut_the_same_rows_come_out)(
             content="a\nb\nc\nd\n", multi_line=False, size=3, header=False, block=64
         )
-
-
-# Damaged disks
-
-
-def test_damage_that_is_taken_for_the_end_of_a_log_is_found(tmp_path: Path) -> None:
-    with without("disk.tell_damage"), expect_failure():
-        damaged.check_damage_is_passed_over(tmp_path)
-
-
-def test_rows_of_another_job_that_are_taken_unseen_are_found(tmp_path: Path) -> None:
-    with without("disk.check_rows"), expect_failure():
-        takeovers.check_lost_rows(tmp_path)

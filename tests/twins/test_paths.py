@@ -7,10 +7,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from parallelrun_core.path_rule import PathRule, Places
 from tests.security import test_master_paths as master_paths
 from tests.security import test_paths as paths
-from tests.twins.sabotage import expect_failure, without
+from tests.twins.sabotage import expect_failure, replaced, without
+
+MAKE_RULE = PathRule.__init__
 
 
 @pytest.mark.integration
@@ -38,6 +42,15 @@ def test_a_rule_that_is_asked_only_at_submission_is_found(proof: Callable[[Path]
     places = paths.places_in(tmp_path)
     with without("paths.rule"), expect_failure():
         proof(places)
+
+
+def test_a_rule_that_takes_all_jobs_for_one_user_is_found(tmp_path: Path) -> None:
+    def of_one_user(rule: PathRule, root: Path, places: Places, job: str = "") -> None:
+        MAKE_RULE(rule, root, replace(places, are_jobs_apart=False), job)
+
+    places = paths.places_in(tmp_path)
+    with replaced("parallelrun_core.path_rule:PathRule.__init__", of_one_user), expect_failure():
+        paths.test_where_jobs_are_users_of_their_own_only_a_job_itself_reads_its_outputs(places)
 
 
 @pytest.mark.parametrize("kind", master_paths.KINDS)

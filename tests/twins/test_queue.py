@@ -21,9 +21,11 @@ from parallelrun_core.store import fast_path
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.store.fast_path import Ask, conversation
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_master import main
 from parallelrun_master.finishing import Finishing
 from parallelrun_master.leadership import Leadership
+from parallelrun_master.output_requests import OutputRequests
 from tests.integration.queue import led_job
 from tests.integration.queue import test_concatenating as concatenating
 from tests.integration.queue import test_finishing as finishing
@@ -36,7 +38,7 @@ from tests.integration.queue import test_reaping as reaping
 from tests.integration.queue import test_streams as streams
 from tests.integration.queue import test_turn as turn
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided
-from tests.twins.sabotage import altered, always, expect_failure, nothing, without
+from tests.twins.sabotage import altered, always, expect_failure, nothing, replaced, without
 from tests.unit.core import test_heartbeat as heartbeat
 
 if TYPE_CHECKING:
@@ -182,6 +184,14 @@ def test_an_output_that_takes_the_place_of_another_jobs_is_found(
     monkeypatch.setattr(new_file, "publish", lambda made, target, _: made.rename(target))
     with expect_failure():
         concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_keeps_its_rows(job, redis)
+
+
+def test_an_output_of_an_earlier_generation_that_is_taken_is_found(job: concatenating.Job) -> None:
+    def any_report(requests: OutputRequests, entries: list[StreamEntry]) -> None:
+        requests.made = requests.made or next((each.concatenated for each in entries if each.concatenated), None)
+
+    with replaced("parallelrun_master.output_requests:OutputRequests.note", any_report), expect_failure():
+        concatenating.test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job)
 
 
 def test_an_output_without_the_rows_of_which_the_books_know_nothing_is_found(

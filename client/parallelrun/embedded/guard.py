@@ -32,7 +32,7 @@ _POLL_IN_PEACE_S: Final = 0.1
 
 
 def option(mark: str) -> tuple[str, str]:
-    """An option of Python's, without meaning to it, that puts the mark on a service's command line."""
+    """An option of Python's, without meaning to it, that puts the mark on a service's command line: its first one."""
     return "-X", f"marked-{mark}"
 
 
@@ -41,11 +41,12 @@ def marked(mark: str) -> list[int]:
 
     Always empty on systems other than Linux, which don't say.
     """
-    wanted, on_command_line = os.fsencode(mark), os.fsencode(option(mark)[1])
+    wanted, as_option = os.fsencode(mark), [os.fsencode(word) for word in option(mark)]
     return [
         int(process.name)
         for process in _PROCESSES.glob("[0-9]*")
-        if wanted in _words(process / "environ") or on_command_line in _words(process / "cmdline")
+        # Further back, it is a word of somebody who looks for such processes.
+        if wanted in _words(process / "environ") or _words(process / "cmdline")[1:3] == as_option
     ]
 
 

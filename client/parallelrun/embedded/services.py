@@ -108,7 +108,8 @@ def cluster_services(
 
     def environment(role: Role) -> dict[str, str]:
         # In the environment, not among the arguments, which everybody on the machine can read.
-        return {**shared, "PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else shared
+        own = {} if role is Role.API else _secrets_dir(os.environ)
+        return {**shared, **own, **({"PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else {})}
 
     api = {
         **environment(Role.API),
@@ -171,10 +172,12 @@ def _module(name: str, *arguments: str) -> tuple[str, ...]:
 
 
 def _secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    own = {name: value for name, value in environment.items() if name.startswith(_SECRET)}
-    if folder := environment.get(_SECRETS_DIR):
-        own[_SECRETS_DIR] = os.path.abspath(folder)  # agents have another current folder
-    return own
+    return {name: value for name, value in environment.items() if name.startswith(_SECRET)}
+
+
+def _secrets_dir(environment: Mapping[str, str]) -> dict[str, str]:
+    folder = environment.get(_SECRETS_DIR)
+    return {_SECRETS_DIR: os.path.abspath(folder)} if folder else {}  # services have another current folder
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -39,6 +39,8 @@ class Agent:
     """One node. After `stop()`, `run()` returns once everything is finished or returned."""
 
     def __init__(self, settings: AgentSettings) -> None:
+        if settings.uids:
+            check_apart(settings.uids, settings.root)
         self._settings = settings
         self._link = RedisLink(settings.redis_login)
         self._loop = EventLoop()
@@ -55,7 +57,6 @@ class Agent:
         self._check_at = 0.0  # by hand, as the loop's every round compares it
         self._folder_lock = claim_folder(settings.local_folder, settings.uids)
         if settings.uids:
-            check_apart(settings.uids, settings.root)
             check_and_restrict()
             open_ways(settings.root, settings.local_folder, WorkerUser(settings.uids.first))
 

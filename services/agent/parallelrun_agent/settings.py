@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.ids import checked_node
-from parallelrun_core.service.settings import ServiceSettings
+from parallelrun_core.service.settings import ReadsStores
 
 SECRET_PREFIX: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 """What the environment variables begin with that are secrets for jobs."""
@@ -24,7 +24,7 @@ def _default_node() -> str:
     return socket.gethostname().split(".")[0] or "node"
 
 
-class AgentSettings(ServiceSettings):
+class AgentSettings(ReadsStores):
     """Settings of one agent."""
 
     redis_user: ClassVar[str] = "agent"
@@ -39,8 +39,6 @@ class AgentSettings(ServiceSettings):
     """Local folder for the workers' working folders; emptied at start."""
     cache_dir: Path | None = None
     """Local folder for the environments of jobs, which are kept; the user's cache folder when not set."""
-    secrets_dir: Path | None = None
-    """Local folder with a file for each secret that jobs may refer to; the agent's alone (mode 0700)."""
     stage_bytes: int = Field(default=0, ge=0)
     """The most bytes of objects from stores that are kept in that folder; 0: half of what is free there when the first
     job needs it."""

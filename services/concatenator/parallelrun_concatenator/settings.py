@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from parallelrun_core.service.settings import ServiceSettings
+from parallelrun_core.service.settings import ReadsStores
 
 
-class ConcatenatorSettings(ServiceSettings):
+class ConcatenatorSettings(ReadsStores):
     """Settings of one concatenator."""
 
     redis_user: ClassVar[str] = "concatenator"

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
+from parallelrun_core.datastores import here
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import job_ids
@@ -132,6 +133,7 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
+    here.use(settings.root, settings.secrets_dir)  # leaders are forked from this process
     wait_for_fit_redis(settings)
     stop = StopSignal()
     workers = RqWorkers(

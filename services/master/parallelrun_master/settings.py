@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from parallelrun_core.service.settings import ServiceSettings
+from parallelrun_core.service.settings import ReadsStores
 
 
-class MasterSettings(ServiceSettings):
+class MasterSettings(ReadsStores):
     """Settings of one master."""
 
     redis_user: ClassVar[str] = "master"

@@ -92,3 +92,16 @@ class ServiceSettings(BaseSettings):
         except ValidationError as error:
             lines = [f"--{'.'.join(map(str, item['loc'])).replace('_', '-')}: {item['msg']}" for item in error.errors()]
             raise SystemExit("\n".join(lines)) from error
+
+
+class ReadsStores(ServiceSettings):
+    """The settings of a service that reads or writes users' data."""
+
+    secrets_dir: Path | None = None
+    """Local folder with secrets, for this service's user alone (mode 0700): those of datastores in `datastores`, and,
+    on nodes, a file for each secret that jobs may refer to."""
+
+    @field_validator("secrets_dir")
+    @classmethod
+    def _whole(cls, value: Path | None) -> Path | None:
+        return value and value.absolute()

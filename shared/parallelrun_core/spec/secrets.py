@@ -14,6 +14,9 @@ from parallelrun_core.spec.fields import NAME, Strict
 _EXPRESSION: Final = re.compile(r"\$\{\{\s*secrets\s*\.\s*([^}]*?)\s*\}\}", re.IGNORECASE)
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
+OF_DATASTORES: Final = "datastores"
+"""The folder in the folder of secrets with the credentials of datastores."""
+
 
 class Secret(Strict):
     """Where a node finds the value of a secret: exactly one of these."""
@@ -35,6 +38,8 @@ class Secret(Strict):
     def _below(cls, value: str) -> str:
         if value and not _FILE.fullmatch(value):
             raise ValueError("must be a path below the folder of secrets, of letters, digits and . _ -")
+        if value.partition("/")[0] == OF_DATASTORES:
+            raise ValueError(f"what is in {OF_DATASTORES}/ is for datastores, and no job can have it")
         return value
 
     @model_validator(mode="after")

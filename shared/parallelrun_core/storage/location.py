@@ -5,7 +5,8 @@
     azureml:/data/x, azureml:./x            the same, as Azure ML's SDK writes local paths into its documents
     s3://…, gs://…, az://…, abfss://…       an object store
     https://…                               one file, or an object store by its address
-    azureml://…, azureml:NAME:VERSION       a datastore or an asset of Azure ML
+    azureml://datastores/NAME/paths/x       a datastore, also with the workspace before it, which is left out
+    azureml:NAME:VERSION                    an asset of Azure ML
 
 Only `file:` and `azureml:` go without a slash: `s3:x` is a local name, but `s3:/x` is what `Path` makes of a URL. A
 local name that looks like any of these is written with `./` in front.
@@ -19,6 +20,7 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 LOCAL: Final = "local"
+DATASTORE: Final = "datastore"
 
 _SCHEME: Final = re.compile(r"(file(?=:)|azureml(?=:)|[a-z][a-z0-9+.-]*(?=:/)):(//)?", re.IGNORECASE)
 _OF_SCHEMES: Final = {
@@ -28,13 +30,19 @@ _OF_SCHEMES: Final = {
     "abfs": ("azure", "Azure Storage"), "abfss": ("azure", "Azure Storage"),
     "wasb": ("azure", "Azure Storage"), "wasbs": ("azure", "Azure Storage"),
     "http": ("https", "a web server"), "https": ("https", "a web server"),
-    "azureml": ("azureml", "an asset or datastore of Azure ML"),
     "ftp": ("ftp", "an FTP server"),
 }  # fmt: skip
 """The kind of storage that each scheme names, and what people call it."""
 _GIT: Final = re.compile(r"git\+\w+", re.IGNORECASE)
 _ASSET: Final = re.compile(r"azureml:/subscriptions/", re.IGNORECASE)
 """An asset by its whole id, which only looks like a path."""
+
+_IN_DATASTORE: Final = re.compile(
+    r"azureml:(?://(?:subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+/)?|/)"
+    r"datastores/(?P<name>[^/]+)/paths(?:/+(?P<path>.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
+_OF_DATASTORES: Final = "azureml://datastores/"
 
 
 class Location(NamedTuple):
@@ -43,7 +51,7 @@ class Location(NamedTuple):
     kind: str
     """`local`, or the kind of storage."""
     path: str
-    """A local path, relative or absolute; otherwise the URL as it was written."""
+    """A local path, relative or absolute; otherwise the URL, in one form for each datastore."""
     called: str = "a local path"
     """What people call this kind of storage."""
 
@@ -59,16 +67,32 @@ def location_of(text: str) -> Location:
         if scheme[2] and rest.startswith("localhost/"):
             rest = rest.removeprefix("localhost")
         return Location(LOCAL, f"./{rest}" if _SCHEME.match(rest) else rest)  # or it would be taken for a URL later
-    if name == "azureml" and not scheme[2] and not _ASSET.match(text):
-        rest = text[scheme.end() :]
-        if rest.startswith(("/", "./", "../", "file:")):
-            return location_of(rest)
+    if name == "azureml":
+        return _of_azureml(text, text[scheme.end() :], has_slashes=bool(scheme[2]))
     if name in _OF_SCHEMES:
         kind, called = _OF_SCHEMES[name]
         return Location(kind, text, called)
     if _GIT.fullmatch(name):
         return Location("git", text, "a git repository")
     return Location(name, text, f"a {name}: URL") if scheme[2] else Location(LOCAL, text)
+
+
+def _of_azureml(text: str, rest: str, *, has_slashes: bool) -> Location:
+    if place := _IN_DATASTORE.fullmatch(text):
+        return Location(DATASTORE, in_datastore(place["name"], place["path"] or ""), "a datastore")
+    if not has_slashes and not _ASSET.match(text) and rest.startswith(("/", "./", "../", "file:")):
+        return location_of(rest)
+    return Location("azureml", text, "an asset of Azure ML")
+
+
+def in_datastore(name: str, path: str) -> str:
+    """The one form that a path in a datastore has in the product."""
+    return f"{_OF_DATASTORES}{name}/paths/{path}"
+
+
+def datastore_of(path: str) -> str:
+    """The name of the datastore in a path of the product; empty if it is in none."""
+    return path[len(_OF_DATASTORES) :].partition("/")[0] if path.startswith(_OF_DATASTORES) else ""
 
 
 def is_url(path: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from parallelrun_core.storage.interface import Storage
 from parallelrun_core.storage.local import LocalStorage
-from parallelrun_core.storage.location import LOCAL, location_of
+from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
 
 
 @cache
@@ -22,6 +22,7 @@ def _objects() -> Storage:
 _LOCAL_STORAGE: Final = LocalStorage()
 STORAGES: Final[Mapping[str, Callable[[], Storage]]] = {
     LOCAL: lambda: _LOCAL_STORAGE, "s3": _objects, "gs": _objects, "azure": _objects, "https": _objects,
+    DATASTORE: _objects,
 }  # fmt: skip
 """By the kind of location: one for each of `supported.KINDS`."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.storage.location import LOCAL, location_of
+from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
 
-KINDS: Final = frozenset({LOCAL, "s3", "gs", "azure", "https"})
+KINDS: Final = frozenset({LOCAL, "s3", "gs", "azure", "https", DATASTORE})
 """The kinds of locations for which `stores.py` has a storage."""
 _SUPPORTED: Final = (
     "a path on a disk or volume that all nodes share, a URL of an object store (s3://, gs://, az://, abfss://, "
-    "wasbs://), or one of a file (https://)"
+    "wasbs://), one of a file (https://), or a path in a datastore (azureml://datastores/NAME/paths/PATH)"
 )
 
 

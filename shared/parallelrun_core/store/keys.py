@@ -7,6 +7,13 @@ from typing import Final
 
 PREFIX: Final = "parallelrun:"
 
+AGENTS: Final = PREFIX + "{"
+"""What the keys of jobs begin with that agents touch, and no others. Redis compares each key of each call, those in
+scripts too, with a user's patterns in turn, byte by byte: one short beginning for all is what makes that cheap."""
+
+RESERVED: Final = PREFIX + "reserved:{"
+"""What the keys of jobs begin with that agents may not touch."""
+
 ACTIVE_JOBS: Final = PREFIX + "jobs:active"
 """zset: job id → time of submission. Jobs that may still need a leader or agents, oldest first."""
 
@@ -28,7 +35,10 @@ class JobKeys:
     job_id: str
 
     def _key(self, name: str) -> str:
-        return f"{PREFIX}{{{self.job_id}}}:{name}"
+        return f"{AGENTS}{self.job_id}}}:{name}"
+
+    def _reserved(self, name: str) -> str:
+        return f"{RESERVED}{self.job_id}}}:{name}"
 
     @property
     def job(self) -> str:
@@ -38,12 +48,12 @@ class JobKeys:
     @property
     def leader(self) -> str:
         """string with a time to live: the token of the process that leads the job."""
-        return self._key("leader")
+        return self._reserved("leader")
 
     @property
     def concatenating(self) -> str:
         """string with a time to live: there while a process puts the output together."""
-        return self._key("concatenating")
+        return self._reserved("concatenating")
 
     @property
     def ready(self) -> str:
@@ -79,7 +89,7 @@ class JobKeys:
     @property
     def given_up(self) -> str:
         """hash: id → failed tries, of mini-batches that were lost too often, until the leader has recorded that."""
-        return self._key("given_up")
+        return self._reserved("given_up")
 
     @property
     def sessions(self) -> str:
@@ -94,7 +104,7 @@ class JobKeys:
     @property
     def setbacks(self) -> str:
         """hash: kind → how many in a row; `mark` → how much was durable at the last one (`count_setback`)."""
-        return self._key("setbacks")
+        return self._reserved("setbacks")
 
     @property
     def outcomes(self) -> str:
@@ -104,7 +114,7 @@ class JobKeys:
     @property
     def events(self) -> str:
         """stream, capped: events, for those who watch the job."""
-        return self._key("events")
+        return self._reserved("events")
 
     def all(self) -> list[str]:
         """Every key of the job, for when it is deleted."""

@@ -14,7 +14,7 @@ from hashlib import sha1, sha256
 from typing import Final
 
 from parallelrun_core.store import script_texts
-from parallelrun_core.store.keys import ACTIVE_JOBS, NODES, NODES_ALIVE, PREFIX
+from parallelrun_core.store.keys import ACTIVE_JOBS, AGENTS, NODES, NODES_ALIVE, PREFIX, JobKeys
 
 
 class Role(StrEnum):
@@ -42,8 +42,7 @@ _RQ: Final = (
     "zremrangebyscore zscore"
 )
 _JOBS_AND_QUEUES: Final = (f"{PREFIX}*", "rq:*")
-_OF_AGENTS: Final = "leases messages ready job outcomes sessions twins tries lost nodes"
-"""The first ones are asked for most often: Redis compares a key with one pattern after the other, at each call."""
+_ANY_JOB: Final = JobKeys("*")
 
 _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.API: _Rights(
@@ -58,13 +57,13 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     ),
     # It runs next to the code of users: what it doesn't need is not there for them either.
     Role.AGENT: _Rights(
-        (*(f"{PREFIX}{{*}}:{name}" for name in _OF_AGENTS.split()), ACTIVE_JOBS, NODES, NODES_ALIVE),
+        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE),
         f"{_CONNECTING} exists hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd zrange "
         "zrangebyscore zrank zrem",
         ("beat", "peek", "reassert", "turn"),
     ),
     Role.CONCATENATOR: _Rights(
-        (*(f"{PREFIX}{{*}}:{name}" for name in ("job", "concatenating", "outcomes", "events")), "rq:*"),
+        (_ANY_JOB.job, _ANY_JOB.concatenating, _ANY_JOB.outcomes, _ANY_JOB.events, "rq:*"),
         f"{_CONNECTING} {_TRANSACTIONS} {_HASHES} {_RQ} pttl xadd",
         (),
     ),

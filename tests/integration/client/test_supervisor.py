@@ -128,6 +128,49 @@ def test_a_stop_that_takes_too_long_for_the_user_can_be_cut_short(supervisor: Su
     assert marked(mark) == []
 
 
+HIDDEN = """
+import os, sys, time
+if "MARK_OF_TEST" in os.environ:
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {})
+time.sleep(65)
+"""
+
+
+def hidden(name: str) -> Service:
+    """A service of ours whose environment doesn't say whose it is, as when others may not read it."""
+    return Service(name=name, command=(sys.executable, "-c", HIDDEN), environment={})
+
+
+def has_hidden(pid: int) -> bool:
+    """Whether it has become such a process."""
+    return Path(f"/proc/{pid}/environ").read_bytes() == b"" and Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+
+
+def test_a_service_that_hides_its_environment_is_known_by_its_command_line(supervisor: Supervisor, mark: str) -> None:
+    supervisor.start([hidden("a")])
+    pid = supervisor.pids()["a"]
+    until(lambda: has_hidden(pid))
+
+    assert marked(mark) == [pid]
+
+
+@pytest.mark.parametrize("words", [
+    ("-c", "{sleep}", "{option}"),
+    ("-X", "{option}0", "-c", "{sleep}"),
+    ("-c", "{sleep}", "-X", "{option}"),
+], ids=["somebody who looks for it", "of another cluster", "who has it among its arguments"])  # fmt: skip
+def test_a_process_that_only_looks_like_ours_is_left_alone(words: tuple[str, ...], mark: str) -> None:
+    command = [word.format(option=guard.option(mark)[1], sleep="import time; time.sleep(66)") for word in words]
+    with subprocess.Popen([sys.executable, *command], env={}) as other:
+        try:
+            until(lambda: Path(f"/proc/{other.pid}/cmdline").read_bytes().count(b"66") == 1)
+            guard.kill_marked(mark)
+            assert marked(mark) == []
+            assert other.poll() is None
+        finally:
+            other.kill()
+
+
 OWNER = """
 import sys, time
 from pathlib import Path

@@ -9,7 +9,8 @@ import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from redis.exceptions import ConnectionError
@@ -29,11 +30,14 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import renew_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_core.store.registry import Registry
+from parallelrun_master.output_requests import OutputRequests
 from tests.integration.queue.job_on_redis import JobOnRedis, message
 from tests.unit.core.factories import names_in, outcome
 
 if TYPE_CHECKING:
     from redis import Redis
+
+    from parallelrun_master.led_job import LedJob
 
 pytestmark = pytest.mark.integration
 
@@ -122,6 +126,23 @@ def test_an_output_that_the_job_has_ended_with_before_is_replaced(job: Job) -> N
     job.concatenate()
     assert [each.problem for each in job.told()] == [""]
     assert job.output.read_bytes() == ROWS
+
+
+def test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job: Job) -> None:
+    """Its report comes when the job has been reopened, and what it lacks is what the user has reopened it for."""
+    job.concatenate()
+    job.conclude(ROWS)
+    earlier = job.on_redis.entries()
+    job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
+    job.on_redis.leader.generation = 1
+    requests = OutputRequests(cast("LedJob", SimpleNamespace(queue=job.on_redis.leader)))
+    requests.note(earlier)
+    before = requests.made
+    job.concatenate()
+    requests.note(job.on_redis.entries())
+    assert before is None
+    assert requests.made is not None
+    assert (requests.made.path, requests.made.generation) == (str(job.output), 1)
 
 
 def test_rows_of_which_the_books_know_nothing_are_missed_and_nothing_is_published(job: Job) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from parallelrun_core.storage.objects import clients
-from parallelrun_core.storage.objects.uploads import multipart
+from parallelrun_core.storage.objects.uploads import s3
 from tests.object_servers import Azurite, GoogleStub, Moto, ObjectServer, SeaweedFS
 
 
@@ -52,8 +52,8 @@ def bucket(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bu
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     clients.forget()
-    multipart.forget()
+    s3.forget()
     bucket = Bucket(server)
     yield bucket
     bucket.close()
-    multipart.forget()
+    s3.forget()

@@ -17,11 +17,11 @@ def servers():
         words = line.split()
         if words[3] == "0A":
             ports.add(int(words[1].split(":")[1], 16))
-    for path in paths:
-        yield socket.AF_UNIX, path
-    for host in ("redis", "127.0.0.1"):
-        for port in ports:
-            yield socket.AF_INET, (host, port)
+    places = [(socket.AF_UNIX, path) for path in paths]
+    places += [(socket.AF_INET, (host, port)) for host in ("redis", "127.0.0.1") for port in ports]
+    for kind, address in places:
+        if "".join(ask(kind, address, "PING"))[:1] in ("+", "-"):
+            yield kind, address
 
 
 def ask(kind, address, *lines):

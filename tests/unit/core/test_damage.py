@@ -19,10 +19,11 @@ from parallelrun_core.folder.decisions import Decided, DecisionWriter, LostRows,
 from parallelrun_core.folder.manifest import ManifestWriter, last_closing, read_closing
 from parallelrun_core.folder.record_log import RecordWriter, read_records
 from parallelrun_core.folder.schema import decode, encode
-from parallelrun_core.folder.term_log import file_of, open_term, read_term_log
+from parallelrun_core.folder.term_log import check_whole, file_of, open_term, read_term_log, spans
 from parallelrun_core.message import encode_files
 from parallelrun_core.outcome import Outcome, Place
-from tests.unit.core.factories import outcome
+from parallelrun_master.retry_log import RetryLog
+from tests.unit.core.factories import failed, outcome
 
 RECORDS = [b'["%d", "%s"]' % (number, b"x" * 20) for number in range(10)]
 
@@ -61,6 +62,22 @@ def test_where_a_writer_died_is_no_damage(tmp_path: Path, tail: bytes) -> None:
         file.write(tail)
     damage = list[Damage]()
     assert [payload for _, payload in read_records(tmp_path / "log", on_damage=damage.append)] == RECORDS
+    assert damage == []
+
+
+def test_what_is_written_while_it_is_read_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of a frame was there when it was read, and all of it and more when the reader asks how long the file is."""
+    path, fstat, damage = tmp_path / "log", os.fstat, list[Damage]()
+    begins = log_of(path, RECORDS)
+    whole = path.read_bytes()
+    os.truncate(path, begins[4] + 12)
+
+    def it_is_written_on(fd: int) -> os.stat_result:
+        path.write_bytes(whole)
+        return fstat(fd)
+
+    monkeypatch.setattr(os, "fstat", it_is_written_on)
+    assert [payload for _, payload in read_records(path, on_damage=damage.append)] == RECORDS
     assert damage == []
 
 
@@ -112,6 +129,49 @@ def test_without_its_header_a_file_counts_as_far_as_it_can_be_read(tmp_path: Pat
     assert [each.path.name for each in damage] == ["log.3"]
     with pytest.raises(CorruptLog, match=r"log\.3"):
         list(read_term_log(tmp_path, "log"))
+
+
+def test_what_a_paused_leader_adds_after_the_last_record_was_read_is_no_damage(tmp_path: Path) -> None:
+    check_what_a_paused_leader_adds(tmp_path)
+
+
+def check_what_a_paused_leader_adds(folder: Path) -> None:
+    """Check that a log is whole when more was added since it was read, and when that is damaged."""
+    with closing(open_term(folder, "log", 1)) as writer:
+        _, second, third, fourth, *_ = [writer.append(record) for record in RECORDS]
+    (span,) = spans(folder, "log")
+    try:
+        check_whole(folder, "log", span, second)
+    except CorruptLog as error:
+        pytest.fail(f"{error}")
+    flip(file_of(folder, "log", 1), third + 12)
+    assert fourth < file_of(folder, "log", 1).stat().st_size
+    with pytest.raises(CorruptLog, match=rf"log\.1 is damaged at byte {second}"):
+        check_whole(folder, "log", span, second)
+
+
+def test_a_successor_does_without_a_damaged_header(tmp_path: Path) -> None:
+    check_damaged_headers(tmp_path)
+
+
+def check_damaged_headers(folder: Path) -> None:
+    """A leader whose predecessor's header is damaged knows of its decisions and its failed tries all the same."""
+    with closing(DecisionWriter(folder, 1)) as first, closing(RetryLog(folder, 1)) as retries:
+        first.add([outcome(0), outcome(1)])
+        retries.add([failed(2, status="retry")])
+    for name in ("decisions", "retries"):
+        flip(file_of(folder, name, 1), 20)
+    damage = list[Damage]()
+    try:
+        with closing(DecisionWriter(folder, 2, on_damage=damage.append)) as second:
+            assert second.decided.count == 2
+            second.add([outcome(2)])
+        retried = [each.mini_batch for each in RetryLog(folder, 2).earlier(on_damage=damage.append)]
+    except CorruptLog as error:
+        pytest.fail(f"the job has no leader any more: {error}")
+    assert retried == [2]
+    assert {each.path.name for each in damage} == {"decisions.1", "retries.1"}
+    assert sorted(each.mini_batch for each in read_decisions(folder)) == [0, 1, 2]
 
 
 def test_a_successor_accepts_what_comes_after_damage(tmp_path: Path) -> None:

@@ -247,11 +247,9 @@ def test_mini_batches_without_data_need_no_input() -> None:
     assert "at least 1" in problems({"entry_script": "a.py"})["/inputs"]
 
 
-@pytest.mark.parametrize(
-    "path", ["azureml:a:1", "azureml://datastores/d/paths/p", "https://x/y", "wasbs://c@a/x", "abfss://c@a/x"]
-)
-def test_data_that_are_in_a_cloud_are_refused_with_what_to_do(path: str) -> None:
-    assert "download the data" in problems({**GOOD, "inputs": {"a": path}})["/inputs/a/path"]
+@pytest.mark.parametrize("path", ["azureml:a:1", "azureml://datastores/d", "ftp://h/x", "hdfs://h/x"])
+def test_data_that_are_in_another_kind_of_place_are_refused_with_what_to_do(path: str) -> None:
+    assert "copy the data" in problems({**GOOD, "inputs": {"a": path}})["/inputs/a/path"]
 
 
 @pytest.mark.parametrize("url", ["s3://b/c", "gs://b/c", "az://c/p", "abfss://c@a/x", "https://x/y", "hdfs://h/x"])

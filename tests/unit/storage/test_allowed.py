@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.datastores import here
+from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.path_rule import EVERYWHERE, PathRule, Places
-from parallelrun_core.storage.objects.allowed import is_below
+from parallelrun_core.storage.objects.allowed import is_below, refusal
 from parallelrun_core.storage.stores import storage_of
 
 ROOTS = ["/data", "s3://bucket/team", "gs://", "https://h.example/public", "abfss://c@acc.dfs.core.windows.net"]
@@ -56,3 +59,26 @@ def test_urls_alone_allow_no_folder(tmp_path: Path) -> None:
     rule = PathRule(tmp_path / "root", Places(roots=["s3://b"]))
     assert rule.refusal(str(tmp_path)) is not None
     assert storage_of("s3://b/k").place_trouble("s3://b/k", rule) is None
+
+
+def test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.put(read_definition({"type": "s3", "bucket": "ours", "prefix": "a/b"}, name="d"))
+    catalog.put(read_definition({"type": "s3", "bucket": "ours", "endpoint": "http://10.0.0.1:9000"}, name="inside"))
+    here.use(tmp_path, None)
+    path, inside = "azureml://datastores/d/paths/x", "azureml://datastores/inside/paths/x"
+
+    def refused(url: str, *roots: str) -> str:
+        trouble = refusal(url, PathRule(Path("/root"), Places(roots=list(roots))))
+        return trouble.message if trouble else ""
+
+    assert not refused(path, "s3://ours")
+    assert not refused(path, "s3://ours/a/b/x")
+    assert "stands for 's3://ours/a/b/x'" in refused(path, "s3://ours/a/c")
+    assert "10.0.0.1" in refused(inside, "s3://")  # the server counts, whatever the bucket is called
+    assert not refused(inside, "http://10.0.0.1:9000")
+    assert not refused(inside, "http://10.0.0.1:9000/ours")
+    assert refused(inside, "http://10.0.0.1:9000/other")
+    assert refused("azureml://datastores/other/paths/x", "s3://") == "there is no datastore 'other'"
+    here._PLACES.clear()
+    assert "no datastores are known here" in refused(path, "s3://")

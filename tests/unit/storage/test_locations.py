@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.storage.location import LOCAL, joined, location_of, shortened
+from parallelrun_core.storage.location import LOCAL, Location, datastore_of, joined, location_of, shortened
+from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.stores import STORAGES, storage_of
 from parallelrun_core.storage.supported import KINDS, absolute_path, supported_path
 
@@ -26,11 +27,10 @@ IN_STORES = [
     ("gcs://b", "gs"), ("az://c/p", "azure"),
     ("abfs://c@a.dfs.core.windows.net/p", "azure"), ("abfss://c@a/p", "azure"),
     ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://x/y", "https"),
-    ("https://a.blob.core.windows.net/c/p", "https"),
+    ("https://a.blob.core.windows.net/c/p", "https"), ("azureml://datastores/d/paths/p", "datastore"),
 ]  # fmt: skip
 ELSEWHERE = [
-    ("azureml://datastores/d/paths/p", "azureml"),
-    ("azureml://subscriptions/s/resourcegroups/g/workspaces/w/datastores/d/paths/p", "azureml"),
+    ("azureml://datastores/d", "azureml"), ("azureml://datastores/d/p", "azureml"),
     ("azureml:images:1", "azureml"), ("azureml:images@latest", "azureml"),
     ("azureml:/subscriptions/s/resourceGroups/g/x/codes/c/versions/1", "azureml"), ("git+https://h/r", "git"),
     ("ftp://h/x", "ftp"), ("hdfs://h/x", "hdfs"), ("dbfs://x", "dbfs"),
@@ -63,6 +63,42 @@ def test_another_kind_of_storage_is_refused_by_its_name_with_what_is_supported(t
         supported_path(text, is_written=True)
     with pytest.raises(ValueError, match="no storage"):
         storage_of(text)
+
+
+@pytest.mark.parametrize(
+    "text, path",
+    [
+        ("azureml://datastores/d/paths/a/b.csv", "azureml://datastores/d/paths/a/b.csv"),
+        ("AzureML://Datastores/d/paths/A", "azureml://datastores/d/paths/A"),
+        ("azureml://datastores/d/paths/", "azureml://datastores/d/paths/"),
+        ("azureml://datastores/d/paths", "azureml://datastores/d/paths/"),
+        ("azureml:/datastores/d/paths/a", "azureml://datastores/d/paths/a"),  # what `Path` makes of it
+        (
+            "azureml://subscriptions/1-2/resourcegroups/g/workspaces/w/datastores/d/paths/a/b",
+            "azureml://datastores/d/paths/a/b",
+        ),
+        (
+            "azureml://subscriptions/1/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w/"
+            "datastores/d/paths/a",
+            "azureml://datastores/d/paths/a",
+        ),
+    ],
+)
+def test_each_form_of_a_path_in_a_datastore_becomes_the_same(text: str, path: str) -> None:
+    assert location_of(text) == Location("datastore", path, "a datastore")
+    assert supported_path(text) == path
+    assert location_of(path).path == path
+    assert datastore_of(path) == "d"
+    assert address_of(path) == ("azureml://datastores/d/paths", path.partition("/paths/")[2])
+
+
+@pytest.mark.parametrize(
+    "path", ["/datastores/d/paths/x", "s3://b/k", "azureml:a:1", "azureml://datastores/d/paths/.."]
+)
+def test_what_is_in_no_datastore_is_not_taken_for_it(path: str) -> None:
+    if datastore_of(path):
+        with pytest.raises(ValueError, match="can't be asked for in a store"):
+            address_of(path)
 
 
 @pytest.mark.parametrize("text", ["file:", "file://", "FILE:"])

@@ -3,6 +3,8 @@
     address.py      which object of which store a URL names
     allowed.py      which URLs jobs may use
     clients.py      clients of stores, with the credentials that this machine has
+    environment.py  what this machine has, where the library doesn't look by itself
+    datastores.py   clients with the credentials that a datastore names
     listing.py      the objects below a prefix, page by page
     reading.py      an object that is read in ranges
     uploads/        new objects

@@ -7,6 +7,7 @@
     wasb[s]://CONTAINER@ACCOUNT.blob.core.windows.net/KEY
     https://ACCOUNT.blob.core.windows.net/CONTAINER/KEY
     https://ANYWHERE/PATH                                one file of a web server
+    azureml://datastores/NAME/paths/KEY                  below the folder that the definition of the datastore names
 
 A key is text as the store has it: nothing in it is unquoted, and `//`, `.` and `..` in it are names like any other,
 which no library here can ask for. Only the path of an `https:` URL is quoted, as in a browser.
@@ -18,6 +19,8 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
+
+from parallelrun_core.storage.location import datastore_of, in_datastore
 
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _AZURE_HOST: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.[a-z.]+", re.IGNORECASE)
@@ -33,7 +36,7 @@ class Address(NamedTuple):
     """An object, or all those whose keys begin with `key` and '/'."""
 
     store: str
-    """URL of the bucket, container or web server, in one spelling for all that name the same one."""
+    """URL of the bucket, container, datastore or web server, in one spelling for all that name the same one."""
     key: str
     """Without a '/' at either end; empty for all of the store."""
 
@@ -63,6 +66,9 @@ def address_of(url: str) -> Address:
     Raises:
         ValueError: it names no bucket, or a key that no object can have.
     """
+    if name := datastore_of(url):
+        store = in_datastore(name, "").rstrip("/")
+        return Address(store, _checked(url, url.removeprefix(store)))
     parts = _URL.fullmatch(url)
     if parts is None:
         raise ValueError(f"{url[:200]!r} is not a URL")

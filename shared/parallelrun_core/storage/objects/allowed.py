@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from parallelrun_core.errors import UnsafePath
+from parallelrun_core.datastores import here
+from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import address_of, schemes_like
 
 _AS = "s3://bucket/prefix"
@@ -18,6 +20,8 @@ def refusal(url: str, rule: PathRule) -> Trouble | None:
     Raises:
         ValueError: it is no URL of an object.
     """
+    if name := datastore_of(url):
+        return _of_datastore(name, url, rule)
     if is_below(url, rule.urls):
         return None
     hint = f"allowed_roots: {':'.join(rule.urls)}" if rule.urls else _HOW
@@ -25,6 +29,22 @@ def refusal(url: str, rule: PathRule) -> Trouble | None:
 
 
 _HOW = f"PARALLELRUN_ALLOWED_ROOTS of the API has no URL: add one there, such as {_AS}"
+
+
+def _of_datastore(name: str, url: str, rule: PathRule) -> Trouble | None:
+    """The same for a path in a datastore: what it stands for counts."""
+    catalog = here.catalog()
+    if catalog is None:
+        return Trouble(f"{url[:200]!r}: no datastores are known here", "submit the job to a cluster that has them")
+    try:
+        datastore = catalog.get(name)
+    except NotFound:
+        return Trouble(f"there is no datastore {name!r}", catalog.hint(name))
+    place = f"{datastore.root}/{address_of(url).key}"
+    if is_below(place, rule.urls):
+        return None
+    message = f"{url[:200]!r} stands for {place[:200]!r}, which is outside of the places that jobs may use"
+    return Trouble(message, f"allowed_roots: {':'.join(rule.urls)}" if rule.urls else _HOW)
 
 
 def is_below(url: str, roots: Iterable[str]) -> bool:

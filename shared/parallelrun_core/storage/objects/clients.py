@@ -1,34 +1,37 @@
 """Clients of stores: one for each store and process, with the credentials that this machine has.
 
-Credentials are what the stores' own tools look for: environment variables, the role of the machine, workload identity.
-Nothing of them is in a job, and nobody asks a client for them.
+Credentials are what the stores' own tools look for (`environment.py`), or those that a datastore names
+(`datastores.py`). Nothing of them is in a job, and nobody asks a client for them.
 """
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from parallelrun_core.datastores.here import Known, known
+from parallelrun_core.storage.location import datastore_of
+from parallelrun_core.storage.objects import datastores, environment
+
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, GCSConfig, ObjectStore, RetryConfig
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 _CONNECT_S: Final = 5
 _ANSWER_S: Final = 30
 _RETRY_FOR_S: Final = 60
-_GOOGLE_ENDPOINT: Final = "STORAGE_EMULATOR_HOST"
-"""As Google's own libraries have it: URL of a store that wants no credentials."""
 _ENDPOINTS: Final = (
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT",
-    _GOOGLE_ENDPOINT,
+    environment.GOOGLE_ENDPOINT,
 )  # fmt: skip
-_NOBODY: Final = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
-"""What the library takes for the account of somebody who needs none."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _USED_BY: list[int] = []
+_OF_DATASTORES: Final[dict[str, tuple[Known, ObjectStore]]] = {}
+"""With what each was made from."""
 
 
 class StoresMissing(OSError):
@@ -40,6 +43,7 @@ def client_of(store: str) -> ObjectStore:
 
     Raises:
         StoresMissing: there is no library for it.
+        NoCredentials, DatastoreUnusable: this machine has no credentials for it, or the datastore isn't defined.
         ValueError: the store's name, or what the environment says of it, can't be right.
         RuntimeError: this process was forked from one that has used a store: it would hang.
     """
@@ -47,36 +51,67 @@ def client_of(store: str) -> ObjectStore:
         _USED_BY.append(os.getpid())
     elif _USED_BY[0] != os.getpid():
         raise RuntimeError("the library for object stores doesn't survive a fork: start another process instead")
-    return _made(store)
+    name = datastore_of(store)
+    return _of_datastore(name) if name else _made(store)
+
+
+def _of_datastore(name: str) -> ObjectStore:
+    present = known(name)
+    made = _OF_DATASTORES.get(name)
+    if made is None or made[0] != present:
+        with _refusals(f"datastore {name!r}"):
+            made = present, datastores.made(present, _options(), _retries())
+        _OF_DATASTORES[name] = made
+    return made[1]
 
 
 @cache
 def _made(store: str) -> ObjectStore:
+    options = _options()
+    if _is_plain_http_meant(store):
+        options["allow_http"] = True
+    with _refusals(store):
+        from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store, from_url
+
+        if store.startswith(("http://", "https://")):
+            return HTTPStore.from_url(store, client_options=options, retry_config=_retries())
+        given: dict[str, Any] = {"client_options": options, "retry_config": _retries()}
+        if store.startswith("s3://"):
+            return S3Store.from_url(
+                store, region=environment.s3_region(), credential_provider=environment.s3_credentials(), **given
+            )
+        if store.startswith(("az://", "abfss://")):
+            return AzureStore.from_url(store, **given, **environment.azure_options())
+        if store.startswith("gs://"):
+            return GCSStore.from_url(store, config=environment.google_options(), **given)
+        return from_url(store, **given)
+
+
+@contextmanager
+def _refusals(store: str) -> Iterator[None]:
+    """Say what the library refuses, or that it isn't there."""
     try:
         from obstore.exceptions import BaseError
-        from obstore.store import HTTPStore, from_url
     except ImportError as error:
         raise StoresMissing("object stores need the package obstore: pip install 'parallelrun[stores]'") from error
-    options: ClientConfig = {
+    try:
+        yield
+    except BaseError as error:
+        raise ValueError(f"{store}: {str(error).partition(chr(10))[0]}") from error
+
+
+def _options() -> ClientConfig:
+    return {
         "connect_timeout": timedelta(seconds=_CONNECT_S),
         # Of one answer without progress; a large object may take as long as it needs.
         "read_timeout": timedelta(seconds=_ANSWER_S),
         "timeout": timedelta(days=1),
         "user_agent": "parallelrun",
     }
-    if _is_plain_http_meant(store):
-        options["allow_http"] = True
-    where: GCSConfig = {}
-    if store.startswith("gs://") and (emulator := os.environ.get(_GOOGLE_ENDPOINT)):
-        url = emulator if "://" in emulator else f"http://{emulator}"
-        where["service_account_key"] = json.dumps({**_NOBODY, "gcs_base_url": url.rstrip("/")})
-    retries: RetryConfig = {"max_retries": 10, "retry_timeout": timedelta(seconds=_RETRY_FOR_S)}
-    try:
-        if store.startswith(("http://", "https://")):
-            return HTTPStore.from_url(store, client_options=options, retry_config=retries)
-        return from_url(store, config=where, client_options=options, retry_config=retries)
-    except BaseError as error:
-        raise ValueError(f"{store}: {str(error).partition(chr(10))[0]}") from error
+
+
+def _retries() -> RetryConfig:
+    return {"max_retries": 10, "retry_timeout": timedelta(seconds=_RETRY_FOR_S)}
 
 
 def _is_plain_http_meant(store: str) -> bool:
@@ -91,3 +126,4 @@ def _is_plain_http_meant(store: str) -> bool:
 def forget() -> None:
     """Make clients anew, as when the environment has changed. For tests."""
     _made.cache_clear()
+    _OF_DATASTORES.clear()

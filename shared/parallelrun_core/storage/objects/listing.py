@@ -61,7 +61,8 @@ class ObjectListing:
                 if chosen:
                     self.versions = [version_of(meta) for meta in chosen]
                     at = len(folder) + 1 if folder else 0
-                    yield os.fsencode(f"{address.store}/{folder}"), [os.fsencode(meta["path"][at:]) for meta in chosen]
+                    place = f"{address.store}/{folder}" if folder else address.store
+                    yield os.fsencode(place), [os.fsencode(meta["path"][at:]) for meta in chosen]
 
     def _note_order(self, keys: list[str]) -> None:
         # Sorting what is sorted costs next to nothing; code points have the order of their UTF-8.

@@ -7,24 +7,20 @@ invisible, but it is stored and paid for: `unfinished` lists those of a key, and
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from parallelrun_core.errors import Conflict
-from parallelrun_core.storage.objects.address import Address
-from parallelrun_core.storage.objects.clients import StoresMissing
+from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError
+from parallelrun_core.storage.objects.uploads import s3
 from parallelrun_core.storage.objects.uploads.parts import Parts
 
 _OWNER: Final = "parallelrun-job"
 _TAKEN: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
 _MISSING: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey", "NoSuchUpload"})
 _FORBIDDEN: Final = frozenset({"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"})
-_TRIES: Final = 10
-"""Of each request, over about a minute and a half."""
 _SEPARATOR: Final = "#upload="
 
 
@@ -33,9 +29,9 @@ class MultipartObject:
 
     def __init__(self, url: str, address: Address, owner: str) -> None:
         self._url, self._owner = url, owner
-        self._where = {"Bucket": _bucket(address), "Key": address.key}
+        self._client, self._where = s3.place_of(address)
         with _in_plain_words(url):
-            begun = _client().create_multipart_upload(**self._where, Metadata={_OWNER: owner})
+            begun = self._client.create_multipart_upload(**self._where, Metadata={_OWNER: owner})
         self._upload: str = begun["UploadId"]
         self._parts = Parts(self._put)
         self._tags: list[str] = []
@@ -72,66 +68,50 @@ class MultipartObject:
 
     def _put(self, number: int, content: memoryview) -> str:
         with _in_plain_words(self._url):
-            answer = _client().upload_part(**self._where, UploadId=self._upload, PartNumber=number, Body=bytes(content))
+            answer = self._client.upload_part(
+                **self._where, UploadId=self._upload, PartNumber=number, Body=bytes(content)
+            )
         return str(answer["ETag"])
 
     def _complete(self, condition: dict[str, str]) -> None:
         parts = [{"ETag": tag, "PartNumber": number} for number, tag in enumerate(self._tags, 1)]
         with _in_plain_words(self._url):
-            _client().complete_multipart_upload(
+            self._client.complete_multipart_upload(
                 **self._where, UploadId=self._upload, MultipartUpload={"Parts": parts}, **condition
             )
 
     def _own_tag(self) -> str:
         """The ETag of what is there, if this job has made it."""
         with _in_plain_words(self._url):
-            there = _client().head_object(**self._where)
+            there = self._client.head_object(**self._where)
         return str(there["ETag"]) if there["Metadata"].get(_OWNER) == self._owner else ""
 
     def _abort(self) -> None:
         with _in_plain_words(self._url):
-            _client().abort_multipart_upload(**self._where, UploadId=self._upload)
+            self._client.abort_multipart_upload(**self._where, UploadId=self._upload)
 
 
 def unfinished(address: Address) -> list[str]:
     """The uploads of exactly this key that nobody has completed."""
-    where = {"Bucket": _bucket(address), "Prefix": address.key}
-    url = f"{address.store}/{address.key}"
+    client, where = s3.place_of(address)
+    url, key = f"{address.store}/{address.key}", where["Key"]
     with _in_plain_words(url):
-        pages = _client().get_paginator("list_multipart_uploads").paginate(**where)
+        pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=where["Bucket"], Prefix=key)
         uploads = [upload for page in pages for upload in page.get("Uploads", ())]
-    return [f"{url}{_SEPARATOR}{each['UploadId']}" for each in uploads if each["Key"] == address.key]
+    return [f"{url}{_SEPARATOR}{each['UploadId']}" for each in uploads if each["Key"] == key]
+
+
+def is_upload(name: str) -> bool:
+    """Whether a name is one of `unfinished`."""
+    return _SEPARATOR in name
 
 
 def abort(name: str) -> None:
     """End one of `unfinished`; whoever still writes it will fail. One that is gone is ignored."""
     url, _, upload = name.rpartition(_SEPARATOR)
-    bucket, _, key = url.removeprefix("s3://").partition("/")
+    client, where = s3.place_of(address_of(url))
     with suppress(Missing), _in_plain_words(url):
-        _client().abort_multipart_upload(Bucket=bucket, Key=key, UploadId=upload)
-
-
-def _bucket(address: Address) -> str:
-    return address.store.removeprefix("s3://")
-
-
-@cache
-def _client() -> Any:
-    try:
-        from botocore.config import Config
-        from botocore.session import get_session
-    except ImportError as error:
-        raise StoresMissing("object stores need the package botocore: pip install 'parallelrun[stores]'") from error
-    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-    endpoint = any(os.environ.get(name) for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
-    config = Config(
-        retries={"mode": "standard", "total_max_attempts": int(os.environ.get("AWS_MAX_ATTEMPTS", _TRIES))},
-        # What isn't Amazon may know neither its newer checksums nor buckets as host names.
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-        s3={"addressing_style": "path"} if endpoint else {},
-    )
-    return get_session().create_client("s3", region_name=region, config=config)
+        client.abort_multipart_upload(**where, UploadId=upload)
 
 
 @contextmanager
@@ -153,10 +133,3 @@ def _in_plain_words(url: str) -> Iterator[None]:
         raise StoreError(errno.EIO, words, url) from error
     except BotoCoreError as error:
         raise StoreError(errno.EIO, str(error), url) from error
-
-
-def forget() -> None:
-    """Make the client anew, as when the environment has changed. For tests."""
-    if _client.cache_info().currsize:
-        _client().close()
-    _client.cache_clear()

@@ -1,0 +1,186 @@
+"""What a datastore is: a bucket or container, where its server is, and which file on the nodes has its credentials.
+
+The fields of `azure_blob` and `azure_data_lake_gen2` are those of Azure ML's YAML, with a prefix and an address of a
+server added; `s3` and `gcs` are ours.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, TypeAdapter, field_validator
+
+from parallelrun_core.spec.fields import Strict
+
+NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
+SECRET_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$"  # noqa: S105 - a pattern
+_BUCKET_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$"
+_CONTAINER_PATTERN: Final = r"^[a-z0-9$][a-z0-9-]{0,62}$"
+_ACCOUNT_PATTERN: Final = r"^[a-z0-9]{3,24}$"
+_SUFFIX: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
+_SUFFIX_OF_AZURE: Final = "core.windows.net"
+_MAX: Final = 1024
+
+
+class Credentials(Strict):
+    """Where a node finds them; without this, they are what the node itself has: its environment, its role."""
+
+    secret: str = Field(min_length=1, max_length=_MAX, pattern=SECRET_PATTERN)
+    """A file below the folder of secrets on the nodes (`PARALLELRUN_SECRETS_DIR`)."""
+
+
+class _Definition(Strict):
+    name: str = Field(pattern=NAME_PATTERN, examples=["images"])
+    description: str = Field(default="", max_length=4096)
+    tags: dict[str, str] = Field(default_factory=dict)
+    prefix: str = Field(default="", max_length=_MAX)
+    """The folder in the bucket or container that paths start from; by default, all of it."""
+    anonymous: bool = False
+    """Ask without any credentials, as of public data."""
+    credentials: Credentials | None = None
+
+    @field_validator("prefix")
+    @classmethod
+    def _is_a_folder(cls, value: str) -> str:
+        if value.strip("/") and any(part in ("", ".", "..") for part in value.strip("/").split("/")):
+            raise ValueError("must not have an empty name, '.' or '..' in it")
+        if any(ord(char) < 32 for char in value):
+            raise ValueError("must not have control characters")
+        return value.strip("/")
+
+    @property
+    def root(self) -> str:
+        """The URL of all that this stands for, by which it is allowed or refused: that of the server, if it has one of
+        its own, with the bucket behind it."""
+        raise NotImplementedError
+
+    def _below(self, url: str) -> str:
+        return f"{url}/{self.prefix}" if self.prefix else url
+
+
+class S3Datastore(_Definition):
+    """A bucket of Amazon S3, or of a server that speaks its protocol, such as MinIO."""
+
+    type: Literal["s3"]
+    bucket: str = Field(pattern=_BUCKET_PATTERN, examples=["images"])
+    endpoint: str = Field(default="", max_length=_MAX, examples=["https://minio.example.com:9000"])
+    """URL of the server; by default Amazon's, or what the node's environment says (`AWS_ENDPOINT_URL`)."""
+    region: str = Field(default="", max_length=64, pattern=r"^[a-z0-9-]*$")
+    """By default what the node's environment says."""
+    path_style: bool = True
+    """Whether the bucket is in the path of a URL; else it is part of the server's name."""
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_a_server(cls, value: str) -> str:
+        return _server(value)
+
+    @property
+    def root(self) -> str:
+        return self._below(f"{self.endpoint}/{self.bucket}" if self.endpoint else f"s3://{self.bucket}")
+
+
+class GcsDatastore(_Definition):
+    """A bucket of Google Cloud Storage."""
+
+    type: Literal["gcs"]
+    bucket: str = Field(pattern=_BUCKET_PATTERN, examples=["images"])
+    endpoint: str = Field(default="", max_length=_MAX)
+    """URL of another server that speaks its protocol."""
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_a_server(cls, value: str) -> str:
+        return _server(value)
+
+    @property
+    def root(self) -> str:
+        return self._below(f"{self.endpoint}/{self.bucket}" if self.endpoint else f"gs://{self.bucket}")
+
+
+class _AzureDefinition(_Definition):
+    account_name: str = Field(pattern=_ACCOUNT_PATTERN, examples=["mystorageaccount"])
+    endpoint: str = Field(default=_SUFFIX_OF_AZURE, max_length=_MAX, examples=["core.windows.net"])
+    """What the names of its servers end with, or the URL of a server."""
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_a_server(cls, value: str) -> str:
+        if "/" not in value and value:
+            if not _SUFFIX.fullmatch(value):
+                raise ValueError(f"must be like {_SUFFIX_OF_AZURE}, or the URL of a server")
+            return value
+        return _server(value) or _SUFFIX_OF_AZURE
+
+    @property
+    def container(self) -> str:
+        """The name of its container, which Data Lake calls a file system."""
+        raise NotImplementedError
+
+    @property
+    def server(self) -> str:
+        """URL of the account's blob service."""
+        return self.endpoint if "/" in self.endpoint else f"https://{self.account_name}.blob.{self.endpoint}"
+
+    @property
+    def root(self) -> str:
+        if "/" in self.endpoint:
+            return self._below(f"{self.endpoint}/{self.container}")
+        return self._below(f"abfss://{self.container}@{self.account_name}.dfs.{self.endpoint}")
+
+
+class AzureBlobDatastore(_AzureDefinition):
+    """A container of Azure Blob Storage, as Azure ML's YAML describes it."""
+
+    type: Literal["azure_blob"]
+    container_name: str = Field(pattern=_CONTAINER_PATTERN, examples=["images"])
+    protocol: Literal["https", "wasbs"] = "https"
+    """Has no effect: either is encrypted."""
+
+    @property
+    def container(self) -> str:
+        return self.container_name
+
+
+class DataLakeDatastore(_AzureDefinition):
+    """A file system of Azure Data Lake Storage Gen2, as Azure ML's YAML describes it."""
+
+    type: Literal["azure_data_lake_gen2"]
+    filesystem: str = Field(pattern=_CONTAINER_PATTERN, examples=["images"])
+    protocol: Literal["https", "abfss"] = "https"
+    """Has no effect: either is encrypted."""
+
+    @property
+    def container(self) -> str:
+        return self.filesystem
+
+
+AzureDatastore = AzureBlobDatastore | DataLakeDatastore
+Datastore = S3Datastore | GcsDatastore | AzureBlobDatastore | DataLakeDatastore
+OF_TYPE: Final[dict[str, type[Datastore]]] = {
+    "s3": S3Datastore,
+    "gcs": GcsDatastore,
+    "azure_blob": AzureBlobDatastore,
+    "azure_data_lake_gen2": DataLakeDatastore,
+}
+ANY: Final[TypeAdapter[Any]] = TypeAdapter(Annotated[Datastore, Field(discriminator="type")])
+
+
+def _server(url: str) -> str:
+    """The URL of a server without a '/' at its end.
+
+    Raises:
+        ValueError: it isn't one, or has more in it than it takes to reach the server.
+    """
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole or "@" in parts.netloc or parts.query or parts.fragment or any(ord(char) <= 32 for char in url):
+        raise ValueError("must be the URL of a server, such as https://minio.example.com:9000, and nothing else")
+    return url.rstrip("/")

@@ -1,0 +1,101 @@
+"""From a user's document, as YAML or JSON, to the definition of a datastore.
+
+Azure ML's documents have keys and tokens in them. A definition is kept where the API, and whoever can read the root
+folder, reads it; so a document with a secret is refused, and nothing of what the secret's field has is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from parallelrun_core.datastores.definition import OF_TYPE, SECRET_PATTERN, Datastore
+from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.spec.problems import problem_of
+
+_IN_A_FILE: Final = (
+    "put it into a file of the folder of secrets on each node (PARALLELRUN_SECRETS_DIR), and write "
+    "`credentials: {secret: NAME-OF-THE-FILE}`; docs/storage.md says what is in such a file"
+)
+_FORMS: Final = {
+    "name": "1 to 128 letters, digits, '_' and '-', not beginning with '-'",
+    "bucket": "the name of a bucket: at least 2 letters, digits, '.', '_' and '-'",
+    "container_name": "the name of a container: lowercase letters, digits and '-'",
+    "filesystem": "the name of a file system: lowercase letters, digits and '-'",
+    "account_name": "the name of a storage account: 3 to 24 lowercase letters and digits",
+}
+_SECRETS: Final = frozenset(
+    {
+        "account_key", "sas_token", "tenant_id", "client_id", "client_secret", "certificate", "thumbprint",
+        "access_key_id", "secret_access_key", "session_token", "aws_access_key_id", "aws_secret_access_key",
+        "private_key", "service_account", "service_account_key", "connection_string", "password",
+    }
+)  # fmt: skip
+"""What a definition might be thought to have."""
+_AZURE_ONLY: Final = ("azure_file", "azure_data_lake_gen1", "azure_sql", "azure_postgre_sql", "azure_my_sql", "hdfs")
+_TYPES: Final = f"one of {', '.join(OF_TYPE)}"
+
+
+def read_definition(document: object, *, name: str = "") -> Datastore:
+    """The datastore that a document defines.
+
+    Args:
+        name: what it must be called; then the document need not say so. Empty: what the document says.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field. It repeats no secret.
+    """
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", "the definition of a datastore is a mapping", "see docs/storage.md")
+    given = {str(key): value for key, value in document.items() if key != "$schema" and value is not None}
+    _check_credentials(given)
+    kind = given.get("type")
+    if not isinstance(kind, str):
+        raise InvalidInput.at("/type", "this field is required" if kind is None else "must be a string", _TYPES)
+    model = OF_TYPE.get(kind.lower())
+    if model is None:
+        close = get_close_matches(kind.lower(), OF_TYPE, n=1)
+        hint = f"did you mean {close[0]!r}?" if close and kind not in _AZURE_ONLY else _TYPES
+        raise InvalidInput.at("/type", f"a datastore of type {kind[:50]!r} can't be used here", hint)
+    if name:
+        given.setdefault("name", name)
+        if given["name"] != name:
+            raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
+    try:
+        return model.model_validate({**given, "type": kind.lower()})
+    except ValidationError as error:
+        raise InvalidInput(problems=tuple(_problem(model, details) for details in error.errors())) from None
+
+
+def _problem(model: type[BaseModel], details: Any) -> Problem:
+    problem = problem_of(model, details)
+    form = _FORMS.get(problem.pointer.rpartition("/")[2], "letters, digits and '-'")
+    return replace(problem, message=f"must be {form}") if details["type"] == "string_pattern_mismatch" else problem
+
+
+def _check_credentials(given: dict[str, Any]) -> None:
+    """Refuse what is, or may be, a secret. Only names of fields are repeated, and only those that are known."""
+    for field in _SECRETS & given.keys():
+        raise InvalidInput.at(f"/{field}", "a secret doesn't belong into the definition of a datastore", _IN_A_FILE)
+    if isinstance(given.get("endpoint"), str) and set("@?#") & set(given["endpoint"]):
+        raise InvalidInput.at("/endpoint", "a URL with a user, a password or a signature is not taken", _IN_A_FILE)
+    credentials = given.get("credentials")
+    if credentials is None or credentials == {}:
+        given.pop("credentials", None)
+        return
+    if not isinstance(credentials, dict):
+        raise InvalidInput.at("/credentials", "must be a mapping with the field `secret`", _IN_A_FILE)
+    known = sorted(_SECRETS & {str(key) for key in credentials})
+    if known:
+        what = f"{', '.join(known)} must not be in the definition of a datastore"
+        raise InvalidInput.at("/credentials", what, _IN_A_FILE)
+    if set(credentials) != {"secret"}:
+        raise InvalidInput.at("/credentials", "must have the field `secret`, and nothing else", _IN_A_FILE)
+    file = credentials["secret"]
+    if not isinstance(file, str) or len(file) > 255 or not re.fullmatch(SECRET_PATTERN, file):
+        what = "must be the name of a file, of letters, digits and . _ - with '/' between folders"
+        raise InvalidInput.at("/credentials/secret", what, _IN_A_FILE)

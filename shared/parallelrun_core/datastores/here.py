@@ -1,0 +1,131 @@
+"""What this process knows of datastores: told once, when it starts, where to look; then as it is now.
+
+A process that nobody has told knows none.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.credentials import Found, read_credentials
+from parallelrun_core.datastores.definition import Datastore
+from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.spec.secrets import OF_DATASTORES
+
+_FRESH_S: Final = 2.0
+"""How long what was read is used without asking whether it has changed."""
+
+
+class DatastoreUnusable(OSError):
+    """A datastore isn't defined, or its credentials aren't here; `strerror` says what to do."""
+
+
+class _Place(NamedTuple):
+    catalog: Catalog
+    secrets: Path | None
+
+
+class Known(NamedTuple):
+    """A datastore with its credentials. Equal as long as neither has changed."""
+
+    datastore: Datastore
+    credentials: Found | None
+    """None: those that this machine has, or none at all."""
+
+
+class _Read(NamedTuple):
+    known: Known
+    stamp: tuple[object, ...]
+    asked: float
+
+
+_PLACES: Final[list[_Place]] = []
+_READ: Final[dict[str, _Read]] = {}
+_LOCK: Final = threading.Lock()
+
+
+def use(root: Path, secrets_dir: Path | None) -> None:
+    """Say where this process, and those that are forked from it, find definitions and secrets.
+
+    Args:
+        root: the cluster's root folder.
+        secrets_dir: None: there are no secrets here.
+    """
+    _PLACES[:] = [_Place(Catalog(root), secrets_dir)]
+    _READ.clear()
+
+
+def catalog() -> Catalog | None:
+    """The definitions, if this process was told where they are."""
+    return _PLACES[0].catalog if _PLACES else None
+
+
+def known(name: str) -> Known:
+    """A datastore with its credentials, no older than two seconds.
+
+    Raises:
+        DatastoreUnusable: it isn't defined, or its credentials aren't here; says what to do.
+    """
+    read = _READ.get(name)
+    if read is not None and time.monotonic() - read.asked < _FRESH_S:
+        return read.known
+    with _LOCK:
+        return _asked(name)
+
+
+def _asked(name: str) -> Known:
+    if not _PLACES:
+        raise _unusable(name, "this process was not told where datastores are defined")
+    place, read, now = _PLACES[0], _READ.get(name), time.monotonic()
+    stamp = _stamp(place, name, read.known.datastore if read else None)
+    if read is None or read.stamp != stamp:
+        present = _read(place, name)
+        read = _Read(present, _stamp(place, name, present.datastore), now)
+    _READ[name] = read._replace(asked=now)
+    return read.known
+
+
+def _read(place: _Place, name: str) -> Known:
+    try:
+        datastore = place.catalog.get(name)
+        reference = datastore.credentials
+        if reference is None or datastore.anonymous:
+            return Known(datastore, None)
+        if place.secrets is None:
+            raise SecretUnusable("give this service a folder of secrets (PARALLELRUN_SECRETS_DIR), and put it there")
+        return Known(
+            datastore,
+            read_credentials(datastore, read_secret_file(place.secrets, f"{OF_DATASTORES}/{reference.secret}")),
+        )
+    except SecretUnusable as error:
+        secret = datastore.credentials.secret if datastore.credentials else ""
+        raise _unusable(name, f"its secret {secret!r} can't be used here: {error}") from None
+    except ParallelRunError as error:
+        raise _unusable(name, error.message) from error
+
+
+def _unusable(name: str, why: str) -> DatastoreUnusable:
+    return DatastoreUnusable(errno.ENOKEY, f"datastore {name!r}: {why}")
+
+
+def _stamp(place: _Place, name: str, datastore: Datastore | None) -> tuple[object, ...]:
+    """What changes with the files of a datastore."""
+    files = [place.catalog.file(name)]
+    if place.secrets is not None and datastore is not None and datastore.credentials is not None:
+        files.append(place.secrets / OF_DATASTORES / datastore.credentials.secret)
+    return tuple(map(_stamp_of, files))
+
+
+def _stamp_of(file: Path) -> object:
+    try:
+        status = os.stat(file)
+    except OSError as error:
+        return error.errno
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,101 @@
+"""What this machine has for stores that no datastore describes, where the library doesn't look by itself.
+
+It knows most variables of the stores' own tools, and the roles of machines and containers. Of what else these tools
+know, this adds profiles and `~/.aws`, by botocore, and the names that Azure's command line has for its variables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from obstore.store import GCSConfig, S3Credential
+
+_BY_THE_LIBRARY: Final = (
+    "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)  # fmt: skip
+_VALID_S: Final = 300
+"""botocore renews what expires a quarter of an hour before."""
+GOOGLE_ENDPOINT: Final = "STORAGE_EMULATOR_HOST"
+"""As Google's own libraries have it: URL of a store that wants no credentials."""
+_NOBODY: Final = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+"""What the library takes for the account of somebody who needs none."""
+_OF_AZURES_COMMANDS: Final = {
+    "account_name": ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"),
+    "account_key": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"),
+}
+"""The name that the library knows, and the one that people know."""
+NO_KEYS: Final = (
+    "there are no credentials for S3 here: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of ~/.aws "
+    "with AWS_PROFILE, give this machine a role, or name a datastore; for public data, a datastore with anonymous: true"
+)
+
+
+class NoCredentials(OSError):
+    """Nothing here lets us in; says what to set."""
+
+
+def s3_credentials() -> Callable[[], S3Credential] | None:
+    """What finds credentials for S3; None: the library itself.
+
+    Raises:
+        NoCredentials: there are none.
+    """
+    given = os.environ.get
+    has_keys = bool(given("AWS_ACCESS_KEY_ID") and given("AWS_SECRET_ACCESS_KEY")) and not given("AWS_PROFILE")
+    is_anonymous = given("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
+    if has_keys or is_anonymous or any(given(name) for name in _BY_THE_LIBRARY):
+        return None
+    from botocore.session import get_session
+
+    session: Any = get_session()
+    credentials = session.get_credentials()
+    if credentials is None:
+        raise NoCredentials(13, NO_KEYS)
+
+    def present() -> S3Credential:
+        frozen = credentials.get_frozen_credentials()
+        return {
+            "access_key_id": frozen.access_key,
+            "secret_access_key": frozen.secret_key,
+            "token": frozen.token,
+            "expires_at": datetime.now(UTC) + timedelta(seconds=_VALID_S),
+        }
+
+    return present
+
+
+def s3_region() -> str:
+    """The region that a profile names, where no variable does; else that which means any."""
+    if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
+        return region
+    if not os.environ.get("AWS_PROFILE") and not os.path.exists(os.path.expanduser("~/.aws/config")):
+        return "us-east-1"
+    from botocore.session import get_session
+
+    return get_session().get_config_variable("region") or "us-east-1"
+
+
+def azure_options() -> dict[str, Any]:
+    """What Azure's own commands would take from the environment, and the library would not."""
+    return {
+        option: value
+        for option, (known, other) in _OF_AZURES_COMMANDS.items()
+        if not os.environ.get(known) and (value := os.environ.get(other, ""))
+    }
+
+
+def google_options() -> GCSConfig:
+    """Another server, if the environment names one."""
+    emulator = os.environ.get(GOOGLE_ENDPOINT, "")
+    return at_google_server(emulator if "://" in emulator else f"http://{emulator}") if emulator else {}
+
+
+def at_google_server(url: str) -> GCSConfig:
+    """Of a server that wants no credentials."""
+    return {"service_account_key": json.dumps({**_NOBODY, "gcs_base_url": url.rstrip("/")})}

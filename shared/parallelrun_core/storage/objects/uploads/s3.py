@@ -1,0 +1,104 @@
+"""Clients of botocore's for stores that speak S3's protocol, with the same credentials as `clients.py` has for them."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from parallelrun_core.datastores.credentials import Keys
+from parallelrun_core.datastores.definition import S3Datastore
+from parallelrun_core.datastores.here import Known, known
+from parallelrun_core.storage.location import datastore_of
+from parallelrun_core.storage.objects.address import Address
+from parallelrun_core.storage.objects.clients import StoresMissing
+from parallelrun_core.storage.objects.environment import s3_region
+
+_SCHEME: Final = "s3://"
+_TRIES: Final = 10
+"""Of each request, over about a minute and a half."""
+_OF_DATASTORES: Final[dict[str, tuple[Known, Any]]] = {}
+"""With what each was made from."""
+
+
+class S3Place(NamedTuple):
+    """Where an object is."""
+
+    client: Any
+    where: dict[str, str]
+    """Bucket and key, as botocore's methods take them."""
+
+
+def is_s3(address: Address) -> bool:
+    """Whether a store speaks S3's protocol.
+
+    Raises:
+        DatastoreUnusable: it is a datastore that isn't defined, or whose credentials aren't here.
+    """
+    name = datastore_of(address.store)
+    return isinstance(known(name).datastore, S3Datastore) if name else address.store.startswith(_SCHEME)
+
+
+def place_of(address: Address) -> S3Place:
+    """The client for an object of such a store, and what the object is called there.
+
+    Raises:
+        StoresMissing: there is no library for it.
+        DatastoreUnusable: it is a datastore that isn't defined, or whose credentials aren't here.
+    """
+    name = datastore_of(address.store)
+    if not name:
+        return S3Place(_client(), {"Bucket": address.store.removeprefix(_SCHEME), "Key": address.key})
+    present = known(name)
+    datastore = present.datastore
+    if not isinstance(datastore, S3Datastore):
+        raise TypeError(f"datastore {name!r} is not of type s3")
+    made = _OF_DATASTORES.get(name)
+    if made is None or made[0] != present:
+        made = _OF_DATASTORES[name] = present, _client_of(datastore, present)
+    key = f"{datastore.prefix}/{address.key}".strip("/")
+    return S3Place(made[1], {"Bucket": datastore.bucket, "Key": key})
+
+
+@cache
+def _client() -> Any:
+    endpoint = any(os.environ.get(name) for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    return _made({"addressing_style": "path"} if endpoint else {}, s3_region())
+
+
+def _client_of(datastore: S3Datastore, present: Known) -> Any:
+    given: dict[str, Any] = {"endpoint_url": datastore.endpoint} if datastore.endpoint else {}
+    if isinstance(present.credentials, Keys):
+        given["aws_access_key_id"] = present.credentials.access_key_id
+        given["aws_secret_access_key"] = present.credentials.secret_access_key
+        given["aws_session_token"] = present.credentials.session_token or None
+    style = {"addressing_style": "path" if datastore.path_style else "virtual"}
+    return _made(style, datastore.region or s3_region(), is_anonymous=datastore.anonymous, **given)
+
+
+def _made(style: dict[str, str], region: str, *, is_anonymous: bool = False, **given: Any) -> Any:
+    try:
+        from botocore import UNSIGNED
+        from botocore.config import Config
+        from botocore.session import get_session
+    except ImportError as error:
+        raise StoresMissing("object stores need the package botocore: pip install 'parallelrun[stores]'") from error
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": int(os.environ.get("AWS_MAX_ATTEMPTS", _TRIES))},
+        # What isn't Amazon may know neither its newer checksums nor buckets as host names.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        s3=style,
+        **({"signature_version": UNSIGNED} if is_anonymous else {}),
+    )
+    return get_session().create_client("s3", region_name=region, config=config, **given)
+
+
+def forget() -> None:
+    """Make clients anew, as when the environment has changed. For tests."""
+    if _client.cache_info().currsize:
+        _client().close()
+    _client.cache_clear()
+    for _, client in _OF_DATASTORES.values():
+        client.close()
+    _OF_DATASTORES.clear()

@@ -1,0 +1,168 @@
+"""What a datastore stands for is listed, read and written with its own credentials, whatever the environment has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.datastores import here
+from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.errors import Conflict
+from parallelrun_core.storage.objects import ObjectStorage, clients
+from parallelrun_core.storage.objects.environment import NoCredentials
+from parallelrun_core.storage.objects.trouble import NotAllowed
+from parallelrun_core.storage.objects.uploads import s3
+from tests.integration.storage.conftest import Bucket
+from tests.object_servers import BUCKET, Moto, ObjectServer, SeaweedFS
+from tests.object_servers.s3 import KEY, SECRET
+
+STORAGE = ObjectStorage()
+URL = "azureml://datastores/images/paths"
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
+
+
+class Node:
+    """A node whose environment has nothing for stores, with a folder of secrets."""
+
+    def __init__(self, home: Path, server: ObjectServer) -> None:
+        self.catalog = Catalog(home)
+        self._server = server
+        self.secrets = home / "secrets"
+        (self.secrets / "datastores").mkdir(parents=True)
+        self.secrets.chmod(0o700)
+        here.use(home, self.secrets)
+
+    def put_secret(self, key: str = KEY, secret: str = SECRET) -> None:
+        text = f"access_key_id: {key}\nsecret_access_key: {secret}\n"
+        (self.secrets / "datastores" / "key").write_text(text)
+
+    def define(self, **fields: object) -> None:
+        given = {"type": "s3", "bucket": BUCKET, "endpoint": self._server.url, "credentials": {"secret": "key"}}
+        self.catalog.put(read_definition({**given, **fields}, name="images"))
+
+
+@pytest.fixture(scope="module", params=[Moto, SeaweedFS], ids=lambda kind: kind.__name__)
+def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
+    server: ObjectServer = request.param()
+    server.require()
+    with server:
+        yield server
+
+
+@pytest.fixture
+def node(tmp_path: Path, server: ObjectServer, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(here, "_FRESH_S", 0)
+    node = Node(tmp_path, server)
+    node.put_secret()
+    yield node
+    here._PLACES.clear()
+    clients.forget()
+    s3.forget()
+
+
+def listed(url: str) -> list[str]:
+    return sorted(os.fsdecode(folder + b"/" + name) for folder, names in STORAGE.files(url) for name in names)
+
+
+def written(url: str, content: bytes, owner: str = "job_a") -> None:
+    with STORAGE.create(url, owner) as new:
+        new.write(memoryview(content))
+        new.sync()
+        new.publish(())
+
+
+def test_paths_start_below_the_prefix_with_no_other_settings(node: Node, bucket: Bucket) -> None:
+    node.define(prefix=bucket.prefix)
+    bucket.put("in/a.txt", b"one")
+    bucket.put("in/b/c.csv", b"two")
+
+    assert listed(URL) == [f"{URL}/in/a.txt", f"{URL}/in/b/c.csv"]
+    assert listed(f"{URL}/in/**/*.csv") == [f"{URL}/in/b/c.csv"]
+    assert listed(f"{URL}/in/a.txt") == [f"{URL}/in/a.txt"]
+    assert STORAGE.open(f"{URL}/in/a.txt").read() == b"one"
+    assert STORAGE.version(f"{URL}/in/b/c.csv").size_bytes == 3
+
+
+def test_an_output_appears_below_the_prefix_once_and_replaces_nothing_of_others(node: Node, bucket: Bucket) -> None:
+    node.define(prefix=bucket.prefix)
+    written(f"{URL}/out.txt", b"rows")
+    written(f"{URL}/out.txt", b"rows again")
+    assert bucket.content("out.txt") == b"rows again"
+    with pytest.raises(Conflict, match="azureml://datastores/images/paths/out"):
+        written(f"{URL}/out.txt", b"of another", owner="job_b")
+    begun = STORAGE.create(f"{URL}/begun.txt", "job_a")
+    begun.write(memoryview(b"x"))
+    unfinished = STORAGE.unfinished(f"{URL}/begun.txt", "job_a")
+    assert len(unfinished) == 1
+    STORAGE.discard(unfinished)
+    assert STORAGE.unfinished(f"{URL}/begun.txt", "job_a") == []
+    begun.__exit__()
+
+
+def test_credentials_of_a_datastore_go_before_those_of_the_environment(
+    node: Node, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "of-somebody-else")
+    node.define(prefix=bucket.prefix)
+    bucket.put("a.txt")
+    assert listed(URL) == [f"{URL}/a.txt"]
+    written(f"{URL}/b.txt", b"rows")
+    assert bucket.content("b.txt") == b"rows"
+
+
+@pytest.mark.parametrize("server", [SeaweedFS], indirect=True)  # moto lets in everybody
+def test_a_secret_that_was_changed_on_the_node_is_used_by_the_next_request(node: Node, bucket: Bucket) -> None:
+    node.define(prefix=bucket.prefix)
+    bucket.put("a.txt", b"one")
+    node.put_secret(secret="an-old-one-that-is-no-longer-valid")
+    with pytest.raises(NotAllowed) as refused:
+        STORAGE.open(f"{URL}/a.txt")
+    assert "an-old-one" not in f"{refused.value!r}{refused.value.__cause__!r}"
+    node.put_secret()
+    assert STORAGE.open(f"{URL}/a.txt").read() == b"one"
+    node.define(prefix=f"{bucket.prefix}/deeper")
+    assert listed(URL) == []
+
+
+@pytest.mark.parametrize("server", [Moto], indirect=True)
+def test_anonymous_access_needs_no_credentials_and_sends_none(node: Node, bucket: Bucket) -> None:
+    node.define(prefix=bucket.prefix, anonymous=True, credentials=None)
+    bucket.put("a.txt")
+    assert listed(URL) == [f"{URL}/a.txt"]
+
+
+@pytest.mark.parametrize("server", [Moto], indirect=True)
+def test_without_any_credentials_what_to_set_is_said(node: Node, bucket: Bucket, tmp_path: Path) -> None:
+    node.define(prefix=bucket.prefix, credentials=None)
+    with pytest.raises(NoCredentials, match=r"set AWS_ACCESS_KEY_ID .* profile .* role.* anonymous"):
+        listed(URL)
+    with pytest.raises(NoCredentials, match="set AWS_ACCESS_KEY_ID"):
+        listed(bucket.url())
+
+
+@pytest.mark.parametrize("server", [Moto], indirect=True)
+def test_a_profile_of_the_users_is_enough(
+    node: Node, bucket: Bucket, tmp_path: Path, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".aws").mkdir()
+    profile = f"[profile work]\nregion = eu-west-1\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n"
+    (tmp_path / ".aws" / "config").write_text(profile)
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    clients.forget()
+    s3.forget()
+    bucket.put("a.txt")
+    assert listed(bucket.url()) == [bucket.url("a.txt")]
+    node.define(prefix=bucket.prefix, credentials=None)
+    assert listed(URL) == [f"{URL}/a.txt"]
+    written(bucket.url("b.txt"), b"rows")
+    assert bucket.content("b.txt") == b"rows"

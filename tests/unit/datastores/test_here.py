@@ -1,0 +1,146 @@
+"""A process knows datastores and their secrets as they are now, and says what is missing and where."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.datastores import here
+from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
+from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.errors import CorruptLog, NotFound
+
+CANARY = "canary-0123456789"
+S3 = {"type": "s3", "bucket": "abc", "credentials": {"secret": "key"}}
+BLOB = {"type": "azure_blob", "account_name": "account", "container_name": "c", "credentials": {"secret": "key"}}
+GCS = {"type": "gcs", "bucket": "abc", "credentials": {"secret": "key"}}
+KEYS = f"access_key_id: a\nsecret_access_key: {CANARY}\n"
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    folder = tmp_path / "secrets"
+    (folder / "datastores").mkdir(parents=True)
+    folder.chmod(0o700)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def told(tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
+    monkeypatch.setattr(here, "_FRESH_S", 0)
+    here.use(tmp_path, secrets)
+    yield Catalog(tmp_path)
+    here._PLACES.clear()
+
+
+def known_with(told: Catalog, secrets: Path, document: Mapping[str, object], content: str) -> here.Known:
+    told.put(read_definition(dict(document), name="d"))
+    (secrets / "datastores" / "key").write_text(content)
+    return here.known("d")
+
+
+@pytest.mark.parametrize(
+    "document, content, credentials",
+    [
+        (S3, KEYS, Keys("a", CANARY)),
+        (S3, json.dumps({"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": CANARY, "aws_session_token": "t"}),
+         Keys("a", CANARY, "t")),
+        (BLOB, f"account_key: {CANARY}", AccountKey(CANARY)),
+        (BLOB, f"sas_token: '?{CANARY}'", Sas(CANARY)),
+        (BLOB, f"tenant_id: t\nclient_id: c\nclient_secret: {CANARY}\n", ServicePrincipal("t", "c", CANARY)),
+    ],
+)  # fmt: skip
+def test_a_file_has_what_the_store_needs(
+    told: Catalog, secrets: Path, document: Mapping[str, object], content: str, credentials: object
+) -> None:
+    found_now = known_with(told, secrets, document, content)
+    assert found_now.credentials == credentials
+    assert CANARY not in repr(found_now)
+
+
+def test_a_service_accounts_file_is_used_as_google_has_written_it(told: Catalog, secrets: Path) -> None:
+    account = {"type": "service_account", "client_email": "a@b", "private_key": CANARY}
+    credentials = known_with(told, secrets, GCS, json.dumps(account)).credentials
+    assert isinstance(credentials, ServiceAccount)
+    assert json.loads(credentials.key_file) == account
+    assert CANARY not in repr(credentials)
+
+
+@pytest.mark.parametrize(
+    "document, content",
+    [
+        (S3, ""), (S3, CANARY), (S3, f"access_key_id: {CANARY}"), (S3, f"{{a: {CANARY}"), (S3, f"- {CANARY}"),
+        (S3, "x" * 70_000), (BLOB, f"account: {CANARY}"), (BLOB, f"account_key: [{CANARY}]"),
+        (GCS, f"private_key: {CANARY}"), (S3, f"access_key_id: a\nsecret_access_key: {{x: {CANARY}}}"),
+    ],
+)  # fmt: skip
+def test_a_file_with_something_else_is_refused_without_a_word_of_it(
+    told: Catalog, secrets: Path, document: Mapping[str, object], content: str
+) -> None:
+    with pytest.raises(here.DatastoreUnusable, match=r"datastore 'd': its secret 'key' .* it must have") as refused:
+        known_with(told, secrets, document, content)
+    assert CANARY not in f"{refused.value!r}{refused.value.__cause__!r}"
+    assert refused.value.__suppress_context__
+
+
+def test_what_is_changed_is_known_at_once_by_whoever_asks(told: Catalog, secrets: Path) -> None:
+    before = known_with(told, secrets, S3, KEYS)
+    assert here.known("d") is before
+    after = known_with(told, secrets, S3, KEYS.replace(CANARY, "rotated"))
+    assert after.credentials == Keys("a", "rotated")
+    told.put(read_definition(S3 | {"bucket": "other"}, name="d"))
+    assert here.known("d").datastore.root == "s3://other"
+    told.remove("d")
+    with pytest.raises(here.DatastoreUnusable, match="no datastore 'd'"):
+        here.known("d")
+
+
+def test_nothing_is_read_again_while_it_is_fresh(told: Catalog, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known_with(told, secrets, S3, KEYS)
+    monkeypatch.setattr(here, "_FRESH_S", 3600)
+    monkeypatch.setattr(here, "_stamp", None)
+    assert here.known("d").credentials == Keys("a", CANARY)
+
+
+def test_what_is_missing_is_said_with_what_to_do(told: Catalog, secrets: Path, tmp_path: Path) -> None:
+    told.put(read_definition(S3, name="images"))
+    with pytest.raises(here.DatastoreUnusable, match=r"put it into .*/secrets/datastores/key"):
+        here.known("images")
+    with pytest.raises(here.DatastoreUnusable, match="did you mean 'images'"):
+        here.known("image")
+    secrets.chmod(0o755)
+    with pytest.raises(here.DatastoreUnusable, match="chmod 700"):
+        here.known("images")
+    here.use(tmp_path, None)
+    with pytest.raises(here.DatastoreUnusable, match="PARALLELRUN_SECRETS_DIR"):
+        here.known("images")
+    told.put(read_definition(S3 | {"anonymous": True}, name="images"))
+    assert here.known("images").credentials is None
+
+
+def test_definitions_are_files_for_the_services_alone(told: Catalog) -> None:
+    assert told.names() == []
+    assert told.put(read_definition(S3, name="b"))
+    assert not told.put(read_definition(S3, name="b"))
+    told.put(read_definition(BLOB, name="a"))
+    assert told.names() == ["a", "b"]
+    assert stat.S_IMODE(os.stat(told.file("a")).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(told.folder).st_mode) == 0o700
+    assert told.get("a") == read_definition(BLOB, name="a")
+
+
+def test_a_definition_that_is_gone_or_damaged_is_named(told: Catalog) -> None:
+    with pytest.raises(NotFound, match="there is none yet; define one with `parallelrun datastore create"):
+        told.get("a")
+    told.put(read_definition(S3, name="b"))
+    with pytest.raises(NotFound, match="there are b"):
+        told.remove("xyz")
+    told.file("b").write_text('{"type": "s4"}')
+    with pytest.raises(CorruptLog, match="define it again"):
+        told.get("b")
