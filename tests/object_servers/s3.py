@@ -91,7 +91,8 @@ class SeaweedFS(S3Server):
             str(PROGRAMS / "bin" / "weed"), "server", f"-dir={self.home / 'data'}", "-ip=127.0.0.1",
             *(f"-{name}.port={port}" for name, port in ports.items()),
             *(f"-{name}.port.grpc={free_port()}" for name in ports),
+            "-s3.port.iceberg=0", "-s3.port.lance=0",  # these have fixed ports otherwise
             "-master.volumeSizeLimitMB=1024", "-volume.max=50",
-            "-s3", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
+            "-s3", "-master.telemetry=false",
             f"-s3.port={self.port}", f"-s3.port.grpc={free_port()}", f"-s3.config={self.home / 's3.json'}",
         ]  # fmt: skip

@@ -86,9 +86,9 @@ def test_the_token_is_on_a_volume_that_only_the_api_has() -> None:
 
 
 def test_jobs_may_not_name_what_the_services_keep() -> None:
-    roots = SERVICES["api"]["environment"]["PARALLELRUN_ALLOWED_ROOTS"].split(":")
+    roots = SERVICES["api"]["environment"]["PARALLELRUN_ALLOWED_ROOTS"]
 
-    assert roots == ["/inputs", "/outputs"]
+    assert roots == "${PARALLELRUN_ALLOWED_ROOTS:-/inputs:/outputs}"
 
 
 def test_the_api_knows_that_jobs_are_users_of_their_own() -> None:
@@ -116,6 +116,7 @@ def test_redis_reaches_nothing_and_only_who_needs_it_reaches_it() -> None:
     assert networks["redis"] == {"queue"}
     assert SERVICES["keys"]["network_mode"] == "none"
     assert networks["api"] & networks["agent"] == {"queue"}
+    assert {name for name, joined in networks.items() if "stores" in joined} == {"master", "concatenator"}
 
 
 def test_redis_keeps_what_it_acknowledged() -> None:

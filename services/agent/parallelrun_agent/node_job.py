@@ -67,7 +67,7 @@ class NodeJob:
             loop=node.loop,
             orphans=node.orphans,
             changed=self._on_python,
-            is_shared=user.is_other,
+            user=user,
             may_build_packages=settings.may_build_packages,
         )
         self._code = JobCode(folder.code(record), node.loop.wake)

@@ -172,11 +172,19 @@ class Storage(Protocol):
         """
         ...
 
-    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
+    def open(
+        self,
+        path: str | bytes,
+        rule: PathRule | None = None,
+        *,
+        version: Version | None = None,
+        is_streamed: bool = False,
+    ) -> BinaryIO:
         """A file to be read in ranges: `seek`, then `read` of at most so many bytes, which fetches those and no more.
 
         Args:
             version: read this one or fail, where versions have tags; by default the present one.
+            is_streamed: small reads will follow each other, so more than those may be fetched, and ahead of them.
 
         Raises:
             OSError: it can't be read.

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -16,7 +13,6 @@ from parallelrun_agent.policy.commands import (
     DumpStacks,
     End,
     Kill,
-    NextTurn,
     ReportInitFailure,
     Stage,
     TakeBack,
@@ -26,10 +22,10 @@ from parallelrun_agent.policy.commands import (
 from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
 from parallelrun_agent.policy.outcomes import Answer, Exit
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.leasing import Delivery, Turn
 from parallelrun_core.outcome import Failure, Outcome, encode
 from parallelrun_core.states import JobState
-from tests.unit.agent.factories import LEASE_S, MAX_TRY, RUN_S, SLOTS, UNCHARGED, machine
+from tests.unit.agent.factories import MAX_TRY, RUN_S, SLOTS, UNCHARGED, machine
+from tests.unit.agent.simulated_queue import SimulatedQueue
 
 MINI_BATCHES = 15
 FAILURE = Failure("RUN_EXCEPTION", "m")
@@ -63,22 +59,9 @@ class NodeHistory(RuleBasedStateMachine):
         self.staging: list[str] = []
         self.on_this_node: set[str] | None = set() if stages else None
         self.now = 100.0
-        self.state = JobState.PROCESSING
-        self.sessions = 1
-        # The queue
-        self.queue_session = False
-        self.lease_until = 0.0
+        self.queue = SimulatedQueue(MINI_BATCHES)
         self.redis_is_away = False
-        self.waiting = list(range(MINI_BATCHES))
-        self.leases: dict[int, str] = {}
-        self.tries: Counter[int] = Counter()
-        self.decided: dict[int, str] = {}
-        # Each delivery: the tries begun under it, and what was reported of it
-        self.deliveries: dict[str, Delivery] = {}
-        self.begun: Counter[str] = Counter()
         self.head_since: dict[str, float] = {}
-        self.reported: dict[str, str] = {}
-        self.lost: set[str] = set()
         # The node
         self.processes: dict[Worker, Process] = {}
         self.started = 0
@@ -135,10 +118,8 @@ class NodeHistory(RuleBasedStateMachine):
                 case WatchDisk():
                     assert self.machine.disk_is_full
                 case Abandon():
-                    self.sessions += 1
                     self.staging.clear()
-                    self.queue_session = False
-                    self.lost |= {token for token in self.deliveries if token not in self.reported}
+                    self.queue.lose_session()
                     self.processes.clear()
                     self.committing.clear()
 
@@ -151,8 +132,8 @@ class NodeHistory(RuleBasedStateMachine):
 
     def check_charge(self, outcome: Outcome, worker: Worker | None) -> None:
         """A failed try is one that was begun, and that we have not ended for reasons of our own."""
-        assert self.begun[outcome.token] == 1, "something was charged that was not begun"
-        assert outcome.tries == self.deliveries[outcome.token].tries + 1 <= MAX_TRY
+        assert self.queue.begun[outcome.token] == 1, "something was charged that was not begun"
+        assert outcome.tries == self.queue.deliveries[outcome.token].tries + 1 <= MAX_TRY
         if outcome.failure is not None and worker is not None and outcome.failure.category == "SIGNAL":
             assert worker.kill_reason not in (*UNCHARGED, "ended")
         if outcome.failure is not None and outcome.failure.category == "RUN_TIMEOUT":
@@ -164,7 +145,7 @@ class NodeHistory(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
         self.machine.check_time(self.now)
-        assert not self.machine.joined or self.now < self.lease_until, "it works on without a lease"
+        assert not self.machine.joined or self.now < self.queue.lease_until, "it works on without a lease"
         self.execute()
         heads = [worker.in_flight.running_s(self.now) for worker in self.machine.available_workers()]
         waits = self.machine.deliveries.backlog and self.on_this_node is None
@@ -197,12 +178,14 @@ class NodeHistory(RuleBasedStateMachine):
         """Whether there was something to say, to ask for, or a lease to renew."""
         if self.has_left() or self.machine.state is None:
             return False
-        self.machine.observed(JobState.PROCESSING, len(self.waiting))
+        self.machine.observed(JobState.PROCESSING, len(self.queue.waiting))
         turn = self.machine.next_turn(self.now)
         if turn is None:
             return False
         sent_at = self.now
-        answer = self.answer(turn)
+        assert turn.mode != "leave" or not self.processes
+        assert turn.want == 0 or not self.draining or self.queue.state is not JobState.PROCESSING
+        answer = self.queue.answer(turn, self.now)
         self.now += delay
         if is_lost == 0 and not answer.deliveries:
             return True  # whoever repeats the turn is refused what was accepted
@@ -210,59 +193,6 @@ class NodeHistory(RuleBasedStateMachine):
         self.execute()
         if answer.lost:
             assert not self.machine.deliveries.held
-        return True
-
-    def answer(self, turn: NextTurn) -> Turn:
-        if turn.mode != "join" and not self.queue_session:
-            return Turn(self.state, lost=True)
-        self.queue_session = True
-        self.lease_until = self.now + LEASE_S
-        refused = 0
-        for mini_batch, token, _ in turn.reports.decided:
-            refused += not self.take(mini_batch, token, "decided")
-        for mini_batch, token, _, charged in turn.reports.retries:
-            assert charged == 1
-            refused += not self.take(mini_batch, token, "retry")
-        for mini_batch, token in turn.reports.returns:
-            refused += not self.take(mini_batch, token, "returned")
-        if turn.mode == "leave":
-            assert not self.processes
-            assert turn.want == 0
-            left = self.expire(lambda token: token.startswith(f"{self.sessions}/"))
-            assert not left or self.state is not JobState.PROCESSING, "it leaves without a word about these"
-            self.queue_session = False
-            return Turn(self.state, ready=len(self.waiting), refused=refused)
-        leased = []
-        if self.state is JobState.PROCESSING:
-            assert turn.want == 0 or not self.draining
-            chosen, self.waiting = self.waiting[: turn.want], self.waiting[turn.want :]
-            for mini_batch in chosen:
-                token = f"{self.sessions}/{len(self.deliveries)}"
-                delivery = Delivery(mini_batch, token, self.tries[mini_batch], 0, b"")
-                self.leases[mini_batch] = token
-                self.deliveries[token] = delivery
-                leased.append(delivery)
-        return Turn(self.state, ready=len(self.waiting), refused=refused, deliveries=tuple(leased))
-
-    def take(self, mini_batch: int, token: str, kind: str) -> bool:
-        """Whether the queue accepts this report."""
-        assert token not in self.lost, "a lost session speaks"
-        assert self.deliveries[token].mini_batch == mini_batch
-        assert self.reported.get(token, kind) == kind, "one delivery, two reports"
-        self.reported[token] = kind
-        begun = self.begun[token]
-        assert begun == 1 if kind == "retry" else begun <= 1
-        if kind == "retry":
-            assert self.deliveries[token].tries + 1 < MAX_TRY
-        if self.state is not JobState.PROCESSING or self.leases.get(mini_batch) != token:
-            return False
-        del self.leases[mini_batch]
-        if kind == "decided":
-            assert mini_batch not in self.decided
-            self.decided[mini_batch] = token
-        else:
-            self.tries[mini_batch] += kind == "retry"
-            self.waiting.insert(0, mini_batch)
         return True
 
     @rule(number=st.integers(0, 9))
@@ -277,22 +207,13 @@ class NodeHistory(RuleBasedStateMachine):
     @rule()
     def sessions_are_given_up(self) -> None:
         """The leader has waited for long enough."""
-        if self.now >= self.lease_until:
-            self.queue_session = False
-        self.expire(lambda token: not self.queue_session or not token.startswith(f"{self.sessions}/"))
+        self.queue.give_up_sessions(self.now)
 
-    def expire(self, which: Callable[[str], bool]) -> list[int]:
-        gone = [mini_batch for mini_batch, token in self.leases.items() if which(token)]
-        for mini_batch in gone:
-            del self.leases[mini_batch]
-        self.waiting = [*gone, *self.waiting]
-        return gone
-
-    @precondition(lambda self: self.state is JobState.PROCESSING)
+    @precondition(lambda self: self.queue.state is JobState.PROCESSING)
     @rule(to=st.sampled_from([JobState.FINALIZING, JobState.FAILED, JobState.CANCELED]), really=st.integers(0, 9))
     def the_job_ends(self, to: JobState, really: int) -> None:
         if really == 0:
-            self.state = to
+            self.queue.state = to
 
     @rule(really=st.integers(0, 9))
     def the_node_is_asked_to_stop(self, really: int) -> None:
@@ -305,10 +226,10 @@ class NodeHistory(RuleBasedStateMachine):
 
     @rule()
     def a_worker_starts(self) -> None:
-        self.machine.observed(JobState.PROCESSING, len(self.waiting))
+        self.machine.observed(JobState.PROCESSING, len(self.queue.waiting))
         if self.machine.wanted_workers(self.now) > 0:
             assert len(self.processes) < SLOTS
-            worker = self.machine.worker_started(f"p{self.started}", f"{self.sessions}.p{self.started}", self.now)
+            worker = self.machine.worker_started(f"p{self.started}", f"{self.queue.sessions}.p{self.started}", self.now)
             self.started += 1
             self.processes[worker] = Process(worker)
 
@@ -338,7 +259,7 @@ class NodeHistory(RuleBasedStateMachine):
         if process.read():
             head = process.worker.in_flight.assignments[0]
             assert head.delivery.mini_batch == process.runs
-            self.begun[head.delivery.token] += 1
+            self.queue.begun[head.delivery.token] += 1
 
     @rule(number=st.integers(0, 9), count=st.integers(1, 5), fails=st.booleans(), rows=st.booleans())
     def answers(self, number: int, count: int, fails: bool, rows: bool) -> None:
@@ -393,7 +314,7 @@ class NodeHistory(RuleBasedStateMachine):
                 else None
             )
             if head is not None and process.runs is None:
-                self.begun[head.delivery.token] += 1
+                self.queue.begun[head.delivery.token] += 1
             self.machine.exited(process.worker, Exit(-9 if process.dead else 0), self.now)
             self.execute()
 
@@ -409,7 +330,7 @@ class NodeHistory(RuleBasedStateMachine):
             self.machine.undelivered(process.worker, assignment, self.now)
             self.machine.disk_failed("it is full", self.now)
         else:
-            self.begun[assignment.delivery.token] += 1  # charged, as what can't be read by one can't by another
+            self.queue.begun[assignment.delivery.token] += 1  # charged, as what can't be read by one can't by another
             self.machine.unreadable(process.worker, assignment, FAILURE)
         self.execute()
 
@@ -429,7 +350,7 @@ class NodeHistory(RuleBasedStateMachine):
             self.on_this_node.add(token)
             self.machine.staged(token, after_s, None, self.now)
         elif how == "missing":
-            self.begun[token] += 1  # charged, as what is missing here is missing everywhere
+            self.queue.begun[token] += 1  # charged, as what is missing here is missing everywhere
             self.machine.staged(token, after_s, FAILURE, self.now)
         else:
             self.machine.disk_failed("it is full", self.now)
@@ -473,7 +394,7 @@ class NodeHistory(RuleBasedStateMachine):
         assert set(tokens) <= deliveries.held.keys()
         if self.machine.state is JobState.PROCESSING:  # what is left of a job that has ended is nobody's
             assert set(tokens) == deliveries.held.keys(), "a delivery is forgotten"
-        assert not set(tokens) & self.lost
+        assert not set(tokens) & self.queue.lost
 
     @invariant()
     def in_flight_is_what_the_processes_have(self) -> None:
@@ -488,7 +409,7 @@ class NodeHistory(RuleBasedStateMachine):
     @invariant()
     def nobody_has_more_tries_than_allowed(self) -> None:
         if hasattr(self, "machine"):
-            assert all(tries < MAX_TRY for tries in self.tries.values())
+            assert all(tries < MAX_TRY for tries in self.queue.tries.values())
 
     def teardown(self) -> None:
         """However it went: asked to stop, and with every death and sync that may take, the node leaves."""
@@ -509,9 +430,9 @@ class NodeHistory(RuleBasedStateMachine):
                 break
             self.turn(0.0, 1)
         assert self.has_left(), "the node doesn't leave"
-        if self.state is JobState.PROCESSING:
-            accounted_for = self.reported.keys() | self.lost
-            assert self.deliveries.keys() == accounted_for, "a delivery ended without a word"
+        if self.queue.state is JobState.PROCESSING:
+            accounted_for = self.queue.reported.keys() | self.queue.lost
+            assert self.queue.deliveries.keys() == accounted_for, "a delivery ended without a word"
 
 
 TestNode = NodeHistory.TestCase

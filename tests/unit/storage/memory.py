@@ -104,7 +104,14 @@ class MemoryStorage:
         except KeyError:
             raise FileNotFoundError(path) from None
 
-    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
+    def open(
+        self,
+        path: str | bytes,
+        rule: PathRule | None = None,
+        *,
+        version: Version | None = None,
+        is_streamed: bool = False,
+    ) -> BinaryIO:
         return _Reader(self.content[_text(path)], self.ranges)  # type: ignore[return-value]
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:

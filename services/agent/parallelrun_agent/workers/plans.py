@@ -22,9 +22,12 @@ from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.folder.layout import Logs
 from parallelrun_core.masking import Mask
 from parallelrun_core.row_format import row_format
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_worker.frames import WorkerConfig
+
+log = logger()
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
 _CREDENTIALS = (
@@ -159,6 +162,8 @@ class PlanMaker:
         for folder in self.outputs.shared:
             with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
                 make_output(folder, self._user)
+            if self._user.is_other and not self._user.can(folder, os.W_OK | os.X_OK):
+                log.warning("output_closed_to_workers", job_id=self.job_id, folder=str(folder), user=self._user.uid)
         with suppress(OSError):
             for folder in (files, self._local):
                 folder.mkdir(parents=True, exist_ok=True)

@@ -72,7 +72,7 @@ def _check_tables(rule: PathRule, spec: JobSpec) -> None:
         InvalidInput: with one problem for each wrong place.
     """
     problems = []
-    for plan in plan_inputs(spec, rule):
+    for plan in plan_inputs(spec, rule, fetches=False):
         for source in plan.sources:
             pointer = f"/inputs/{plan.name}/path"
             problem = _place(rule, pointer, source.path, source.pattern)

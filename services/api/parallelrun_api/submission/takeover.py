@@ -17,6 +17,7 @@ from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import Input, JobSpec
+from parallelrun_core.storage.location import is_url
 
 _POINTER: Final = "/resume_from"
 _MOST: Final = 200
@@ -69,13 +70,15 @@ def _input_differences(
         return
     plans = load_plans(earlier.path)  # as they were when it began: an MLTable file may have changed since
     frozen: list[InputPlan | None] = [*plans] if plans else [None] * len(before)
-    for (_, given), plan, (name, wanted), planned in zip(before, frozen, now, plan_inputs(new, rule), strict=True):
+    wanted_plans = {plan.name: plan for plan in plan_inputs(new, rule, fetches=False)}
+    for (_, given), plan, (name, wanted) in zip(before, frozen, now, strict=True):
+        planned = wanted_plans.get(name)
         pointer = f"/inputs/{name}"
         if given.path != wanted.path:
             yield _differs(f"{pointer}/path", where, given.path, wanted.path)
         elif _is_copied(given) != _is_copied(wanted):
             yield _differs(f"{pointer}/mode", where, given.mode, wanted.mode)
-        elif plan is not None and _essence(plan) != _essence(planned):
+        elif plan is not None and planned is not None and _essence(plan) != _essence(planned):
             message = f"its type, transformations or MLTable file are not the same as in {where}"
             yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
 
@@ -88,7 +91,8 @@ def _essence(plan: InputPlan) -> list[object]:
     """What the rows of a mini-batch depend on, without what was drawn or looked up when the job began."""
     read = plan.read.as_written() if plan.read is not None else None
     steps = [step.as_written() for step in plan.steps]
-    root = "" if plan.read is not None and plan.read.finds_root else plan.root
+    is_found_late = is_url(plan.path) or (plan.read is not None and plan.read.finds_root)
+    root = "" if is_found_late else plan.root
     return [plan.kind, root, plan.sources, plan.left_out, read, steps, plan.partition, plan.extracts_first]
 
 

@@ -59,7 +59,14 @@ class LocalStorage:
         status = os.stat(path)
         return Version(status.st_size, status.st_mtime)
 
-    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
+    def open(
+        self,
+        path: str | bytes,
+        rule: PathRule | None = None,
+        *,
+        version: Version | None = None,
+        is_streamed: bool = False,
+    ) -> BinaryIO:
         file = open(path, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         if rule is not None:
             try:
