@@ -44,6 +44,8 @@ def document(app: FastAPI) -> dict[str, Any]:
         for name, each in {**schema.pop("$defs", {}), model.__name__: schema}.items():
             if schemas.setdefault(name, each) != each:
                 raise ValueError(f"two models have the name {name}: a client would take one for the other")
+    for model in OF_TYPE.values():
+        schemas[model.__name__]["required"].remove("name")  # the path has it
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     components["schemas"] = dict(sorted(schemas.items()))
