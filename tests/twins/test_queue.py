@@ -186,6 +186,16 @@ def test_an_output_that_takes_the_place_of_another_jobs_is_found(
         concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_keeps_its_rows(job, redis)
 
 
+def test_rows_at_a_bad_place_of_a_disk_that_fail_the_job_are_found(
+    job: concatenating.Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concatenating.concatenating, "unreadable", always([]))
+    with expect_failure():
+        concatenating.test_rows_at_a_bad_place_of_the_disk_are_made_again_if_others_can_be_read(
+            job, 9, False, monkeypatch
+        )
+
+
 def test_an_output_of_an_earlier_generation_that_is_taken_is_found(job: concatenating.Job) -> None:
     def any_report(requests: OutputRequests, entries: list[StreamEntry]) -> None:
         requests.made = requests.made or next((each.concatenated for each in entries if each.concatenated), None)
