@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from parallelrun_core.code.folder import LEAVE_OUT_HINT, code_files
-from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES
+from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES, MAX_ZIP_BYTES
 from parallelrun_core.errors import InvalidInput
 
-MAX_ZIP_BYTES: Final = 254 << 20
-"""An API accepts 256 MiB in one request unless it is configured otherwise, and the job spec is in the same request."""
 _IN_MEMORY_BYTES: Final = 8 << 20
 # The server refuses archives that are compressed too well, as zip bombs are. Source code is small anyway.
 _COMPRESS_BELOW_BYTES: Final = 1 << 20

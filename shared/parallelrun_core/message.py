@@ -74,6 +74,15 @@ class FileVersion(msgspec.Struct, array_like=True, frozen=True):
     """Seconds since the epoch, by the storage's clock; 0 if there is a tag."""
 
 
+class Remote(msgspec.Struct, array_like=True, frozen=True):
+    """What a piece needs of a file that is staged before it is read."""
+
+    version: FileVersion
+    """That which was cut."""
+    extents: list[tuple[int, int]] = []
+    """The bytes that its rows take, as starts and ends; none: they follow from the piece."""
+
+
 class Piece(msgspec.Struct, array_like=True, frozen=True):
     """A range of one file of a table: of its bytes, or of its rows (Parquet)."""
 
@@ -89,6 +98,13 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
     """How many rows at the beginning of the range are not its own."""
     rows: int = -1
     """How many it has after those; -1: all, and nobody has counted."""
+    remote: Remote | None = None
+    """None: the file is read where it is."""
+
+    @property
+    def rest(self) -> tuple[int, int, bool, int, int, int]:
+        """What who reads the rows needs beside the path."""
+        return self.start, self.end, self.is_aligned, self.first_row, self.left_out, self.rows
 
 
 class Described(msgspec.Struct, array_like=True, frozen=True):
@@ -185,6 +201,14 @@ def files_of(message: Message) -> list[bytes]:
         return paths_of(message).split(b"\0")
     described = described_of(message)
     return [*described_paths(described), *(piece.path for piece in described.pieces)]
+
+
+def listed_versions(message: Message) -> list[FileVersion]:
+    """The versions of what `files_of` names, in that order; none for files that are read where they are."""
+    if not is_described(message):
+        return []
+    described = described_of(message)
+    return described.versions or [piece.remote.version for piece in described.pieces if piece.remote is not None]
 
 
 def split_groups(payload: bytes) -> list[bytes]:

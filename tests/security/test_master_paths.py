@@ -121,5 +121,5 @@ def test_rows_are_not_grouped_that_a_link_leads_to(tmp_path: Path) -> None:
     table.swap()
     shuffle = Shuffle(tmp_path / "root", 0, table.plan, 1, lambda *_: None, rule=table.rule)
     with pytest.raises(InvalidInput, match="jobs may not use"):
-        for _ in shuffle.run([Piece(os.fsencode(table.path), 0, 10)], lambda: [os.fsencode(table.path)]):
+        for _ in shuffle.run([Piece(os.fsencode(table.path), 0, 10)], lambda: [10]):
             pass

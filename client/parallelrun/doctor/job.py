@@ -33,7 +33,7 @@ def file(place: Place) -> Iterator[Finding]:
             yield warn(str(note), "see docs/compatibility.md")
         with reading.locating_problems():
             check_paths(reading.spec)
-            plan_inputs(reading.spec)
+            plan_inputs(reading.spec, fetches=False)
         yield ok(f"code, entry script ({reading.spec.entry_script}) and inputs are there")
     except InvalidInput as error:
         for problem in error.problems:

@@ -1,7 +1,8 @@
 """From a delivery to the argument of run(): a list of paths, a DataFrame, or nothing but a rank.
 
 A described delivery is JSON: `input` (index of the input, -1: none), `keys` (values of the partition keys), `paths`, or
-`pieces` of a table, each `[path, start, end, is_aligned, first_row, left_out, rows]`. What an input is, and how its
+`pieces` of a table, each `[path, start, end, is_aligned, first_row, left_out, rows]`; where their files are staged,
+`places` has what is here of each (`tables/elsewhere.py`). What an input is, and how its
 table is read, is in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and
 pyarrow.
 """
@@ -114,7 +115,7 @@ class Loader:
             return MiniBatch([], 1)  # a rank is one item (reference §3.5)
         plan = self._read_plans()[number]
         if pieces:
-            frame = self._table(number, plan).read(pieces)
+            frame = self._table(number, plan).read(pieces, described.get("places"))
             mini_batch = MiniBatch(frame, len(frame))
             mini_batch.first_row = pieces[0][4] if pieces[0][4] >= 0 else None
             mini_batch.partition_key_value = self._table(number, plan).path_keys.typed(described["keys"])

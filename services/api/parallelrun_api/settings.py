@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from pydantic import Field, SecretStr, field_validator
 
+from parallelrun_core.code.snapshots import MAX_ZIP_BYTES
 from parallelrun_core.path_rule import EVERYWHERE, Places
 from parallelrun_core.service.settings import ServiceSettings
 from parallelrun_core.storage.location import is_url
@@ -46,8 +47,8 @@ class ApiSettings(ServiceSettings):
     """Workers are users of their own (`--worker-uids`), so jobs can't read the outputs in other jobs' folders."""
     allowed_hosts: str = ""
     """Host names, separated by ',', that clients may use for this server, beyond those of the loopback interface."""
-    max_body_bytes: int = Field(default=256 << 20, ge=1 << 10)
-    """Maximum bytes of a request, and so of a zip with a job's code."""
+    max_body_bytes: int = Field(default=MAX_ZIP_BYTES + (2 << 20), ge=1 << 10)
+    """Maximum bytes of a request, and so of a zip with a job's code; by default, what the code of a job may have."""
     max_streams: int = Field(default=2000, ge=1)
     """Maximum number of event streams and long polls at the same time; at most three quarters of the connections."""
     max_connections: int = Field(default=3000, ge=16)

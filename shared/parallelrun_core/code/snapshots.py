@@ -27,6 +27,8 @@ from parallelrun_core.paths import relative_parts
 
 MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 512 << 20
+MAX_ZIP_BYTES: Final = MAX_BYTES + (8 << 20)
+"""Of a zip with so much that can't be compressed, and the names of its files."""
 MAX_RATIO: Final = 200
 MAX_DEPTH: Final = 32
 _COPY_BYTES: Final = 1 << 20

@@ -30,6 +30,14 @@ class NamePattern(msgspec.Struct, frozen=True, kw_only=True):
 Selection = list[str] | NamePattern
 
 
+def selected(names: list[str], wanted: Selection) -> list[str]:
+    """Which of these columns are meant, in their order."""
+    if not isinstance(wanted, NamePattern):
+        return [name for name in names if name in wanted]
+    pattern = re.compile(wanted.pattern, re.IGNORECASE if wanted.ignore_case else 0)
+    return [name for name in names if bool(pattern.search(name)) != wanted.invert]
+
+
 class ColumnType(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the values of a column are to be."""
 

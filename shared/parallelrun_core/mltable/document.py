@@ -12,7 +12,7 @@ from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
-from parallelrun_core.storage.location import joined, shortened
+from parallelrun_core.storage.location import is_url, joined, shortened
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
 
@@ -42,8 +42,11 @@ class MLTable:
     steps: list[AnyStep]
 
 
-def load_mltable(path: str, rule: PathRule | None = None) -> MLTable:
+def load_mltable(path: str, rule: PathRule | None = None, *, fetches: bool = True) -> MLTable:
     """Read the MLTable file at, or in the folder, `path`.
+
+    Args:
+        fetches: whether servers that it names may be asked for anything.
 
     Raises:
         InvalidInput: it doesn't exist, or is not valid; with one problem for each wrong place.
@@ -56,10 +59,10 @@ def load_mltable(path: str, rule: PathRule | None = None) -> MLTable:
     except OSError as error:
         hint = f"an input of type mltable is a folder with a file {FILE_NAME}; transformations of the job need no type"
         raise InvalidInput.at("", f"{error.filename or path!r} can't be read: {error.strerror}", hint) from error
-    return parse_mltable(load_document(text), file)
+    return parse_mltable(load_document(text), file, fetches=fetches)
 
 
-def parse_mltable(document: object, file: str) -> MLTable:
+def parse_mltable(document: object, file: str, *, fetches: bool = True) -> MLTable:
     """Check the content of an MLTable file; paths are relative to its folder.
 
     Raises:
@@ -73,21 +76,21 @@ def parse_mltable(document: object, file: str) -> MLTable:
         at.below("type").wrong(f"must be mltable, not {document['type']!r}")
     if "query_source" in document:
         at.below("query_source").wrong("databases can't be read here", "export the rows to files, and name paths")
-    sources = _sources(document.get("paths"), os.path.dirname(file), at.below("paths"))
+    sources = _sources(document.get("paths"), os.path.dirname(file), at.below("paths"), fetches=fetches)
     steps = parse_steps(document.get("transformations"), at.below("transformations"))
     at.problems.check()
     return MLTable(file, sources, steps)
 
 
-def _sources(given: object, folder: str, at: At) -> list[Source]:
+def _sources(given: object, folder: str, at: At, *, fetches: bool) -> list[Source]:
     if not isinstance(given, list) or not given:
         at.wrong("must be a list of {file: …}, {folder: …} or {pattern: …}")
         return []
-    sources = [_source(entry, folder, at.below(number)) for number, entry in enumerate(given)]
+    sources = [_source(entry, folder, at.below(number), fetches=fetches) for number, entry in enumerate(given)]
     return [source for source in sources if source is not None]
 
 
-def _source(given: Any, folder: str, at: At) -> Source | None:  # noqa: PLR0911
+def _source(given: Any, folder: str, at: At, *, fetches: bool) -> Source | None:  # noqa: PLR0911
     if not isinstance(given, dict) or len(given) != 1:
         at.wrong("must have exactly one of file, folder, pattern")
         return None
@@ -106,7 +109,8 @@ def _source(given: Any, folder: str, at: At) -> Source | None:  # noqa: PLR0911
     if kind == "pattern":
         return _pattern(folder, text)
     path = shortened(joined(folder, text))
-    if kind == "file" and has_wildcard(text) and not storage_of(path).is_there(path):
+    is_asked = kind == "file" and has_wildcard(text) and (fetches or not is_url(path))
+    if is_asked and not storage_of(path).is_there(path):
         at.below(kind).wrong(f"{text!r} is taken literally, and there is no such file", "use pattern:")
         return None
     return Source(kind, path)

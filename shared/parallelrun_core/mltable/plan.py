@@ -26,7 +26,16 @@ from parallelrun_core.mltable.document import MLTable, Source, load_mltable
 from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.partition_format import PartitionFormat, parse_partition_format
 from parallelrun_core.mltable.read_step import ReadStep
-from parallelrun_core.mltable.steps import AnyStep, ExtractColumns, RowStep, Skip, Take, TakeRandomSample, parse_steps
+from parallelrun_core.mltable.steps import (
+    AnyStep,
+    ExtractColumns,
+    KeepColumns,
+    RowStep,
+    Skip,
+    Take,
+    TakeRandomSample,
+    parse_steps,
+)
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec, load_document
@@ -53,7 +62,8 @@ class InputPlan(msgspec.Struct, kw_only=True):
     is_copied: bool = False
     """Files are copied to the node's own disk before run() (modes download and eval_download)."""
     is_staged: bool = False
-    """Files are elsewhere, and brought to the node before run(). Not in mode direct, which gives their URLs."""
+    """Files, or the parts of them that a mini-batch needs, are elsewhere, and brought to the node before run(). Not
+    files in mode direct, which gives their URLs."""
     root: str = ""
     """The folder below which partition formats are matched: that of the MLTable file, or the input itself."""
     sources: list[Source] = []
@@ -74,6 +84,8 @@ class InputPlan(msgspec.Struct, kw_only=True):
     """Not all keys are parts of the paths: the rows are grouped by them before anything is cut."""
     sample: list[str] = []
     """The first files, from which the types of a text table are inferred."""
+    first_with_text: str | None = None
+    """Of the sample, the first one that isn't empty, or an empty string; None: who reads them finds it out."""
     libraries: list[str] = []
     """What the workers must be able to import for it."""
     rows_wanted: tuple[int, int | None] | None = None
@@ -92,6 +104,15 @@ class InputPlan(msgspec.Struct, kw_only=True):
     def is_indivisible(self) -> bool:
         """Whether the table is one mini-batch, because of its `tail`."""
         return self.tail is not None and self.tail < len(self.steps)
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        """Which columns of a file with these the first steps leave: all, if they leave none."""
+        left = names
+        for step in self.steps:
+            if not isinstance(step, KeepColumns):
+                break
+            left = step.left(left)
+        return left or names
 
     def freeze_answers(self) -> None:
         """Put into the plan what follows from its steps: master and workers then have the same answers."""
@@ -121,8 +142,12 @@ def _rows_wanted(steps: list[RowStep]) -> tuple[int, int | None] | None:
     return (first, end) if is_counted else None
 
 
-def plan_inputs(spec: JobSpec, rule: PathRule | None = None) -> list[InputPlan]:
+def plan_inputs(spec: JobSpec, rule: PathRule | None = None, *, fetches: bool = True) -> list[InputPlan]:
     """The plans of a job's inputs. Reads MLTable files, as far as the rule allows it, and no data.
+
+    Args:
+        fetches: whether servers that a user names may be asked for anything; otherwise inputs are left out of which
+            too little is known without that, and of the others it isn't known whether there is anything.
 
     Raises:
         InvalidInput: with one problem for each wrong place, in the job spec or in an MLTable file.
@@ -130,8 +155,11 @@ def plan_inputs(spec: JobSpec, rule: PathRule | None = None) -> list[InputPlan]:
     problems: list[Problem] = []
     plans = []
     for name, given in spec.data_inputs():
+        if not fetches and is_url(given.path) and given.type == "mltable":
+            continue
+        keys = list(spec.partition_keys)
         try:
-            plans.append(plan_input(name, given, list(spec.partition_keys), unit=spec.size.unit, rule=rule))
+            plans.append(plan_input(name, given, keys, unit=spec.size.unit, rule=rule, fetches=fetches))
         except InvalidInput as error:
             problems += error.problems
     Problems(problems).check()
@@ -142,9 +170,19 @@ def plan_inputs(spec: JobSpec, rule: PathRule | None = None) -> list[InputPlan]:
 
 
 def plan_input(
-    name: str, given: Input, keys: list[str], *, unit: str = "plain", rule: PathRule | None = None
+    name: str,
+    given: Input,
+    keys: list[str],
+    *,
+    unit: str = "plain",
+    rule: PathRule | None = None,
+    fetches: bool = True,
 ) -> InputPlan:
-    """The plan of one input. `unit`: that of the mini-batch size (`MiniBatchSize.unit`).
+    """The plan of one input.
+
+    Args:
+        unit: that of the mini-batch size (`MiniBatchSize.unit`).
+        fetches: as of `plan_inputs`.
 
     Raises:
         InvalidInput: with one problem for each wrong place.
@@ -157,11 +195,11 @@ def plan_input(
     steps = parse_steps(given.transformations, At(f"{pointer}/transformations", problems))
     problems.check()
     if given.type == "mltable" and not _is_source(given.path, steps, pointer, rule):
-        table = _load(given.path, pointer, rule)
+        table = _load(given.path, pointer, rule, fetches=fetches)
         plan.sources, plan.root, plan.left_out = table.sources, os.path.dirname(table.file), table.file
         steps = [*table.steps, *steps]
     _sort_steps(plan, steps, pointer)
-    plan.is_staged = _is_staged(plan, f"{pointer}/path") and given.mode != "direct"
+    plan.is_staged = _is_staged(plan, f"{pointer}/path") and (plan.is_table or given.mode != "direct")
     plan.is_copied = given.mode in ("download", "eval_download") and not plan.is_table and not plan.is_staged
     if unit != "plain" and not plan.is_table:
         problem = f"{unit} apply to tables, and input {name!r} is a list of files"
@@ -172,7 +210,7 @@ def plan_input(
 
 
 def _is_staged(plan: InputPlan, pointer: str) -> bool:
-    """Whether it is a list of files that are on no disk which the nodes share.
+    """Whether it is on no disk which the nodes share.
 
     Raises:
         InvalidInput: some are and some aren't.
@@ -180,7 +218,7 @@ def _is_staged(plan: InputPlan, pointer: str) -> bool:
     elsewhere = {is_url(source.path) for source in plan.sources} or {is_url(plan.path)}
     if len(elsewhere) > 1:
         raise InvalidInput.at(pointer, "it names both local files and URLs", "make two inputs of them")
-    return True in elsewhere and not plan.is_table
+    return True in elsewhere
 
 
 def _is_source(path: str, steps: list[AnyStep], pointer: str, rule: PathRule | None) -> bool:
@@ -220,9 +258,9 @@ def _is_mltable(path: str, rule: PathRule | None) -> bool:
     return isinstance(document, dict) and "paths" in document
 
 
-def _load(path: str, pointer: str, rule: PathRule | None) -> MLTable:
+def _load(path: str, pointer: str, rule: PathRule | None, *, fetches: bool) -> MLTable:
     try:
-        return load_mltable(path, rule)
+        return load_mltable(path, rule, fetches=fetches)
     except InvalidInput as error:
         where = f"{pointer}/path"
         raise InvalidInput(

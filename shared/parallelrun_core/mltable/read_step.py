@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import msgspec
 
 from parallelrun_core.problems import At
+
+
+class Text(NamedTuple):
+    """How the files of a table are read that are text."""
+
+    encoding: str
+    multi_line: bool = False
+    """A quoted field may hold newlines."""
+    may_have_header: bool = False
 
 
 class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
@@ -22,6 +31,11 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
     """The folder of the table becomes known only when the job begins."""
 
     include_path_column: bool = False
+
+    @property
+    def text(self) -> Text | None:
+        """How its files are read; None if they are not text."""
+        return None
 
     @classmethod
     def parse(cls, options: object, at: At) -> Self:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Self
 
 import msgspec
 
-from parallelrun_core.mltable.conversions import Conversion, Selection, parse_conversions, parse_selection
+from parallelrun_core.mltable.conversions import Conversion, Selection, parse_conversions, parse_selection, selected
 from parallelrun_core.mltable.filters import parse_filter
 from parallelrun_core.mltable.formats import read_steps
 from parallelrun_core.mltable.options import options_of
@@ -47,13 +47,19 @@ class KeepColumns(Step, tag="keep_columns"):
 
     columns: Selection
 
+    def left(self, names: list[str]) -> list[str]:
+        """The names of the columns that are left of these, as workers decide it."""
+        return selected(names, self.columns)
+
     @classmethod
     def parse(cls, options: object, at: At) -> Self:
         return cls(columns=parse_selection(options, at))
 
 
 class DropColumns(KeepColumns, tag="drop_columns"):
-    pass
+    def left(self, names: list[str]) -> list[str]:
+        chosen = selected(names, self.columns)
+        return [name for name in names if name not in chosen]
 
 
 class ConvertColumnTypes(Step, tag="convert_column_types"):

@@ -6,18 +6,23 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from parallelrun_agent.environments.cache import check_cache
+from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.environments.surroundings import installers
+from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
+from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.ids import new_job_id
+from parallelrun_core.spec import Environment
 from tests.twins.sabotage import expect_failure, replaced
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
@@ -197,3 +202,21 @@ def test_no_link_of_a_job_leads_the_agent_when_it_makes_an_output(place: Path) -
     with pytest.raises(OSError, match="link"):
         make_output(place / "output" / "link" / "planted", OTHER)
     assert list((place / "of-the-services").iterdir()) == []
+
+
+@needs_root
+def test_environments_that_the_jobs_user_can_not_reach_are_told_before_one_is_built(place: Path) -> None:
+    home = place / "home"
+    home.mkdir(mode=0o700)
+    environment, loop = Environment(pip=("x",)), EventLoop()
+    with closing(
+        JobPython(
+            environment, cache=home / "cache", kept=1, log_file=place / "log", loop=loop, orphans=Orphans(),
+            changed=lambda: None, user=JOB,
+        )
+    ) as python:  # fmt: skip
+        assert python.failure is not None
+        assert python.failure.category == "ENVIRONMENT_FAILED"
+        assert f"closed to the job's user {JOB.uid}" in python.failure.message
+        assert f"chmod o+x {home}, or use another folder with --cache-dir" in python.failure.message
+        assert not python.is_ready

@@ -47,7 +47,7 @@ class Site(NamedTuple):
         size = self.file.stat().st_size
         path = os.fsencode(self.file)
         pieces = [Piece(path, start, min(start + 100, size)) for start in range(0, size, 100)]
-        for _ in self.shuffle(term, told).run(pieces, lambda: [path]):
+        for _ in self.shuffle(term, told).run(pieces, lambda: [size]):
             pass
 
     def rows(self) -> dict[tuple[str | None, ...], list[int]]:

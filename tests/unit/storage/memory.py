@@ -104,11 +104,27 @@ class MemoryStorage:
         except KeyError:
             raise FileNotFoundError(path) from None
 
-    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
+    def open(
+        self,
+        path: str | bytes,
+        rule: PathRule | None = None,
+        *,
+        version: Version | None = None,
+        is_streamed: bool = False,
+    ) -> BinaryIO:
         return _Reader(self.content[_text(path)], self.ranges)  # type: ignore[return-value]
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}
+
+    def identity(self, path: str) -> str:
+        return path
+
+    def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
+        self.content[path] = file.read()
+
+    def replace(self, made: str, target: str) -> None:
+        self.content[target] = self.content.pop(made)
 
     def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
         raise NotImplementedError

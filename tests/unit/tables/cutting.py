@@ -43,7 +43,7 @@ class Cut:
         found = TableCutter(self.plan, MiniBatchSize.parse(size)).pieces(self.files)
         self.pieces = [piece for piece in found if piece is not None]
         self.frames: list[pd.DataFrame] = [
-            self.table.read([(os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:])]) for piece in self.pieces
+            self.table.read([(os.fsdecode(piece.path), *piece.rest)]) for piece in self.pieces
         ]
 
     @property

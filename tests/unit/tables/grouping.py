@@ -45,11 +45,7 @@ class Grouped:
                 "plan": fields,
                 "schema": str(job / "schema.0.json"),
                 "folder": str(target),
-                "pieces": [
-                    [os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]]
-                    for piece in pieces
-                    if piece is not None
-                ],
+                "pieces": [(os.fsdecode(piece.path), *piece.rest) for piece in pieces if piece is not None],
             }
         )
         self.table = Table(fields, str(job / "schema.0.json"))

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.environments.cache import InUse, check_cache
 from parallelrun_agent.environments.surroundings import installers
-from parallelrun_agent.users.places import let_through
+from parallelrun_agent.users.places import advice, let_through
+from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.outcome import Failure
 from parallelrun_core.service.telemetry import logger
 
@@ -77,7 +78,7 @@ class JobPython:
         kept: how many environments may be left there after one more was built.
         log_file: where the output of the build goes.
         changed: called when it is ready, or could not be built, but for what is known at once.
-        is_shared: other users than the agent's run it.
+        user: who runs it.
         may_build_packages: whether packages without a wheel may run their setup code here, as the agent.
 
     Raises:
@@ -94,7 +95,7 @@ class JobPython:
         loop: EventLoop,
         orphans: Orphans,
         changed: Callable[[], None],
-        is_shared: bool = False,
+        user: WorkerUser = SAME_USER,
         may_build_packages: bool = True,
     ) -> None:
         self.executable = sys.executable
@@ -105,7 +106,7 @@ class JobPython:
         self._changed = changed
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._request = {"kept": kept, "compile": is_shared, "may_build": may_build_packages}
+        self._request = {"kept": kept, "compile": user.is_other, "may_build": may_build_packages}
         self._use: InUse | None = None
         self._report_at = 0.0
         if environment.is_own:
@@ -115,14 +116,18 @@ class JobPython:
             try:
                 check_cache(cache)
             except PermissionError as error:
-                self.failure = Failure("ENVIRONMENT_FAILED", f"The workers' environment could not be built: {error}")
+                self.failure = _not_built(str(error))
                 return
             with ExitStack() as undo:
                 self._use = InUse(self._folder)
                 undo.callback(self._use.close)
-                if is_shared:
+                if user.is_other:
                     for above in (cache, self._folder.parent):
                         let_through(above)
+                    if not user.can(above, os.X_OK):
+                        what = f"{above} is closed to the job's user {user.uid}, one of --worker-uids"
+                        self.failure = _not_built(f"{what}: {advice(above, user)} with --cache-dir")
+                        return
                 if not (self._folder / READY).exists():
                     self._build(recipe)
                 undo.pop_all()
@@ -181,9 +186,7 @@ class JobPython:
             lines = self._last_lines()
             log.warning("environment_failed", folder=str(self._folder), exit_code=code, seconds=seconds)
             last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
-            self.failure = Failure(
-                "ENVIRONMENT_FAILED", f"The workers' environment could not be built: {last}", "\n".join(lines)
-            )
+            self.failure = _not_built(last, "\n".join(lines))
         self._changed()
 
     def _reap(self, process: subprocess.Popen[bytes]) -> int:
@@ -202,3 +205,7 @@ class JobPython:
             return self._log_file.read_text(errors="replace").splitlines()[-_LAST_LINES:]
         except OSError as error:
             return [str(error)]
+
+
+def _not_built(why: str, lines: str = "") -> Failure:
+    return Failure("ENVIRONMENT_FAILED", f"The workers' environment could not be built: {why}", lines)

@@ -1,6 +1,6 @@
 """Objects on the node's disk: kept by URL and version, the least recently used removed first, never one in use.
 
-    objects/<sha256>       one version of one object, read-only
+    objects/<sha256>       one version of one object, or a part of it, read-only
     objects/.new-<random>  one that is being fetched, locked by whoever fetches it
 
 Whoever uses an object has a hard link to it, and so has it for as long as it is needed, whatever happens here: a link
@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from parallelrun_agent.staging.parts import Part
 from parallelrun_core.storage.interface import Version
 
 _NEW: Final = ".new-"
@@ -78,13 +79,13 @@ class StageCache:
         with self._lock:
             self._admitted -= size
 
-    def take(self, url: str, version: Version, target: Path) -> bool:
-        """Link an object to where it is to be used, if it is here; whether it was.
+    def take(self, url: str, version: Version, target: Path, part: Part | None = None) -> bool:
+        """Link an object, or a part of one, to where it is to be used, if it is here; whether it was.
 
         Raises:
             OSError: it can't be linked there.
         """
-        entry = self._path(url, version)
+        entry = self._path(url, version, part)
         try:
             os.link(entry, target)
         except FileNotFoundError:
@@ -95,14 +96,27 @@ class StageCache:
             os.utime(entry)
         return True
 
-    def begin(self, url: str, version: Version) -> NewObject:
-        """A file for an object that is to be fetched.
+    def begin(self, url: str, version: Version, part: Part | None = None) -> NewObject:
+        """A file for an object, or a part of one, that is to be fetched.
 
         Raises:
             NoRoom: it would have to wait until something is not in use any more.
             OSError: the disk is full, or fails.
         """
-        size = version.size_bytes
+        size = version.size_bytes if part is None else part.end - part.start
+        self.reserve(size)
+        try:
+            return NewObject(self, self._path(url, version, part), self.folder / f"{_NEW}{secrets.token_hex(12)}", size)
+        except BaseException:
+            self.give_back(size)
+            raise
+
+    def reserve(self, size: int) -> None:
+        """Have room for so much more.
+
+        Raises:
+            NoRoom: see `begin`.
+        """
         with self._lock:
             self._unseen += size
             if self._unseen > self.max_bytes * _BLINDLY:
@@ -111,11 +125,6 @@ class StageCache:
             if self._used + size > self.max_bytes:
                 self._evict(size)
             self._used += size
-        try:
-            return NewObject(self, self._path(url, version), self.folder / f"{_NEW}{secrets.token_hex(12)}", size)
-        except BaseException:
-            self.give_back(size)
-            raise
 
     def give_back(self, size: int) -> None:
         """This much that was to be fetched isn't there."""
@@ -151,8 +160,9 @@ class StageCache:
                     is_in_use = status.st_nlink > 1 or entry.name.startswith(_NEW)
                     yield _Entry(status.st_mtime, status.st_size, entry.path, is_in_use)
 
-    def _path(self, url: str, version: Version) -> Path:
-        name = f"{url}\0{version.tag}\0{version.size_bytes}".encode(errors="surrogateescape")
+    def _path(self, url: str, version: Version, part: Part | None) -> Path:
+        of = "" if part is None or part == (0, version.size_bytes, None) else f"\0{part}"
+        name = f"{url}\0{version.tag}\0{version.size_bytes}{of}".encode(errors="surrogateescape")
         return self.folder / hashlib.sha256(name).hexdigest()
 
 
@@ -186,6 +196,19 @@ class NewObject:
             self._path.unlink(missing_ok=True)
             self._cache.give_back(self._size)
         os.close(self.fd)
+
+    def grow(self, size: int) -> None:
+        """It has so much more than was thought.
+
+        Raises:
+            NoRoom: it doesn't fit.
+            OSError: it never will.
+        """
+        if self._size + size > self._cache.max_bytes:
+            limit = f"the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
+            raise OSError(errno.E2BIG, f"its record goes on for more than {limit}")
+        self._cache.reserve(size)
+        self._size += size
 
     def keep(self, used_at: Path) -> None:
         """All of it is there: put it into the cache, and link it to where it is to be used.

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
 from typing import NamedTuple
 
+from parallelrun_agent.staging.parts import Part, parts_of
 from parallelrun_agent.staging.stager import StagedFile
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_agent.workers.payloads import decoded, payload_of
 from parallelrun_core import message
+from parallelrun_core.errors import CorruptLog
+from parallelrun_core.message import Described, Message
 from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.versions import unpacked
 from parallelrun_worker import frames
 
@@ -48,6 +53,8 @@ class MiniBatches:
         """
         of = decoded(raw, self._folder)
         described = message.described_of(of) if message.is_described(of) else None
+        if described is not None and any(piece.remote is not None for piece in described.pieces):
+            return self._of_table(of, described)
         if described is None or not described.versions or not self._plans[described.input].is_staged:
             return StagedMiniBatch(*payload_of(raw, self._folder), [])
         urls = [os.fsdecode(path) for path in message.described_paths(described)]
@@ -56,3 +63,26 @@ class MiniBatches:
         files = [StagedFile(*each) for each in zip(urls, versions, targets, strict=True)]
         fields = {"input": described.input, "keys": described.keys, "pieces": [], "paths": list(map(str, targets))}
         return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), files)
+
+    def _of_table(self, of: Message, described: Described) -> StagedMiniBatch:
+        """Ranges of files: each part of a file is a file, which other mini-batches may need, too."""
+        read = self._plans[described.input].read
+        text = read.text if read is not None else None
+        files: dict[Path, StagedFile] = {}
+        places: dict[str, tuple[int, list[tuple[int, str]]]] = {}
+        for piece in described.pieces:
+            if piece.remote is None:
+                raise CorruptLog("a mini-batch of a table in a store has a piece without a version")
+            url, version = os.fsdecode(piece.path), unpacked(piece.remote.version)
+            _, here = places.setdefault(url, (version.size_bytes, []))
+            for part in parts_of(piece, version.size_bytes, text):
+                file = StagedFile(url, version, self._tree.part(_name_of(url, version, part)), part)
+                files[file.target] = file
+                here.append((part.start, str(file.target)))
+        pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in described.pieces]
+        fields = {"input": described.input, "keys": described.keys, "pieces": pieces, "paths": [], "places": places}
+        return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), list(files.values()))
+
+
+def _name_of(url: str, version: Version, part: Part) -> str:
+    return hashlib.sha256(f"{url}\0{version.tag}\0{part}".encode(errors="surrogateescape")).hexdigest()[:40]

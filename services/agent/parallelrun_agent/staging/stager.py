@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from parallelrun_agent.staging.cache import NoRoom, StageCache
 from parallelrun_agent.staging.fetching import fetch
+from parallelrun_agent.staging.parts import Part
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced, Version
@@ -35,6 +36,13 @@ class StagedFile(NamedTuple):
     version: Version
     target: Path
     """Where the mini-batch finds it."""
+    part: Part | None = None
+    """What it needs of it; None: all."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is fetched, as far as that is known."""
+        return self.version.size_bytes if self.part is None else self.part.end - self.part.start
 
 
 class Staged(NamedTuple):
@@ -96,7 +104,7 @@ class Stager:
 
     def stage(self, token: str, files: list[StagedFile]) -> None:
         """Begin to bring these objects here; `done` gets how it ended. `release` follows when they aren't needed."""
-        size = sum(file.version.size_bytes for file in files)
+        size = sum(file.size_bytes for file in files)
         mini_batch = _MiniBatch(files, time.monotonic(), len(files), size)
         with self._lock:
             self._mini_batches[token] = mini_batch
@@ -195,7 +203,7 @@ class Stager:
         fetched, failure, disk_error = 0, None, ""
         try:
             file.target.parent.mkdir(parents=True, exist_ok=True)
-            fetched = fetch(file.url, file.version, file.target, self._cache)
+            fetched = fetch(file.url, file.version, file.target, self._cache, file.part)
         except NoRoom:
             with self._lock:
                 self._without_room.append(file)

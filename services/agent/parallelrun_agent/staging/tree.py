@@ -12,7 +12,8 @@ from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
 _STORES: Final = ".stores"
-"""No input has this name."""
+_PARTS: Final = ".parts"
+"""No input has these names."""
 _SIDE_INPUTS: Final = "0"
 
 
@@ -58,6 +59,10 @@ class JobTree:
         if top and (below := storage.below(url, top)) is not None:
             return self.path / self._data[number][0] / below
         return self.path / _STORES / storage.from_everywhere(url)
+
+    def part(self, name: str) -> Path:
+        """Where a part of an object is that has a name of its own."""
+        return self.path / _PARTS / name
 
     def paths(self) -> dict[str, str]:
         """What scripts find as the path of each data input that is brought here."""

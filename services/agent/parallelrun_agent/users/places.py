@@ -41,7 +41,7 @@ def open_ways(root: Path, local: Path, anybody: WorkerUser) -> None:
     needed += [Path(worker.origin).parent] if worker and worker.origin else []
     for path in needed:
         if not anybody.can(path, os.X_OK):
-            raise NotPossible(f"{path} is closed to user {anybody.uid}, one of --worker-uids: {_advice(path, anybody)}")
+            raise NotPossible(f"{path} is closed to user {anybody.uid}, one of --worker-uids: {advice(path, anybody)}")
 
 
 def let_through(folder: Path) -> None:
@@ -52,7 +52,8 @@ def let_through(folder: Path) -> None:
         folder.chmod(closed)
 
 
-def _advice(path: Path, user: WorkerUser) -> str:
+def advice(path: Path, user: WorkerUser) -> str:
+    """What lets a user through to a folder that is closed to it."""
     closed = next((each for each in reversed([path, *path.parents]) if not user.can(each, os.X_OK)), path)
     return f"chmod o+x {closed}, or use another folder"
 

@@ -10,8 +10,6 @@ import json
 import os
 from pathlib import Path
 
-import msgspec
-
 from parallelrun_core import message
 from parallelrun_core.folder.manifest import resolve
 from parallelrun_core.message import Message
@@ -43,7 +41,7 @@ def decoded(raw: bytes, folder: Path) -> Message:
 def _described(of: Message) -> bytes:
     described = message.described_of(of)
     # JSON writes a byte of a path that is not UTF-8 as a lone surrogate, which is read back as that byte.
-    pieces = [[os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]] for piece in described.pieces]
+    pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in described.pieces]
     paths = [os.fsdecode(path) for path in message.described_paths(described)]
     fields = {"input": described.input, "keys": described.keys, "pieces": pieces, "paths": paths}
     return json.dumps(fields).encode()

@@ -8,6 +8,8 @@ columns.py     whether the steps name columns that the table has
 older_plans.py what older releases did not freeze in `inputs.json`
 ranges.py      ranges of files
 bounds.py      files that a process of a master may open
+elsewhere.py   files in object stores: what is here of them, and asking for it
+inferred.py    finding the columns of a text table that no worker can look at
 grouped.py     rows that are grouped by keys: where they are then
 
 For kinds that are text:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from parallelrun_worker.tables import grouped
+from parallelrun_worker.tables.elsewhere import Place
 from parallelrun_worker.tables.formats import format_of
 from parallelrun_worker.tables.older_plans import completed
 from parallelrun_worker.tables.path_keys import PathKeys
@@ -45,14 +46,19 @@ class Table:
         """
         return list(dict.fromkeys(self.format.names()))
 
-    def read(self, pieces: list[Piece]) -> Any:
+    def read(self, pieces: list[Piece], places: dict[str, Place] | None = None) -> Any:
         """The rows of these pieces, in order, with an index from 0.
+
+        Args:
+            places: where the files are that are staged.
 
         Raises:
             OSError, ValueError, ImportError: they can't be read.
         """
         import pandas as pd
 
+        if places is not None:
+            self.format.staged_at(places)
         if self._plan.get("is_shuffled"):
             frames = [frame for piece in pieces for frame in self._group(piece)]
             return pd.concat([*_filled(frames)], ignore_index=True) if len(frames) > 1 else frames[0]

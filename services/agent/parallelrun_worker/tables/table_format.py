@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from parallelrun_worker.tables.bounds import Open, bounded
+from parallelrun_worker.tables.elsewhere import AskedFiles, Place, StagedFiles
 
 Piece = tuple[Any, ...]
 """Path, start, end, whether both are where a record begins, index of the first row (-1: unknown); then, if they are not
@@ -33,7 +34,8 @@ class TableFormat(ABC):
     """Reads the files of one input.
 
     Args:
-        plan: its record in `inputs.json`; a process of a master adds `may_open` (see `bounds`).
+        plan: its record in `inputs.json`; a process of a master adds `may_open` (see `bounds`), or `asks`, the
+            descriptor of a socket (see `elsewhere`).
         schema_path: where its columns may be frozen.
     """
 
@@ -45,7 +47,12 @@ class TableFormat(ABC):
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
         self.plan = plan
         self.options: dict[str, Any] = plan["read"]
-        self.open: Open = bounded(plan["may_open"]) if "may_open" in plan else open
+        self.open: Open = _opener(plan)
+
+    def staged_at(self, places: dict[str, Place]) -> None:
+        """Where the files of the next pieces are, if they are staged."""
+        if isinstance(self.open, StagedFiles):
+            self.open.places = places
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -78,3 +85,9 @@ class TableFormat(ABC):
     @abstractmethod
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         """Stored records as a DataFrame. `path`, `header`: of their file, if it `needs_source`."""
+
+
+def _opener(plan: dict[str, Any]) -> Open:
+    if plan.get("is_staged"):
+        return AskedFiles(plan["asks"]) if "asks" in plan else StagedFiles()
+    return bounded(plan["may_open"]) if "may_open" in plan else open

@@ -5,10 +5,9 @@ the piece before, and its last record is read to its end, wherever that is.
 """
 
 import codecs
-import os
 from typing import BinaryIO, NamedTuple
 
-from parallelrun_worker.tables.ranges import read_range
+from parallelrun_worker.tables.ranges import read_range, read_some, size_of
 
 _BLOCK = 1 << 16
 _BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -27,7 +26,7 @@ class Encoding(NamedTuple):
 
 def encoding_of(file: BinaryIO, wanted: str) -> Encoding:
     """The encoding of a file: by its byte order mark, or as the table has it."""
-    head = os.pread(file.fileno(), 3, 0)
+    head = read_some(file, 3, 0)
     for mark, name in _BOMS.items():
         if head.startswith(mark) and name.startswith(wanted[:6] if wanted == "utf-16" else wanted):
             return _encoding(name, len(mark))
@@ -41,7 +40,7 @@ def _encoding(name: str, bom: int) -> Encoding:
 
 def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_aligned: bool) -> bytes:
     """The records that begin at or after `start` and before `end` (-1: the file's end), complete."""
-    size = os.fstat(file.fileno()).st_size
+    size = size_of(file)
     end = size if end < 0 else min(end, size)
     start = max(start, encoding.bom)
     if is_aligned:
@@ -49,16 +48,16 @@ def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_
     width = encoding.width
     start, end = -(-start // width) * width, -(-end // width) * width
     if start > encoding.bom:
-        start = _after_newline(file, start - width, encoding)
+        start = after_newline(file, start - width, encoding)
     if start >= end:
         return b""
-    last = end if end >= size else _after_newline(file, end - width, encoding)
+    last = end if end >= size else after_newline(file, end - width, encoding)
     return read_range(file, start, last)
 
 
-def _after_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
+def after_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
     """The end of the first newline at or after `at`; the file's end when there is none."""
-    while block := os.pread(file.fileno(), _BLOCK, at):
+    while block := read_some(file, _BLOCK, at):
         newline = find_newline(block, 0, encoding)
         if newline >= 0:
             return at + newline + encoding.width
@@ -78,7 +77,7 @@ def header_bytes(file: BinaryIO, encoding: Encoding, *, multi_line: bool) -> tup
     """The first record that is not an empty line, and where the next one begins."""
     data, at = b"", encoding.bom
     quotes, carriage_return = '"'.encode(encoding.name), "\r".encode(encoding.name)
-    while block := os.pread(file.fileno(), _BLOCK, at + len(data)):
+    while block := read_some(file, _BLOCK, at + len(data)):
         data += block
         begin = 0
         while (newline := find_newline(data, begin, encoding)) >= 0:

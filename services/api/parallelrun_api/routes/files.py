@@ -12,13 +12,14 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import PathToken
-from parallelrun_api.models import FileList
+from parallelrun_api.models import FileList, OutputElsewhere
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_core.errors import NotFound
 from parallelrun_core.path_rule import PathRule, resolve
 from parallelrun_core.service import telemetry
+from parallelrun_core.storage.location import is_url
 
 log = telemetry.logger()
 router = APIRouter(prefix="/v1", tags=["files"])
@@ -65,7 +66,7 @@ async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") 
     """The output files of a job, by path, 10,000 on each page.
 
     Of a folder that the job named for its output, only its own files; those of an output that has a path of its own
-    are below the name of that output.
+    are below the name of that output. Of outputs in object stores, `elsewhere` has the URLs.
     """
     return await _listed(context, _outputs, job_id, page_token)
 
@@ -106,21 +107,29 @@ def _logs(context: Context, job_id: str) -> ServedFolder:
 def _outputs(context: Context, job_id: str) -> ServedFolders:
     folder = context.jobs.folder(job_id)
     spec = folder.record().job_spec()
-    served = []
-    for name, given in spec.outputs.items():
+    served: list[ServedFolder | None] = []
+    elsewhere = []
+    for name, path in folder.output_paths(spec).items():
+        given = spec.outputs[name]
         if not (given.path or spec.output):
             continue  # it is in the job's own folder
+        if is_url(path):
+            elsewhere.append(OutputElsewhere(output=name, url=path))
+            continue
         shown = name if given.path or given.type == "uri_folder" else ""
-        served.append(_named(context, given.type, Path(folder.output_paths(spec)[name]), shown))
+        served.append(_named(context, given.type, Path(path), shown))
     if not spec.output:
         beneath = f"{job_id}/outputs"
         served.append(ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names))
+    elif is_url(spec.output):
+        rows = spec.writes_rows and not spec.append_row_to
+        elsewhere.append(OutputElsewhere(output="", url=folder.output_file(spec) if rows else spec.output))
     elif spec.writes_rows and not spec.append_row_to:
-        served.append(_named(context, "uri_file", folder.output_file(spec)))
+        served.append(_named(context, "uri_file", Path(folder.output_file(spec))))
     folders = tuple(each for each in served if each is not None)
-    if not folders:
+    if not folders and not elsewhere:
         raise NotFound(f"Job {job_id} has no output file.")
-    return ServedFolders(folders)
+    return ServedFolders(folders, tuple(elsewhere))
 
 
 def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFolder | None:

@@ -6,6 +6,7 @@ jobs. All others may differ: the purpose is to run the rest with fixed code, lon
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import Input, JobSpec
+from parallelrun_core.storage.location import is_url
 
 _POINTER: Final = "/resume_from"
 _MOST: Final = 200
@@ -68,13 +70,15 @@ def _input_differences(
         return
     plans = load_plans(earlier.path)  # as they were when it began: an MLTable file may have changed since
     frozen: list[InputPlan | None] = [*plans] if plans else [None] * len(before)
-    for (_, given), plan, (name, wanted), planned in zip(before, frozen, now, plan_inputs(new, rule), strict=True):
+    wanted_plans = {plan.name: plan for plan in plan_inputs(new, rule, fetches=False)}
+    for (_, given), plan, (name, wanted) in zip(before, frozen, now, strict=True):
+        planned = wanted_plans.get(name)
         pointer = f"/inputs/{name}"
         if given.path != wanted.path:
             yield _differs(f"{pointer}/path", where, given.path, wanted.path)
         elif _is_copied(given) != _is_copied(wanted):
             yield _differs(f"{pointer}/mode", where, given.mode, wanted.mode)
-        elif plan is not None and _essence(plan) != _essence(planned):
+        elif plan is not None and planned is not None and _essence(plan) != _essence(planned):
             message = f"its type, transformations or MLTable file are not the same as in {where}"
             yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
 
@@ -87,7 +91,8 @@ def _essence(plan: InputPlan) -> list[object]:
     """What the rows of a mini-batch depend on, without what was drawn or looked up when the job began."""
     read = plan.read.as_written() if plan.read is not None else None
     steps = [step.as_written() for step in plan.steps]
-    root = "" if plan.read is not None and plan.read.finds_root else plan.root
+    is_found_late = is_url(plan.path) or (plan.read is not None and plan.read.finds_root)
+    root = "" if is_found_late else plan.root
     return [plan.kind, root, plan.sources, plan.left_out, read, steps, plan.partition, plan.extracts_first]
 
 
@@ -100,7 +105,7 @@ def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str)
         yield _differs("/append_row_dataframe_header", where, *headers)
     elif before != now:
         pointer = "/append_row_to" if new.append_row_to else "/append_row_file_name"
-        yield _differs(pointer, where, *(file.name for file in files))
+        yield _differs(pointer, where, *map(posixpath.basename, files))
     elif now in ("text", "headed"):
         for field in ("append_row_separator", "append_row_safe_output"):
             if getattr(old, field) != getattr(new, field):

@@ -9,7 +9,7 @@ from pathlib import Path
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import NAME, read_manifest
 from parallelrun_core.folder.term_log import file_of
-from parallelrun_core.message import FileVersion, decode, described_of, files_of, is_described
+from parallelrun_core.message import FileVersion, decode, files_of, listed_versions
 from parallelrun_core.storage.location import joined
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.versions import packed
@@ -34,7 +34,7 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
         if entry.term not in written:
             written[entry.term] = os.stat(file_of(folder, NAME, entry.term)).st_mtime
         message = decode(entry.raw)
-        listed = described_of(message).versions if is_described(message) else []
+        listed = listed_versions(message)
         if listed:
             asked += len(listed)
             if asked > _MOST_ASKED:

@@ -1,7 +1,9 @@
-"""Checks that a table has the columns which its steps need, before it is cut; or each mini-batch would fail by itself.
+"""Has a child process look at the first files of a table as a worker does, before it is cut.
 
-If there is such a step, a child process reads the first files as a worker does (`parallelrun_worker.tables.columns`).
-Where any row may have columns that no other has, as in JSON lines, they can't be checked.
+It checks that a table has the columns which its steps need, or each mini-batch would fail by itself
+(`parallelrun_worker.tables.columns`). Where any row may have columns that no other has, as in JSON lines, they can't be
+checked. And it finds the columns of a text table in a store (`parallelrun_worker.tables.inferred`): of any other, the
+first worker does it.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,10 +22,14 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.mltable.steps import Filter, KeepColumns
 from parallelrun_core.path_rule import PathRule
+from parallelrun_master.planning.file_server import FileServer
+from parallelrun_master.planning.formats import format_of
 
 _NEEDS: Final = (Filter, KeepColumns)
 """Exactly these: DropColumns is a KeepColumns, but needs no column."""
 _WAIT_S: Final = 0.05
+
+Record = dict[str, Any]
 
 
 def check_columns(plan: InputPlan, rule: PathRule | None = None) -> Iterator[None]:
@@ -34,26 +42,59 @@ def check_columns(plan: InputPlan, rule: PathRule | None = None) -> Iterator[Non
         InvalidInput: none of the first files has a column that a step needs.
     """
     is_known = plan.read is not None and plan.read.has_fixed_columns and bool(plan.sample)
-    if not is_known or not any(type(step) in _NEEDS for step in plan.steps):
-        return
-    command = [sys.executable, "-P", "-m", "parallelrun_worker.tables.columns"]
-    given: bytes | None = json.dumps(bounded_record(plan, rule)).encode()
-    said: bytes | None = None
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        try:
-            while said is None:
-                try:
-                    said, _ = child.communicate(given, timeout=_WAIT_S)
-                except subprocess.TimeoutExpired:
-                    given = None  # it has been sent, or will be
-                    yield
-        finally:
-            child.kill()
+    if is_known and any(type(step) in _NEEDS for step in plan.steps):
+        yield from _refuse_what_is_said("columns", plan, rule, lambda record: record)
+
+
+def freeze_columns(plan: InputPlan, schema: Path, rule: PathRule | None = None) -> Iterator[None]:
+    """Find the columns of a text table whose first files workers can't read; yields as `check_columns`.
+
+    Args:
+        schema: where they are to be frozen.
+
+    Raises:
+        InvalidInput: the first files can't be read as the table says.
+    """
+    if plan.is_staged and format_of(plan.kind).is_inferred:
+        fields = {"schema": str(schema)}
+        yield from _refuse_what_is_said("inferred", plan, rule, lambda record: {"plan": record, **fields})
+
+
+def _refuse_what_is_said(
+    module: str, plan: InputPlan, rule: PathRule | None, given: Callable[[Record], Record]
+) -> Iterator[None]:
+    with ExitStack() as stack:
+        record = bounded_record(plan, rule)
+        fds: tuple[int, ...] = ()
+        server = stack.enter_context(FileServer(rule)) if plan.is_staged else None
+        if server is not None:
+            record, fds = {**record, "asks": server.fd}, (server.fd,)
+        command = [sys.executable, "-P", "-m", f"parallelrun_worker.tables.{module}"]
+        child = stack.enter_context(
+            subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=fds
+            )
+        )
+        if server is not None:
+            server.pass_on()
+        said = yield from _said(child, json.dumps(given(record)).encode())
     if said and child.returncode == 0:
         raise InvalidInput(f"input {plan.name!r}: {said.decode(errors='replace')}")
 
 
-def bounded_record(plan: InputPlan, rule: PathRule | None) -> dict[str, Any]:
+def _said(child: subprocess.Popen[bytes], given: bytes | None) -> Generator[None, None, bytes]:
+    try:
+        while True:
+            try:
+                return child.communicate(given, timeout=_WAIT_S)[0]
+            except subprocess.TimeoutExpired:
+                given = None  # it has been sent, or will be
+                yield
+    finally:
+        child.kill()
+
+
+def bounded_record(plan: InputPlan, rule: PathRule | None) -> Record:
     """A plan as processes of a master read it, which have its rights."""
-    record: dict[str, Any] = msgspec.to_builtins(plan)
-    return record if rule is None else {**record, "may_open": rule.readable}
+    record: Record = msgspec.to_builtins(plan)
+    return record if rule is None or plan.is_staged else {**record, "may_open": rule.readable}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from parallelrun_core.folder.layout import Layout
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.message import (
     Described,
@@ -29,7 +30,8 @@ from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.interface import Page
-from parallelrun_master.planning.column_check import check_columns
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_master.planning.column_check import check_columns, freeze_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.seen_files import SeenFiles
@@ -114,13 +116,9 @@ class InputCuts:
         first_turn = plans is None
         plans = plan_inputs(self._spec, self._rule) if plans is None else plans
         if first_turn:
-            for plan in plans:
+            for number, plan in enumerate(plans):
                 if plan.is_table:
-                    plan.sample = [
-                        os.fsdecode(path) for path in islice(paths_in(Sources(plan, self._rule)), _SAMPLE_FILES)
-                    ]
-                    format_of(plan.kind).prepare(plan, self._rule)
-                    yield from check_columns(plan, self._rule)
+                    yield from self._prepare(number, plan)
             plans = save_plans(self._folder, plans)
         for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)
@@ -128,6 +126,13 @@ class InputCuts:
             sources = Sources(plan, self._rule, versions)
             yield from self._input(number, plan, iter(sources), versions)
             self.is_sorted = self.is_sorted and sources.is_sorted
+
+    def _prepare(self, number: int, plan: InputPlan) -> Iterator[None]:
+        """Put into the plan of a table what is to be the same as long as the job runs."""
+        plan.sample = [os.fsdecode(path) for path in islice(paths_in(Sources(plan, self._rule)), _SAMPLE_FILES)]
+        format_of(plan.kind).prepare(plan, self._rule)
+        yield from check_columns(plan, self._rule)
+        yield from freeze_columns(plan, Layout(self._folder).schema(number), self._rule)
 
     def _ranks(self) -> Iterator[Cut]:
         """Mini-batches without data: each is one item (reference §3.5)."""
@@ -142,16 +147,19 @@ class InputCuts:
         elif plan.keys:
             yield from self._keyed(number, plan, pages, versions)
         elif plan.is_table:
-            yield from self._table(number, plan, pages)
+            yield from self._table(number, plan, pages, versions)
         else:
             fresh = without_known(pages, self._known.files) if self._known.files else pages
             is_described = plan.is_copied or versions is not None
             encode = _encoder(number, versions) if is_described else encode_files
             yield from cut(versions.kept(fresh) if versions is not None else fresh, self._spec.size.files, encode)
 
-    def _table(self, number: int, plan: InputPlan, pages: Iterator[Page]) -> Iterator[Cut | None]:
+    def _table(
+        self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
+    ) -> Iterator[Cut | None]:
         known = self._known.pieces
-        cutter = TableCutter(plan, self._spec.size, self._rule)
+        cutter = TableCutter(plan, self._spec.size, self._rule, versions)
+        pages = versions.kept(pages) if versions is not None else pages
         if plan.is_indivisible:
             pieces = cutter.whole(paths_in(pages))
             if pieces and not known[number, pieces[0].path, 0]:
@@ -168,21 +176,30 @@ class InputCuts:
 
     def _shuffled(self, number: int, plan: InputPlan) -> Iterator[Cut | None]:
         """A mini-batch for each group of rows, once they are grouped."""
-        pieces = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES), self._rule).pieces(
-            paths_in(Sources(plan, self._rule))
-        )
+        versions = Versions() if plan.is_staged else None
+        cutter = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES), self._rule, versions)
         shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress, rule=self._rule)
-        yield from shuffle.run(pieces, lambda: paths_in(Sources(plan, self._rule)))
+        yield from shuffle.run(cutter.pieces(self._paths(plan, versions)), lambda: self._sizes(plan))
         path = rows_of(number).encode()
         for start, end, keys in read_groups(self._folder, number):
             if not self._known.pieces[number, path, start]:
                 piece = Piece(path, start, end, is_aligned=True)
                 yield Cut(encode_described(Described(number, keys, [piece]), 0), 0)
 
+    def _paths(self, plan: InputPlan, versions: Versions | None) -> Iterator[bytes]:
+        pages = iter(Sources(plan, self._rule, versions))
+        return paths_in(versions.kept(pages) if versions is not None else pages)
+
+    def _sizes(self, plan: InputPlan) -> Iterator[int]:
+        """The sizes of an input's files, those in stores as they are listed."""
+        versions = Versions() if plan.is_staged else None
+        for path in self._paths(plan, versions):
+            yield (versions.taken_of(path) if versions is not None else storage_of(path).version(path)).size_bytes
+
     def _keyed(
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
     ) -> Iterator[Cut | None]:
-        cutter = TableCutter(plan, self._spec.size, self._rule) if plan.is_table else None
+        cutter = TableCutter(plan, self._spec.size, self._rule, versions) if plan.is_table else None
         for keyed in by_keys(versions.kept(pages) if versions is not None else pages, values_of(plan)):
             if keyed is None:
                 yield None

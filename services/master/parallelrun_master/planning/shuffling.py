@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from parallelrun_core.errors import Fenced, InvalidInput
 from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.layout import Layout
@@ -27,8 +25,8 @@ from parallelrun_core.message import Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
-from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.column_check import bounded_record
+from parallelrun_master.planning.file_server import FileServer
 from parallelrun_master.planning.formats import format_of
 
 PIECE_BYTES: Final = 8 << 20
@@ -96,12 +94,12 @@ class Shuffle:
         self._on_progress = on_progress
         self._rule = rule
 
-    def run(self, pieces: Iterable[Piece | None], paths: Callable[[], Iterable[bytes]]) -> Iterator[None]:
+    def run(self, pieces: Iterable[Piece | None], sizes: Callable[[], Iterable[int]]) -> Iterator[None]:
         """Group them, unless an earlier leader has; yields while there is nothing to do but wait.
 
         Args:
             pieces: what to read.
-            paths: the files that it is in.
+            sizes: of the files that it is in.
 
         Raises:
             InvalidInput: the table is not what its settings say, or has no such columns.
@@ -112,17 +110,17 @@ class Shuffle:
         if self._target.exists():
             sync_folder(self._folder)  # who made it may have been killed before it did so
             return
-        total = sum(storage_of(path).version(path).size_bytes for path in paths())
+        total = sum(sizes())
         self._check_room(total)
         self._make_folder()
         try:
-            given = []
+            given: list[Piece] = []
             for piece in pieces:
                 if piece is None:
                     yield
                 else:
-                    given.append([os.fsdecode(piece.path), *msgspec.structs.astuple(piece)[1:]])
-            yield from self._child(given, total)
+                    given.append(piece)
+            yield from self._served(given, total)
             failpoints.reach("shuffle.before_rename")
             self._publish()
             failpoints.reach("shuffle.after_rename")
@@ -148,11 +146,22 @@ class Shuffle:
             shutil.rmtree(left.rename(self._layout.removed(left)), ignore_errors=True)
         (self._own / "spilled").mkdir(parents=True)
 
-    def _child(self, pieces: list[list[Any]], total: int) -> Iterator[None]:
+    def _served(self, pieces: list[Piece], total: int) -> Iterator[None]:
+        if not self._plan.is_staged:
+            yield from self._child(pieces, total, None)
+            return
+        versions = {os.fsdecode(piece.path): piece.remote.version for piece in pieces if piece.remote is not None}
+        with FileServer(self._rule, versions) as server:
+            yield from self._child(pieces, total, server)
+
+    def _child(self, pieces: list[Piece], total: int, server: FileServer | None) -> Iterator[None]:
         config = self._own / "config.json"
         schema = self._layout.schema(self._number)
         plan = bounded_record(self._plan, self._rule)
-        fields = {"plan": plan, "schema": str(schema), "pieces": pieces, "folder": str(self._own)}
+        if server is not None:
+            plan["asks"] = server.fd
+        given = [(os.fsdecode(piece.path), *piece.rest) for piece in pieces]
+        fields = {"plan": plan, "schema": str(schema), "pieces": given, "folder": str(self._own)}
         config.write_text(json.dumps(fields), encoding="utf-8")
         errors = self._own / "stderr"
         with errors.open("wb") as stderr:
@@ -163,7 +172,10 @@ class Shuffle:
                 stderr=stderr,
                 cwd=self._own,
                 env={name: value for name, value in os.environ.items() if not name.startswith(_SECRET)},
+                pass_fds=(server.fd,) if server is not None else (),
             )
+        if server is not None:
+            server.pass_on()
         try:
             yield from self._follow(child, len(pieces), total)
             if child.wait() != 0:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from parallelrun_core.errors import UnsafePath
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.interface import Listing, Page
@@ -43,7 +44,7 @@ class Sources:
         if own is not None:
             for path in own:
                 if self._rule is not None:
-                    self._rule.check(path)
+                    self._check(path, self._rule)
                 folder, name = os.path.split(path)
                 yield folder, [name]
             return
@@ -54,6 +55,13 @@ class Sources:
                 if data:
                     yield folder, data
             self.is_sorted = self.is_sorted and listing.is_sorted
+
+    @staticmethod
+    def _check(path: bytes, rule: PathRule) -> None:
+        if path.startswith(b"/"):
+            rule.check(path)
+        elif (trouble := storage_of(path).place_trouble(os.fsdecode(path), rule)) is not None:
+            raise UnsafePath.at("", *trouble)
 
 
 def paths_in(pages: Iterable[Page]) -> Iterator[bytes]:

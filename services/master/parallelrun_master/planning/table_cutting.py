@@ -9,18 +9,28 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from parallelrun_core.message import Piece
+import msgspec
+
+from parallelrun_core.message import Piece, Remote
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.table_format import RowWindow
+from parallelrun_master.planning.versions import Versions
 
 
 class TableCutter:
-    """Cuts the files of one input, one after another."""
+    """Cuts the files of one input, one after another.
 
-    def __init__(self, plan: InputPlan, size: MiniBatchSize, rule: PathRule | None = None) -> None:
+    Args:
+        versions: those that were listed, if the files are elsewhere.
+    """
+
+    def __init__(
+        self, plan: InputPlan, size: MiniBatchSize, rule: PathRule | None = None, versions: Versions | None = None
+    ) -> None:
+        self._versions = versions
         self._window = RowWindow(*(plan.rows_wanted or (0, None)))
         self._format = format_of(plan.kind)(plan, size, self._window, rule)
 
@@ -35,7 +45,9 @@ class TableCutter:
             if self._window.is_over:
                 return
             with _naming(path):
-                yield from self._format.pieces(path)
+                self._begin(path)
+                for piece in self._format.pieces(path):
+                    yield self._complete(piece) if piece is not None else None
 
     def whole(self, paths: Iterable[bytes]) -> list[Piece]:
         """A piece for each of these files.
@@ -46,8 +58,18 @@ class TableCutter:
         pieces = []
         for path in paths:
             with _naming(path):
-                pieces.append(self._format.whole(path))
+                self._begin(path)
+                pieces.append(self._complete(self._format.whole(path)))
         return pieces
+
+    def _begin(self, path: bytes) -> None:
+        self._format.version = self._versions.taken_of(path) if self._versions is not None else None
+
+    def _complete(self, piece: Piece) -> Piece:
+        version = self._format.version
+        if version is None or piece.remote is not None:
+            return piece
+        return msgspec.structs.replace(piece, remote=Remote(version))
 
 
 @contextmanager

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
-from parallelrun_core.message import Piece
+from parallelrun_core.message import FileVersion, Piece
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.storage.versions import unpacked
 
 
 class RowWindow:
@@ -44,6 +46,8 @@ class TableFormat(ABC):
     disk_factor: ClassVar[float] = 4.0
     """Bytes on the disk for each byte of the table while its rows are grouped by keys, at least: what is spilled while
     they are sorted, and the result."""
+    is_inferred: ClassVar[bool] = False
+    """Columns are what the first rows look like; the first worker to read the table finds them, where it can."""
 
     def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow, rule: PathRule | None = None) -> None:
         self.plan = plan
@@ -52,6 +56,17 @@ class TableFormat(ABC):
         self.size_rows = size.number if size.unit == "rows" else None
         """None: pieces of about `size_bytes`."""
         self.window = window
+        self.version: FileVersion | None = None
+        """Of the file whose turn it is; None: one that is read where it is."""
+
+    def opened(self, path: bytes, *, is_streamed: bool = False) -> BinaryIO:
+        """The file whose turn it is, in the version that was listed.
+
+        Raises:
+            OSError: it can't be opened.
+        """
+        version = unpacked(self.version) if self.version is not None else None
+        return storage_of(path).open(path, self.rule, version=version, is_streamed=is_streamed)
 
     @abstractmethod
     def pieces(self, path: bytes) -> Iterator[Piece | None]:

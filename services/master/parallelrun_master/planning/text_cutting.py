@@ -24,6 +24,7 @@ class TextCutting(TableFormat):
     """The base of the kinds of tables that are text."""
 
     disk_factor = 2.5
+    is_inferred = True
 
     def __init__(self, plan: InputPlan, size: MiniBatchSize, window: RowWindow, rule: PathRule | None = None) -> None:
         super().__init__(plan, size, window, rule)
@@ -43,13 +44,13 @@ class TextCutting(TableFormat):
         if self.searches:
             yield from self._records(path)
         else:
-            size = storage_of(path).version(path).size_bytes
+            size = (self.version or storage_of(path).version(path)).size_bytes
             for start in range(0, size, self.size_bytes):
                 yield Piece(path, start, min(start + self.size_bytes, size))
 
     def _records(self, path: bytes) -> Iterator[Piece | None]:
         """Pieces that begin and end where a record does."""
-        with storage_of(path).open(path, self.rule) as file:
+        with self.opened(path, is_streamed=True) as file:
             end = size_of(file)
             skips_header = self.has_header(end)
             cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes)

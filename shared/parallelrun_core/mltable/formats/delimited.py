@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from parallelrun_core.mltable.conversions import ColumnType, NamePattern, parse_conversions
 from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of
-from parallelrun_core.mltable.read_step import ReadStep
+from parallelrun_core.mltable.read_step import ReadStep, Text
 from parallelrun_core.problems import At
 
 _HEADERS: Final = ("all_files_same_headers", "all_files_different_headers", "from_first_file", "no_header")
@@ -32,6 +32,11 @@ class Read(ReadStep, tag="read_delimited"):
     sample_size: int
     overrides: dict[str, ColumnType]
     """Types of some columns, by name."""
+
+    @property
+    def text(self) -> Text:
+        """See the base."""
+        return Text(self.encoding, self.support_multi_line, self.header != "no_header")
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of
-from parallelrun_core.mltable.read_step import ReadStep
+from parallelrun_core.mltable.read_step import ReadStep, Text
 from parallelrun_core.problems import At
 
 
@@ -16,6 +16,11 @@ class Read(ReadStep, tag="read_json_lines"):
     invalid_lines: str
     """`error` or `drop`."""
     encoding: str
+
+    @property
+    def text(self) -> Text:
+        """See the base."""
+        return Text(self.encoding)
 
     @classmethod
     def parse(cls, options: object, at: At) -> Read:

@@ -7,6 +7,7 @@
     datastores.py   clients with the credentials that a datastore names
     listing.py      the objects below a prefix, page by page
     reading.py      an object that is read in ranges
+    ahead.py        the same for small reads that follow each other
     uploads/        new objects
     trouble.py      what a store answers, as the errors that files have
 
@@ -26,8 +27,9 @@ from parallelrun_core.storage.globs import split_pattern
 from parallelrun_core.storage.interface import NewFile, Trouble, Version
 from parallelrun_core.storage.objects import uploads
 from parallelrun_core.storage.objects.address import address_of
+from parallelrun_core.storage.objects.ahead import StreamedObject
 from parallelrun_core.storage.objects.allowed import check, refusal
-from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.clients import client_of, engine_options
 from parallelrun_core.storage.objects.listing import ObjectListing, single
 from parallelrun_core.storage.objects.reading import ObjectFile
 from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
@@ -97,17 +99,35 @@ class ObjectStorage:
             raise Missing(2, "there is no such object", url)
         return version
 
-    def open(self, path: str | bytes, rule: PathRule | None = None, *, version: Version | None = None) -> BinaryIO:
+    def open(
+        self,
+        path: str | bytes,
+        rule: PathRule | None = None,
+        *,
+        version: Version | None = None,
+        is_streamed: bool = False,
+    ) -> BinaryIO:
         url = os.fsdecode(path)
         check(url, rule)
-        return cast(BinaryIO, ObjectFile(url, version))
+        file = ObjectFile(url, version)
+        return cast(BinaryIO, StreamedObject(file) if is_streamed else file)
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
-        return path, {}
+        return path, engine_options(address_of(path).store)
+
+    def identity(self, path: str) -> str:
+        address = address_of(path)
+        return f"{address.store}/{address.key}"
 
     def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
         check(path, rule)
         return uploads.create(path, owner)
+
+    def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
+        uploads.put(path, file, size_bytes)
+
+    def replace(self, made: str, target: str) -> None:
+        uploads.replace(made, target)
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:
         return uploads.unfinished(path, owner)

@@ -71,20 +71,27 @@ class ObjectFile(io.RawIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         """The next bytes, at most so many; fewer only at the end."""
-        import obstore
-
         left = max(0, self.size - self._at)
         count = left if size is None or size < 0 else min(size, left)
-        if not count:
-            return b""
+        data = self.fetch(self._at, count) if count else b""
+        self._at += len(data)
+        return data
+
+    def fetch(self, start: int, count: int) -> bytes:
+        """So many bytes from there on, which must be in the object. Many threads may do this at once.
+
+        Raises:
+            StoreError: the store doesn't give them.
+            Replaced: there is another version now.
+        """
+        import obstore
+
         with in_plain_words(self._url):
             answer = obstore.get(
                 self._client, self._key,
-                options={"range": (self._at, self._at + count), **({"if_match": self._tag} if self._tag else {})},
+                options={"range": (start, start + count), **({"if_match": self._tag} if self._tag else {})},
             )  # fmt: skip
-            data = bytes(answer.bytes())
-        self._at += len(data)
-        return data
+            return bytes(answer.bytes())
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self.read(len(buffer))

@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.parsers import read_delimited
+from parallelrun_worker.tables.ranges import read_range, size_of
 from parallelrun_worker.tables.records import Grammar, Record
 from parallelrun_worker.tables.schema import Schema, header_names, infer_schema
 from parallelrun_worker.tables.splitting import split_records
@@ -56,7 +57,8 @@ class Format(TextFormat):
         return next(self._grammar.records(to_utf8(line, encoding).decode()), []), end
 
     def _first_with_text(self) -> str:
-        return next((path for path in self.sample if os.stat(path).st_size > 3), "")
+        known: str | None = self.plan.get("first_with_text")
+        return known if known is not None else next((path for path in self.sample if os.stat(path).st_size > 3), "")
 
     def names(self) -> list[str]:
         """See the base."""
@@ -101,9 +103,9 @@ class Format(TextFormat):
     def _first_records(self, file: BinaryIO, start: int, wanted: int) -> list[Record]:
         """The first records of a file, from its first `SAMPLE_BYTES`."""
         encoding = encoding_of(file, self.options["encoding"])
-        size = os.fstat(file.fileno()).st_size
+        size = size_of(file)
         start = max(start, encoding.bom)
-        data = os.pread(file.fileno(), SAMPLE_BYTES, start)
+        data = read_range(file, start, start + SAMPLE_BYTES)
         if start + len(data) < size:  # the last record is not whole
             last = data.rfind(encoding.newline)
             while last > 0 and last % encoding.width:

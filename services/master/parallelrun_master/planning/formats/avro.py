@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.message import Piece
+from parallelrun_core.message import FileVersion, Piece, Remote
 from parallelrun_core.mltable.formats.avro import Read
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
@@ -29,9 +29,10 @@ class Format(TableFormat):
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
         """See the base."""
         name = os.fsdecode(path)
-        with storage_of(path).open(path, self.rule) as file:
-            filling = _Filling(path, self.size_bytes, self.size_rows)
-            for number, block in enumerate(blocks_of(file, self._header(file, name), name)):
+        with self.opened(path, is_streamed=True) as file:
+            header = self._header(file, name)
+            filling = _Filling(path, self.size_bytes, self.size_rows, header.end, self.version)
+            for number, block in enumerate(blocks_of(file, header, name)):
                 wanted = self.window.next(block.rows)
                 first_row = self.window.seen - self.window.first
                 self.window.seen += block.rows
@@ -44,7 +45,7 @@ class Format(TableFormat):
 
     def whole(self, path: bytes) -> Piece:
         """See the base."""
-        with storage_of(path).open(path, self.rule) as file:
+        with self.opened(path) as file:
             self._header(file, os.fsdecode(path))
         return Piece(path)
 
@@ -78,8 +79,12 @@ class Format(TableFormat):
 class _Filling:
     """Gathers the blocks of one file until they are enough for a piece."""
 
-    def __init__(self, path: bytes, size_bytes: int, size_rows: int | None) -> None:
+    def __init__(
+        self, path: bytes, size_bytes: int, size_rows: int | None, header_end: int, version: FileVersion | None
+    ) -> None:
         self._path = path
+        self._header_end = header_end
+        self._version = version
         self._bytes = size_bytes
         self._most_rows = size_rows
         self._start = self._end = self._left_out = self._rows = self._first_row = 0
@@ -102,9 +107,11 @@ class _Filling:
     def finish(self) -> Iterator[Piece]:
         """What has been gathered, if there is anything."""
         if self._rows:
+            extents = [(0, self._header_end), (self._start, self._end)]
             yield Piece(
                 self._path, self._start, self._end, is_aligned=True, first_row=self._first_row,
                 left_out=self._left_out, rows=self._rows,
+                remote=None if self._version is None else Remote(self._version, extents),
             )  # fmt: skip
         self._end = self._rows = 0
 

@@ -8,6 +8,7 @@ from parallelrun_core.mltable.formats.delimited import Read
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.record_scan import TextForm, form_of
 from parallelrun_master.planning.table_format import RowWindow
 from parallelrun_master.planning.text_cutting import TextCutting
@@ -25,6 +26,14 @@ class Format(TextCutting):
         self._read = plan.read
         self.searches = self.searches or self._read.support_multi_line
         self._is_first_file = True
+
+    @staticmethod
+    def prepare(plan: InputPlan, rule: PathRule | None = None) -> None:
+        """Put into the plan which file has the header, where workers can't see it."""
+        assert isinstance(plan.read, Read)  # noqa: S101 - for the type checker
+        if plan.is_staged and plan.read.header == "from_first_file":
+            sizes = ((path, storage_of(path).version(path).size_bytes) for path in plan.sample)
+            plan.first_with_text = next((path for path, size in sizes if size > _EMPTY_UP_TO), "")
 
     def form(self, file: BinaryIO) -> TextForm:
         """See the base."""

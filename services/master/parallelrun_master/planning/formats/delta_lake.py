@@ -21,6 +21,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats.delta_lake import Read
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import parquet
 
@@ -45,8 +46,20 @@ class Format(parquet.Format):
     @staticmethod
     def files(plan: InputPlan, rule: PathRule | None = None) -> Iterator[bytes] | None:
         """Those of the version that was fixed, in the order of their paths."""
-        table = _open(plan, rule)
-        return (os.fsencode(path.removeprefix("file://")) for path in sorted(table.file_uris()))
+        return (os.fsencode(path) for path in sorted(_paths(_open(plan, rule), _folder(plan))))
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        """See the base."""
+        return names
+
+
+def _paths(table: Any, folder: str) -> list[str]:
+    """The files of a table, as this folder's storage names them."""
+    if is_url(folder):
+        root = table.table_uri.rstrip("/")  # in a spelling of the library's own
+        paths = [path.removeprefix(root) for path in table.file_uris()]
+        return [folder.rstrip("/") + path if path.startswith("/") else path for path in paths]
+    return [path.removeprefix("file://") for path in table.file_uris()]
 
 
 def _fix_version(plan: InputPlan, rule: PathRule | None) -> None:
@@ -68,8 +81,8 @@ def _fix_version(plan: InputPlan, rule: PathRule | None) -> None:
 
 def _check_paths(table: Any, root: str, partitions: Iterable[str]) -> None:
     """Workers take the values of partition columns from the paths, where writers put them unless told otherwise."""
-    for path in table.file_uris() if partitions else ():
-        below = path.removeprefix("file://").removeprefix(root)
+    for path in _paths(table, root) if partitions else ():
+        below = path.removeprefix(root)
         missing = set(partitions) - {unquote(part.partition("=")[0]) for part in below.split("/") if "=" in part}
         if missing:
             names = ", ".join(sorted(missing))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.message import Piece
-from parallelrun_core.path_rule import PathRule
-from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.message import Piece, Remote
+from parallelrun_master.planning.parquet_extents import compressed, extents_of, row_groups
 from parallelrun_master.planning.table_format import TableFormat
+
+_ALL_ROWS: Final = 1 << 62
 
 
 class Format(TableFormat):
@@ -19,14 +20,52 @@ class Format(TableFormat):
 
     def pieces(self, path: bytes) -> Iterator[Piece | None]:
         """See the base."""
-        groups = _row_groups(path, self.rule)
+        footer = self._footer(path)
+        groups = [(group.num_rows, compressed(group)) for group in row_groups(footer)]
         total = sum(rows for rows, _ in groups)
         wanted = self.window.next(total)
         for start, end in self._ranges(groups, wanted):
             low, high = max(start, wanted.start), min(end, wanted.stop)
             if low < high:
-                yield Piece(path, low, high, is_aligned=True, first_row=self.window.seen + low - self.window.first)
+                first = self.window.seen + low - self.window.first
+                yield Piece(path, low, high, is_aligned=True, first_row=first, remote=self._remote(footer, low, high))
         self.window.seen += total
+
+    def whole(self, path: bytes) -> Piece:
+        """See the base."""
+        if self.version is None:
+            return Piece(path)
+        return Piece(path, remote=self._remote(self._footer(path), 0, _ALL_ROWS))
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        """Which of a file's columns workers read."""
+        return self.plan.columns_read(names)
+
+    def _remote(self, footer: Any, start: int, end: int) -> Remote | None:
+        if self.version is None:
+            return None
+        columns = self.columns_read(list(footer.schema.to_arrow_schema().names))
+        return Remote(self.version, extents_of(footer, self.version.size_bytes, start, end, columns))
+
+    def _footer(self, path: bytes) -> Any:
+        """The metadata of a Parquet file.
+
+        Raises:
+            InvalidInput: there is no pyarrow, this is not a Parquet file, or the rule refuses it.
+            OSError: the file can't be read.
+        """
+        try:
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            message = "Parquet files are cut with pyarrow, which is not installed where the master runs"
+            raise InvalidInput(message) from error
+        try:
+            with self.opened(path) as file:
+                return pq.read_metadata(file)
+        except (OSError, UnsafePath):
+            raise
+        except Exception as error:  # pyarrow's own types, all of them ValueError in newer versions only
+            raise InvalidInput(f"{os.fsdecode(path)}: not a Parquet file: {error}") from error
 
     def _ranges(self, groups: list[tuple[int, int]], wanted: range) -> Iterator[tuple[int, int]]:
         """Ranges of rows of one file: large row groups are cut, small ones are combined."""
@@ -47,31 +86,3 @@ class Format(TableFormat):
                 first, gathered, gathered_bytes = first + gathered, 0, 0
         if gathered:
             yield first, first + gathered
-
-
-def _row_groups(path: bytes, rule: PathRule | None) -> list[tuple[int, int]]:
-    """Rows and bytes of each row group of a Parquet file, from its footer.
-
-    Raises:
-        InvalidInput: there is no pyarrow, this is not a Parquet file, or the rule refuses it.
-        OSError: the file can't be read.
-    """
-    try:
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        message = "Parquet files are cut with pyarrow, which is not installed where the master runs"
-        raise InvalidInput(message) from error
-    name = os.fsdecode(path)
-    try:
-        with storage_of(path).open(path, rule) as file:
-            metadata: Any = pq.read_metadata(file)
-    except (OSError, UnsafePath):
-        raise
-    except Exception as error:  # pyarrow's own types, all of them ValueError in newer versions only
-        raise InvalidInput(f"{name}: not a Parquet file: {error}") from error
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    return [(group.num_rows, _compressed(group)) for group in groups if group.num_rows]
-
-
-def _compressed(group: Any) -> int:
-    return sum(int(group.column(number).total_compressed_size) for number in range(group.num_columns))

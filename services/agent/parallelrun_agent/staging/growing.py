@@ -1,0 +1,81 @@
+"""A part of a file that is being fetched, for the code by which workers read: whatever it reads is there afterwards."""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO, Final, cast
+
+from parallelrun_agent.staging.cache import NewObject
+from parallelrun_agent.staging.parts import Part, Rest
+from parallelrun_core.storage.interface import Replaced
+from parallelrun_worker.tables.elsewhere import Elsewhere
+from parallelrun_worker.tables.text import after_newline, encoding_of, header_bytes
+
+_CHUNK_BYTES: Final = 4 << 20
+_MORE: Final = 64 << 10
+
+
+class GrowingPart(Elsewhere):
+    """One part, from its beginning on.
+
+    Args:
+        source: the file; only this uses it.
+        new: where the part is written to.
+
+    Attributes:
+        end: how far it goes by now, in the file.
+    """
+
+    def __init__(self, source: BinaryIO, size: int, new: NewObject, part: Part, url: str) -> None:
+        super().__init__()
+        self.size = size
+        self.end = part.start
+        self._start = part.start
+        self._planned = part.end
+        self._source = source
+        self._new = new
+        self._url = url
+
+    def fetch(self, end: int) -> None:
+        """Have all up to there.
+
+        Raises:
+            Replaced, NoRoom, OSError: see `fetching.fetch`.
+        """
+        if end > self._planned:
+            self._new.grow(end - self._planned)
+            self._planned = end
+        self._source.seek(self.end)
+        while self.end < end:
+            chunk = self._source.read(min(end - self.end, _CHUNK_BYTES))
+            if not chunk:
+                raise Replaced(f"{self._url} is shorter than it was when it was listed")
+            self.end += len(chunk)
+            view = memoryview(chunk)
+            while view:
+                view = view[os.write(self._new.fd, view) :]
+
+    def pread(self, size: int, at: int) -> bytes:
+        """See the base: what is not there yet is fetched; what is before the part is not kept."""
+        if at >= self.size or size <= 0:
+            return b""
+        if at < self._start:
+            self._source.seek(at)
+            return self._source.read(min(size, self._start - at))
+        while at >= self.end:
+            self.fetch(min(self.end + _MORE, self.size))
+        return os.pread(self._new.fd, min(size, self.end - at), at - self._start)
+
+
+def complete(part: GrowingPart, rest: Rest) -> None:
+    """Have what follows its end and belongs to it.
+
+    Raises:
+        Replaced, NoRoom, OSError: see `fetching.fetch`.
+    """
+    file = cast(BinaryIO, part)
+    encoding = encoding_of(file, rest.text.encoding)
+    if rest.has_header:
+        header_bytes(file, encoding, multi_line=rest.text.multi_line)
+    if rest.record_at >= 0:
+        after_newline(file, rest.record_at, encoding)
