@@ -219,7 +219,7 @@ class Concatenation:
         )  # fmt: skip
         seconds = round(time.monotonic() - began, 3)
         self._log.info("concatenated", segments=len(table), bytes=merged.length, seconds=seconds)
-        return Concatenated(str(target), merged.length, merged.sha256, notes=notes, generation=self._generation)
+        return Concatenated(target, merged.length, merged.sha256, notes=notes, generation=self._generation)
 
     def _earlier_outputs(self) -> set[str]:
         self._check_still_wanted()

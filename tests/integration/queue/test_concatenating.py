@@ -64,7 +64,7 @@ class Job:
         log.add([outcome(0, part="part", length=len(rows), crc=zlib.crc32(rows))])
         log.sync()
         log.close()
-        self.output = self.folder.output_file(spec)
+        self.output = Path(self.folder.output_file(spec))
 
     def schedule(self, mini_batches: int, *, term: int) -> None:
         """So many more are all that there will be."""
