@@ -61,7 +61,7 @@ def run_ours(folder: Path) -> Figures:
     """From the decision log to the synced output."""
     cpu, began = time.process_time(), time.perf_counter()
     table = SegmentTable(folder)
-    merged = merge(table.in_order(), folder / "parts", folder / "out" / "ours", lambda _: None)
+    merged = merge(table.in_order(), folder / "parts", str(folder / "out" / "ours"), lambda _: None)
     wall, used = time.perf_counter() - began, time.process_time() - cpu
     if merged.length != table.bytes:
         raise RuntimeError(f"{merged.length:,} bytes, not {table.bytes:,}")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.storage.location import LOCAL, location_of
+from parallelrun_core.storage.supported import supported_path
 
 
 def local_folder(given: str | Path, option: str) -> Path:
@@ -21,3 +22,18 @@ def local_folder(given: str | Path, option: str) -> Path:
     if location.kind != LOCAL:
         raise InvalidInput.at(option, f"{str(given)!r} refers to {location.called}", "name a folder of this machine")
     return Path(location.path)
+
+
+def place_for_results(given: str | Path, option: str) -> str:
+    """The path of a folder here, or the URL of one in an object store.
+
+    Args:
+        option: by which it was named, for the error.
+
+    Raises:
+        InvalidInput: it is on a kind of storage that isn't supported.
+    """
+    try:
+        return supported_path(str(given), is_written=True)
+    except ValueError as error:
+        raise InvalidInput.at(option, str(error)) from error

@@ -68,6 +68,14 @@ class Outputs:
         """All output files of a job."""
         return list(pages(self._transport, job_path(job_id, "outputs"), RemoteFile))
 
+    def elsewhere(self, job_id: str) -> dict[str, str]:
+        """The URLs of the outputs that are in object stores, by name; that of the job itself, with its rows, by `""`.
+
+        The server doesn't read them: fetch them from there.
+        """
+        answer = self._transport.request("GET", job_path(job_id, "outputs"), idempotent=True)
+        return {each["output"]: each["url"] for each in answer.get("elsewhere", ())}
+
     def download(
         self,
         job_id: str,

@@ -28,6 +28,7 @@ ErrorCategory = Literal[
     "NODE_LOST",
     "INPUT_UNREADABLE",
     "INPUT_CHANGED",
+    "OUTPUT_UNWRITABLE",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import posixpath
 from typing import Literal
 
 RowFormat = Literal["text", "headed", "jsonl", "parquet"]
@@ -14,9 +14,9 @@ parquet   each segment is a stream of Arrow's IPC format
 """
 
 
-def row_format(output: Path, *, header: bool) -> RowFormat:
-    """The format of the rows of a job with this output file."""
-    match output.suffix.lower():
+def row_format(output: str, *, header: bool) -> RowFormat:
+    """The format of the rows of a job with this output: a path or a URL."""
+    match posixpath.splitext(output)[1].lower():
         case ".parquet":
             return "parquet"
         case ".jsonl" | ".ndjson":

@@ -285,6 +285,7 @@ def download(
     token: Token = "",
 ) -> None:
     """Download all outputs of a job, and print their paths. Continues an interrupted download."""
+    from parallelrun.cli.output import say
     from parallelrun.errors import NotFound
     from parallelrun.local_folder import local_folder
     from parallelrun_core.words import visible
@@ -294,6 +295,9 @@ def download(
         is_any = False
         for place in client.outputs.download_all(job_id, target):
             print(visible(str(place), lines=False), flush=True)
+            is_any = True
+        for where in client.outputs.elsewhere(job_id).values():
+            say(visible(f"in an object store, to be fetched from there: {where}", lines=False))
             is_any = True
         if not is_any:
             raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)

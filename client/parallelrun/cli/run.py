@@ -24,7 +24,11 @@ def run_command(
     *,
     output: Annotated[
         str | None,  # a URL as a path would lose one of its slashes
-        typer.Option(metavar="DIR", help="Folder for output and logs.", show_default="the job's, else ./NAME-TIME"),
+        typer.Option(
+            metavar="DIR",
+            help="Folder for output and logs, or a URL for the output.",
+            show_default="the job's, else ./NAME-TIME",
+        ),
     ] = None,
     nodes: Annotated[int, typer.Option(min=1, max=64, help="Number of nodes.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
@@ -91,9 +95,9 @@ def _print_places(result: RunResult) -> None:
     """Print on stdout where everything is."""
     from parallelrun_core.words import visible
 
-    if result.output:
-        print(visible(f"output: {result.output}", lines=False))
-    for name, path in result.outputs.items():
+    if rows := result.output or result.output_url:
+        print(visible(f"output: {rows}", lines=False))
+    for name, path in {**result.outputs, **result.output_urls}.items():
         print(visible(f"output {name}: {path}", lines=False))
     if result.logs:
         print(visible(f"logs: {result.logs}", lines=False))

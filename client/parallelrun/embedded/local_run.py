@@ -30,6 +30,7 @@ from parallelrun.summary import headline
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.reading import Reading
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.location import is_url
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -48,12 +49,18 @@ class RunResult:
     """The file with its rows, if there are any."""
     outputs: Mapping[str, Path] = field(default_factory=dict)
     """What the script itself has written, by the names of the outputs."""
+    output_url: str = ""
+    """The object with its rows, if these are in an object store."""
+    output_urls: Mapping[str, str] = field(default_factory=dict)
+    """The same as `outputs`, of those that are in object stores."""
     working_data: Path | None = None
     """The cluster's data, if kept: for another run that takes over, or on request."""
 
     def __repr__(self) -> str:
         """How the job has ended, what failed in it first, and where everything is."""
-        places = {"output": self.output, "logs": self.logs, "working_data": self.working_data, **self.outputs}
+        rows = self.output or self.output_url
+        places = {"output": rows, "logs": self.logs, "working_data": self.working_data}
+        places |= {**self.outputs, **self.output_urls}
         where = ", ".join(f"{name}={str(path)!r}" for name, path in places.items() if path)
         return f"<RunResult {headline(self.job)}{where and '; '}{where}>"
 
@@ -225,8 +232,19 @@ class _LocalRun:
         on_end(end)
         if job.state != "completed":
             return end
-        output, outputs = self._places.hand_over_outputs(source)
-        return replace(end, result=replace(result, output=output, outputs=outputs))
+        rows, outputs = self._places.hand_over_outputs(source)
+        return replace(end, result=_with_outputs(result, rows, outputs))
+
+
+def _with_outputs(result: RunResult, rows: str, outputs: Mapping[str, str]) -> RunResult:
+    """The result with its outputs, by where they are: files here, or objects."""
+    return replace(
+        result,
+        output=Path(rows) if rows and not is_url(rows) else None,
+        output_url=rows if is_url(rows) else "",
+        outputs={name: Path(path) for name, path in outputs.items() if not is_url(path)},
+        output_urls={name: path for name, path in outputs.items() if is_url(path)},
+    )
 
 
 def _for_this_machine(spec: JobSpec, options: RunOptions) -> JobSpec:

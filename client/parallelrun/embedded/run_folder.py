@@ -123,7 +123,7 @@ class RunFolder:
         """Note that all outputs are in their place, so that the working data can be removed."""
         (self.home / _HANDED_OVER).touch()
 
-    def correct_log(self, name: str, old: Path, new: Path) -> None:
+    def correct_log(self, name: str, old: str, new: str) -> None:
         """Replace a path in a log by the one where the output is now. A kept copy of the log stays as it is."""
         log = self.logs / name
         replace_file(log, log.read_bytes().replace(os.fsencode(old), os.fsencode(new)))

@@ -19,6 +19,7 @@ from parallelrun_agent.policy.commands import (
     Command,
     Commit,
     Deliver,
+    DropRest,
     DumpStacks,
     End,
     Kill,
@@ -26,6 +27,8 @@ from parallelrun_agent.policy.commands import (
     Stage,
     TakeBack,
     Unstage,
+    Upload,
+    UploadRest,
     WatchDisk,
 )
 from parallelrun_agent.policy.in_flight import Assignment
@@ -33,6 +36,7 @@ from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.session import Session
 from parallelrun_agent.staging.staging import Staging
+from parallelrun_agent.uploading.uploading import Uploading
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.payloads import payload_of
 from parallelrun_core.errors import ParallelRunError
@@ -98,6 +102,12 @@ class JobDriver:
                 self._staging.begin(command.assignments)
             case Unstage():
                 self._staging.end(command.tokens)
+            case Upload():
+                self._uploading.begin(command.worker.process, command.mini_batch, command.token)
+            case UploadRest():
+                self._uploading.begin_rest(command.worker.process)
+            case DropRest():
+                self._uploading.drop_rest(command.worker.process)
             case TakeBack():
                 taken = processes.process(command.worker).take_back()
                 self._machine.taken_back(command.worker, taken, time.monotonic())
@@ -144,6 +154,12 @@ class JobDriver:
         if self.session.staging is None:
             raise RuntimeError("nothing is staged for this job")
         return self.session.staging
+
+    @property
+    def _uploading(self) -> Uploading:
+        if self.session.uploading is None:
+            raise RuntimeError("this job has no outputs in stores")
+        return self.session.uploading
 
     def _unreadable(self, worker: Worker, assignment: Assignment, error: Exception) -> None:
         if isinstance(error, OSError) and is_disk_trouble(error):

@@ -18,6 +18,7 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.job_view import JobView
 from parallelrun_agent.policy.outcomes import OutcomeBuilder
+from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.session import Session
 from parallelrun_agent.settings import AgentSettings
@@ -75,7 +76,8 @@ class NodeJob:
         errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
         self._reports = LeaderReports(redis, folder.job_id, settings.node, errors)
         self._on_python()
-        machine = JobMachine(
+        machine_of = UploadingJobMachine if self._plans.outputs.urls else JobMachine
+        machine = machine_of(
             spec,
             OutcomeBuilder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
             limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots),
@@ -198,6 +200,8 @@ class NodeJob:
         session.check_disk(now)
         if session.staging is not None:
             session.staging.poll()
+        if session.uploading is not None:
+            session.uploading.poll(now)
 
     def end_idle_worker(self, now: float) -> bool:
         """End a worker for which there is nothing to do; whether there was one."""

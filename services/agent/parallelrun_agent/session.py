@@ -19,6 +19,7 @@ from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.staging.staging import Staging
+from parallelrun_agent.uploading.uploading import Uploading
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_core.folder.job_folder import JobFolder
@@ -81,6 +82,10 @@ class Session:
         )
         self.staging = open_staging(events) if open_staging is not None else None
         """There if files are brought to the node before its workers get them."""
+        self.uploading: Uploading | None = None
+        """There if its workers write into folders of stores."""
+        if plans.outputs.urls:
+            self.uploading = Uploading(plans, self.processes, reports, node.loop, events)
 
     @property
     def seal(self) -> Seal:
@@ -94,6 +99,8 @@ class Session:
 
     def close(self) -> None:
         """End its workers, make durable what they had answered, and free everything."""
+        if self.uploading is not None:
+            self.uploading.close()
         self.processes.kill_all()
         if self.staging is not None:
             self.staging.close()

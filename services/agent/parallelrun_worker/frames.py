@@ -24,6 +24,7 @@ Worker → agent: a pipe of frames `kind (1 byte), length (4), payload`, each wr
     STOPPED      payload: JSON {category, message, traceback} when shutdown() raised, else empty
     NOT_STORED   payload: mini-batch (8 bytes), then the error: its rows, or its data, did not fit on the disk
     LOADED       payload: LOAD; only for DESCRIBED ones, before run() is called
+    SET_ASIDE    payload: SET_ASIDE_FILES; only before DONE, and if there are any
 
 All numbers are little-endian.
 """
@@ -56,6 +57,7 @@ FAILED = 4
 STOPPED = 5
 NOT_STORED = 6
 LOADED = 7
+SET_ASIDE = 8
 HEAD = struct.Struct("<BI")
 _RESULT_LAYOUT = {
     "mini_batch": "Q",
@@ -72,6 +74,8 @@ RESULT = struct.Struct("<" + "".join(_RESULT_LAYOUT.values()))
 """The result of a try: the values of `RESULT_FIELDS`. For a list of files, the agent knows the items as well."""
 LOAD = struct.Struct("<QId")
 """mini-batch, items, seconds that reading or copying them took."""
+SET_ASIDE_FILES = struct.Struct("<QI")
+"""mini-batch, files that its run() has written for outputs in stores."""
 SECONDS = struct.Struct("<d")
 MINI_BATCH = struct.Struct("<Q")
 MAX_FRAME = 1 << 20
@@ -143,6 +147,10 @@ class WorkerConfig(NamedTuple):
     """How rows are written: `format`, `separator`, `safe`."""
     logs: str
     output_dir: str
+    uploaded: list[str]
+    """Folders of its own that stand for outputs in stores; none if there are no such outputs."""
+    aside: str
+    """Where what a mini-batch has written there is put, for the agent."""
     working_dir: str
     log: str
     """The worker's own log; a profile is written beside it."""

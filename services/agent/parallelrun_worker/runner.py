@@ -14,6 +14,7 @@ from parallelrun_worker import frames
 from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
 from parallelrun_worker.meter import Meter
 from parallelrun_worker.mini_batch import Loader, MiniBatch, of_paths
+from parallelrun_worker.outputs import Outputs
 from parallelrun_worker.profiling import Profiler
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
 from parallelrun_worker.user_script import UserScript
@@ -43,7 +44,14 @@ class Unreadable(Exception):
         super().__init__(f"The data can't be read: {text}")
 
 
-_CATEGORIES = {BadReturn: "BAD_RETURN", Unreadable: "INPUT_UNREADABLE"}
+class Unwritable(Exception):
+    """What run() has written for an output in a store can't be handed to the agent."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(f"What the mini-batch has written can't be set aside for its upload: {cause}")
+
+
+_CATEGORIES = {BadReturn: "BAD_RETURN", Unreadable: "INPUT_UNREADABLE", Unwritable: "OUTPUT_UNWRITABLE"}
 
 
 class Runner:
@@ -63,6 +71,7 @@ class Runner:
         self._meter = Meter()
         self._log: LineFile
         self._profiler: Profiler | None = None
+        self._outputs: Outputs | None = None
         self._render: Callable[[object], Rendered]
 
     def main(self, config: frames.WorkerConfig) -> int:
@@ -117,6 +126,9 @@ class Runner:
             script.under(self._profiler.call)
         if script.init is not None:
             script.init()
+        if config.uploaded:
+            self._outputs = Outputs(config.uploaded, config.aside)
+            self._outputs.begin()
         return script
 
     def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes, tickets: int) -> None:
@@ -137,6 +149,8 @@ class Runner:
             run_ended = time.perf_counter()
             data, rows, line_breaks, shortened = self._render(returned)
             self._exit_if_forked()  # from here to the answer, nothing of the user's runs
+            if self._outputs is not None:
+                self._set_aside(self._outputs, mini_batch)
         except NoRoom as error:
             self._give_back(mini_batch, error, tickets)
             return
@@ -168,6 +182,15 @@ class Runner:
         self._run_ended, self._cpu_ended = run_ended, cpu_ended
         self._log_done(mini_batch, run_s, rows, items)
 
+    def _set_aside(self, outputs: Outputs, mini_batch: int) -> None:
+        """Hand to the agent what run() has written for outputs in stores."""
+        try:
+            files = outputs.set_aside(mini_batch)
+        except OSError as error:
+            raise Unwritable(error) from error
+        if files:
+            self._send(frames.SET_ASIDE, frames.SET_ASIDE_FILES.pack(mini_batch, files))
+
     def _fetch(self, kind: int, mini_batch: int, payload: bytes, began: float) -> MiniBatch:
         """What is in a file, or is read or copied before run() can be called."""
         if kind in frames.IN_FILE:
@@ -193,6 +216,8 @@ class Runner:
         self, error: BaseException, tickets: int, *, mini_batch: int, items: int, run_s: float, process_s: float
     ) -> None:
         self._exit_if_forked()
+        if self._outputs is not None:
+            self._outputs.discard()
         rest = self._meter.measure(tickets) + _describe(error, self._code, self._masked)
         answer = frames.pack_result(
             frames.FAILED, rest, mini_batch=mini_batch, items=items, run_s=run_s, process_s=process_s

@@ -213,6 +213,14 @@ class FileEntry(_Answer):
     modified: Time
 
 
+class OutputElsewhere(_Answer):
+    """An output in an object store, which the server doesn't read: fetch it from there."""
+
+    output: str
+    """The name of the output; empty for that of the job, which has the rows."""
+    url: str = Field(examples=["s3://bucket/out/parallel_run_step.txt"])
+
+
 class FileList(_Answer):
     """The files below a folder, by path; so many that one answer can tell of."""
 
@@ -220,6 +228,8 @@ class FileList(_Answer):
     truncated: bool = False
     """There are more, on the pages that follow."""
     next_page_token: str | None = None
+    elsewhere: list[OutputElsewhere] = []
+    """Outputs in object stores, on each page."""
 
 
 class Node(_Answer):

@@ -12,7 +12,7 @@ from parallelrun_core.row_format import row_format
 from parallelrun_core.spec import JobSpec
 
 
-def assembler_of(spec: JobSpec, target: Path, table: SegmentTable, parts: Path) -> tuple[Assembler, list[str]]:
+def assembler_of(spec: JobSpec, target: str, table: SegmentTable, parts: Path) -> tuple[Assembler, list[str]]:
     """The assembler, and what the user should know about its output.
 
     Raises:

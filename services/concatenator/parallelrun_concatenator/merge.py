@@ -12,6 +12,7 @@ from parallelrun_concatenator.parts import Parts
 from parallelrun_concatenator.segments import Segment
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
 
@@ -32,7 +33,7 @@ class Verbatim:
 def merge(
     segments: Iterable[Segment],
     parts: Path,
-    target: Path,
+    target: str,
     progress: Callable[[int], None],
     assembler: Assembler | None = None,
     *,
@@ -55,8 +56,10 @@ def merge(
         CorruptLog: the rows of a segment are not what was committed.
         OSError: a part is missing, or the disk is full.
     """
-    opened = Parts(parts)
-    with closing(opened), storage_of(str(target)).create(str(target), parts.parent.name, rule) as file:
+    opened, storage, owner = Parts(parts), storage_of(target), parts.parent.name
+    if is_url(target):  # an upload that nobody completes is invisible, and paid for
+        storage.discard(storage.unfinished(target, owner))
+    with closing(opened), storage.create(target, owner, rule) as file:
         with Output(file, progress) as output:
             (assembler or Verbatim()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")

@@ -14,11 +14,11 @@ from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
-from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
+from parallelrun_master.leftovers import Leftovers
 from parallelrun_master.output_requests import OutputRequests
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.hints import what_is_lost
@@ -126,9 +126,9 @@ class Finishing:
     def retire(self, result: JobResult) -> None:
         """The result is recorded: show it, wait for the agents to leave, and clean up."""
         job = self._job
-        target = str(job.folder.output_file(job.spec))
-        storage = storage_of(target)
-        leftovers = storage.unfinished(target, job.job_id)
+        target = job.folder.output_file(job.spec)
+        leftovers = Leftovers(target, job.job_id, lambda: self._leadership.tick(time.monotonic()), job.log)
+        leftovers.find()
         self._leadership.renew()  # so these are of this generation, even if the leader has slept for long
         self._show_end(result.state)
         text = msgspec.json.encode(result.progress)
@@ -136,7 +136,7 @@ class Finishing:
         job.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
         self._wait_for_agents()
         self._show_end(result.state)
-        storage.discard(leftovers)
+        leftovers.discard()
         if result.state is JobState.COMPLETED and not result.progress.failed:
             discard(job.folder.path)
         job.registry.retire(job.job_id, term=job.queue.term)

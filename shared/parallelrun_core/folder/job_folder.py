@@ -52,6 +52,8 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.location import below, is_url
+from parallelrun_core.storage.stores import storage_of
 
 _BESIDE: Final = ".creating-"
 
@@ -172,37 +174,30 @@ class JobFolder:
     def outputs(self) -> Path:
         return self.layout.outputs
 
-    def output_file(self, spec: JobSpec) -> Path:
-        """The file in which the rows of an append_row job are published."""
+    def output_file(self, spec: JobSpec) -> str:
+        """The file, or the URL of the object, in which the rows of an append_row job are published."""
         if not spec.append_row_to:
-            return self.outputs_of(spec) / spec.append_row_file_name
-        path = Path(self.output_paths(spec)[spec.append_row_to])
+            return below(self.outputs_of(spec), spec.append_row_file_name)
+        path = self.output_paths(spec)[spec.append_row_to]
         is_file = spec.outputs[spec.append_row_to].type == "uri_file"
-        return path if is_file else path / spec.append_row_file_name
+        return path if is_file else below(path, spec.append_row_file_name)
 
-    def named_output(self, spec: JobSpec) -> Path | None:
-        """The same with its folder's links resolved, if the spec names that place: another job may name it, too."""
+    def named_output(self, spec: JobSpec) -> str | None:
+        """The one name of that place, if the spec names it: another job may name it, too."""
         target = self.output_file(spec)
-        if not spec.writes_rows or within(target, [jobs_of(self.root)]):
+        if not spec.writes_rows or (not is_url(target) and within(Path(target), [jobs_of(self.root)])):
             return None
-        return target.parent.resolve() / target.name
+        return storage_of(target).identity(target)
 
-    def outputs_of(self, spec: JobSpec) -> Path:
+    def outputs_of(self, spec: JobSpec) -> str:
         """The folder of the job's outputs, except those with a path of their own."""
-        return Path(spec.output) if spec.output else self.outputs
+        return spec.output or str(self.outputs)
 
     def output_paths(self, spec: JobSpec) -> dict[str, str]:
-        """The path of each of the job's named outputs."""
+        """The path, or the URL, of each of the job's named outputs."""
         return {
-            name: given.path or str(self.outputs_of(spec) / (given.file_name or name))
+            name: given.path or below(self.outputs_of(spec), given.file_name or name)
             for name, given in spec.outputs.items()
-        }
-
-    def output_folders(self, spec: JobSpec) -> set[Path]:
-        """The folders of the job's named outputs."""
-        return {
-            Path(path) if spec.outputs[name].type == "uri_folder" else Path(path).parent
-            for name, path in self.output_paths(spec).items()
         }
 
     def path_rule(self, record: JobRecord) -> PathRule | None:

@@ -199,6 +199,10 @@ class Storage(Protocol):
 
     # Outputs
 
+    def identity(self, path: str) -> str:
+        """The one name of a file, of all those by which it can be named. Nothing is asked of a server for it."""
+        ...
+
     def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
         """Begin to write a file; missing folders above it are created.
 
@@ -208,6 +212,23 @@ class Storage(Protocol):
         Raises:
             OSError: the storage refuses.
             UnsafePath: the rule refuses the folder that the path leads to.
+        """
+        ...
+
+    def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
+        """Make a file of what is read of this one, whole or not at all. Whatever has that name is replaced.
+
+        Raises:
+            OSError: the storage refuses, or doesn't answer for long.
+            ValueError: no file can have that name there.
+        """
+        ...
+
+    def replace(self, made: str, target: str) -> None:
+        """Give a file the name of another one beside it, which it replaces in one step, durably.
+
+        Raises:
+            OSError: the storage refuses.
         """
         ...
 

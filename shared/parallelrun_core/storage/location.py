@@ -108,6 +108,11 @@ def joined(folder: str, path: str) -> str:
     return f"{scheme}://{posixpath.normpath(posixpath.join(rest, path))}"
 
 
+def below(folder: str, name: str) -> str:
+    """The path of what has this name in a folder: no name is a URL here, whatever it looks like."""
+    return f"{folder.rstrip('/')}/{name}" if is_url(folder) else str(PurePosixPath(folder) / name)
+
+
 def shortened(path: str) -> str:
     """A path without `..`."""
     return path if is_url(path) else posixpath.normpath(path)

@@ -19,8 +19,6 @@ from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from redis import Redis
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
@@ -51,11 +49,11 @@ class Registry:
         self._retire = script(redis, "retire")
         self._expect([])
 
-    def add_job(self, job_id: str, *, submitted: float, output: Path | None = None) -> None:
+    def add_job(self, job_id: str, *, submitted: float, output: str | None = None) -> None:
         """Make a job known, once it has its folder. A second call changes nothing.
 
         Args:
-            output: the file that it will publish, when other jobs may name the same.
+            output: the file or object that it will publish, when other jobs may name the same.
         """
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
@@ -68,7 +66,7 @@ class Registry:
         """Jobs that may need a leader or agents, oldest first."""
         return [raw.decode() for raw in self._redis.zrange(keys.ACTIVE_JOBS, 0, -1)]  # type: ignore[union-attr]
 
-    def writer_of(self, output: Path, *, other_than: str) -> str | None:
+    def writer_of(self, output: str, *, other_than: str) -> str | None:
         """The job that will publish this file, if one that has not ended will, and it isn't `other_than`."""
         active = self.active_jobs()
         with self._redis.pipeline(transaction=False) as pipe:
@@ -175,7 +173,7 @@ class Registry:
         if not done:
             raise Conflict(f"Job {job_id} is {present.decode()}: it can't become {to}.")
 
-    def reopen(self, job_id: str, *, submitted: float, output: Path | None = None) -> None:
+    def reopen(self, job_id: str, *, submitted: float, output: str | None = None) -> None:
         """Queue a job again that has ended, or of which Redis knows nothing any more. Whoever led it does so no more.
 
         Args:

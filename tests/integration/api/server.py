@@ -198,7 +198,7 @@ class Master:
         folder = JobFolder(self.root, job_id)
         output = ""
         if state == JobState.COMPLETED:
-            path = folder.output_file(folder.record().job_spec())
+            path = Path(folder.output_file(folder.record().job_spec()))
             path.write_bytes(rows)
             output = str(path)
         folder.conclude(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -67,7 +68,8 @@ def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
     job = led(1, state=JobState.FAILED)
     on_redis, folder = job.on_redis, job.folder
     whole, calls, after = getattr(*step), 0, dict[bytes, Any]()
-    merging = folder.output_file(folder.record().job_spec()).parent / f".merging-{on_redis.job_id}-0123456789abcdef"
+    output = Path(folder.output_file(folder.record().job_spec()))
+    merging = output.with_name(f".merging-{on_redis.job_id}-0123456789abcdef")
 
     def another_ends_it() -> None:
         on_redis.redis.delete(on_redis.keys.leader)  # as if it had run out

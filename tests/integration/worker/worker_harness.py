@@ -60,7 +60,7 @@ class WorkerHarness:
             code=str(code), entry_script="score.py", argv=["score.py", *argv], inputs=str(folder / "inputs.json"),
             schemas=[str(folder / "schema.0.json")],
             output={"format": "text", "separator": " ", "safe": False},
-            logs=str(self.logs), output_dir=str(folder), working_dir=str(folder),
+            logs=str(self.logs), output_dir=str(folder), uploaded=[], aside="", working_dir=str(folder),
             log=str(self.logs / "process000.txt"),
             errors=str(self.logs / "sys" / "error" / "node" / "node000" / "process000.txt"),
             logging_level=logging_level,

@@ -92,7 +92,7 @@ def test_names_that_begin_with_a_dot_are_handed_over_like_all_others(tmp_path: P
     output, _ = places.hand_over_outputs(job)
     places.folder.close(keep=False)
 
-    assert output == tmp_path / ".rows.txt"
+    assert output == str(tmp_path / ".rows.txt")
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     expected = (outputs - {".parallelrun/b"}) | {".parallelrun.output/b", "logs/job_result.txt", "logs/.parallelrun"}
     assert files == expected
@@ -115,13 +115,13 @@ def test_a_file_with_its_own_path_is_replaced_when_the_job_has_completed(tmp_pat
     for has_completed, left in ((False, "old"), (True, "new")):
         places = places_of(tmp_path / "out", overwrite=True, **fields)
         job = job_left_by(places, "other.txt")
-        made = job.output_file(places.spec)
+        made = Path(job.output_file(places.spec))
         assert (made.parent, made.suffix) == (place, ".csv")
         assert made != target
         places.folder.hand_over_logs(job.logs, keep=False)
         if has_completed:
             made.write_text("new")
-            assert places.hand_over_outputs(job) == (target, {})
+            assert places.hand_over_outputs(job) == (str(target), {})
         places.folder.close(keep=False)
         assert target.read_text() == left
 

@@ -41,7 +41,7 @@ class Job:
         self.parts.mkdir(parents=True)
         self.target = folder / "out" / name
         self.spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "append_row_file_name": name, **fields})
-        kind = row_format(self.target, header=self.spec.append_row_dataframe_header)
+        kind = row_format(str(self.target), header=self.spec.append_row_dataframe_header)
         render = renderer({"format": kind, "separator": self.spec.append_row_separator, "safe": False})
         made = []
         for number, each in reversed(list(enumerate(returned))):
@@ -57,8 +57,8 @@ class Job:
 
     def merge(self) -> bytes:
         table = SegmentTable(self.folder)
-        assembler, self.notes = assembler_of(self.spec, self.target, table, self.parts)
-        merged = merge(table.in_order(), self.parts, self.target, lambda _: None, assembler)
+        assembler, self.notes = assembler_of(self.spec, str(self.target), table, self.parts)
+        merged = merge(table.in_order(), self.parts, str(self.target), lambda _: None, assembler)
         data = self.target.read_bytes()
         assert (merged.length, merged.sha256) == (len(data), hashlib.sha256(data).hexdigest())
         assert names_in(self.target.parent) == [self.target.name]
@@ -261,8 +261,8 @@ def test_a_segment_that_is_not_what_was_committed_is_told(tmp_path: Path) -> Non
 
 
 def test_the_ending_decides(tmp_path: Path) -> None:
-    assert [row_format(Path(name), header=True) for name in ("a.PARQUET", "a.jsonl", "a.ndjson", "a.csv", "a")] == [
+    assert [row_format(name, header=True) for name in ("a.PARQUET", "a.jsonl", "a.ndjson", "a.csv", "a")] == [
         "parquet", "jsonl", "jsonl", "headed", "headed",
     ]  # fmt: skip
-    assert row_format(Path("a.csv"), header=False) == "text"
+    assert row_format("a.csv", header=False) == "text"
     assert Job(tmp_path, "out.jsonl", [["a"], [{"b": 1}]]).merge() == b'"a"\n{"b": 1}\n'

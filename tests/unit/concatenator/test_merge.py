@@ -53,7 +53,7 @@ class Job:
 
     def merge(self, earlier: Callable[[], Collection[str]] = tuple) -> bytes:
         segments = SegmentTable(self.folder).in_order()
-        merged = merge(segments, self.parts, self.target, lambda _: None, before_publishing=earlier)
+        merged = merge(segments, self.parts, str(self.target), lambda _: None, before_publishing=earlier)
         data = self.target.read_bytes()
         assert merged.length == len(data)
         assert merged.sha256 == hashlib.sha256(data).hexdigest()
@@ -261,7 +261,7 @@ def test_the_target_appears_only_whole(job: Job, monkeypatch: pytest.MonkeyPatch
     job.write()
     monkeypatch.setattr(output_module, "BLOCK_BYTES", 2)
     seen: list[bool] = []
-    merge(SegmentTable(job.folder).in_order(), job.parts, job.target, lambda _: seen.append(job.target.exists()))
+    merge(SegmentTable(job.folder).in_order(), job.parts, str(job.target), lambda _: seen.append(job.target.exists()))
     assert len(seen) > 5
     assert not any(seen[:-1])
     assert seen[-1]
@@ -278,9 +278,9 @@ def test_two_at_the_same_time_do_not_disturb_each_other(job: Job, monkeypatch: p
     def another_begins(_: int) -> None:
         if not inner:
             inner.append("begun")
-            inner.append(merge(SegmentTable(job.folder).in_order(), job.parts, job.target, lambda _: None).sha256)
+            inner.append(merge(SegmentTable(job.folder).in_order(), job.parts, str(job.target), lambda _: None).sha256)
 
-    outer = merge(SegmentTable(job.folder).in_order(), job.parts, job.target, another_begins)
+    outer = merge(SegmentTable(job.folder).in_order(), job.parts, str(job.target), another_begins)
     assert inner[1] == outer.sha256
     assert hashlib.sha256(job.target.read_bytes()).hexdigest() == outer.sha256
     assert names_in(job.target.parent) == [job.target.name]
@@ -323,4 +323,4 @@ def test_a_segment_that_lies_outside_its_part_is_told(job: Job) -> None:
         Segment(0, "a", 8, 5, zlib.crc32(b"89"), 1), Segment(0, "a", 100, 1, 0, 1), Segment(0, "a", 0, 3, 1, 1),
     ):  # fmt: skip
         with pytest.raises(CorruptLog, match="mini-batch 0"):
-            merge([segment], job.parts, job.target, lambda _: None)
+            merge([segment], job.parts, str(job.target), lambda _: None)

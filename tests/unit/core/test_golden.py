@@ -59,7 +59,7 @@ def test_its_decisions_and_journals_are_read_and_added_to(folder: JobFolder) -> 
 
 def test_its_rows_are_put_together(folder: JobFolder) -> None:
     target = folder.outputs / "out.txt"
-    merge(SegmentTable(folder.path).in_order(), folder.parts, target, lambda _: None)
+    merge(SegmentTable(folder.path).in_order(), folder.parts, str(target), lambda _: None)
     assert target.read_bytes() == rows(0) + rows(3)
 
 

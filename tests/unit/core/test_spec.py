@@ -322,8 +322,8 @@ def test_rows_go_to_one_of_the_outputs(tmp_path: Path) -> None:
         for extra in ({}, {"append_row_to": "A"}, {"append_row_to": "${{outputs.b}}"}, {"output": "/elsewhere"})
     ]
     assert files == [
-        folder.outputs / "parallel_run_step.txt", folder.outputs / "a" / "parallel_run_step.txt",
-        Path("/o/b.csv"), Path("/elsewhere/parallel_run_step.txt"),
+        f"{folder.outputs}/parallel_run_step.txt", f"{folder.outputs}/a/parallel_run_step.txt",
+        "/o/b.csv", "/elsewhere/parallel_run_step.txt",
     ]  # fmt: skip
 
 

@@ -117,6 +117,15 @@ class MemoryStorage:
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}
 
+    def identity(self, path: str) -> str:
+        return path
+
+    def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
+        self.content[path] = file.read()
+
+    def replace(self, made: str, target: str) -> None:
+        self.content[target] = self.content.pop(made)
+
     def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
         raise NotImplementedError
 

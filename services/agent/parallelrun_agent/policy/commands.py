@@ -50,6 +50,26 @@ class Commit(msgspec.Struct, frozen=True):
     worker: Worker | None
 
 
+class Upload(msgspec.Struct, frozen=True):
+    """Upload what this worker has set aside for a mini-batch; `uploaded` follows, and with it the outcome."""
+
+    worker: Worker
+    mini_batch: int
+    token: str
+
+
+class UploadRest(msgspec.Struct, frozen=True):
+    """Upload what this worker, which has ended in order, has left for outputs in stores; `rest_uploaded` follows."""
+
+    worker: Worker
+
+
+class DropRest(msgspec.Struct, frozen=True):
+    """Remove what this worker, which has ended otherwise, has left for outputs in stores."""
+
+    worker: Worker
+
+
 class End(msgspec.Struct, frozen=True):
     """Ask for an orderly end: the worker finishes what it has, calls shutdown(), and exits."""
 
@@ -93,5 +113,6 @@ class Abandon(msgspec.Struct, frozen=True):
 
 
 Command = (
-    Stage | Unstage | Deliver | TakeBack | Commit | End | DumpStacks | Kill | ReportInitFailure | WatchDisk | Abandon
-)
+    Stage | Unstage | Deliver | TakeBack | Commit | Upload | UploadRest | DropRest | End | DumpStacks | Kill
+    | ReportInitFailure | WatchDisk | Abandon
+)  # fmt: skip

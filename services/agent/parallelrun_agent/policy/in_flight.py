@@ -34,6 +34,8 @@ class Assignment(msgspec.Struct):
     """How long that took."""
     waited_s: float = 0.0
     """How long its worker had nothing to do before, because its files were still on their way to this node."""
+    files: int = 0
+    """How many files its run() has written for outputs in stores."""
 
 
 @dataclass(slots=True)
@@ -102,6 +104,16 @@ class InFlight:
             raise LookupError(f"the worker has read mini-batch {mini_batch}, which is not the first in flight")
         head = self.assignments[0]
         head.items, head.load_s, head.loaded_at = items, load_s, now
+
+    def set_aside(self, mini_batch: int, files: int) -> None:
+        """The worker has set aside what the head's run() has written for outputs in stores.
+
+        Raises:
+            LookupError: that mini-batch isn't the head.
+        """
+        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
+            raise LookupError(f"the worker has set aside files of mini-batch {mini_batch}, not of the first in flight")
+        self.assignments[0].files = files
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         """Remove these, which were taken back unread; returns them in order."""

@@ -208,12 +208,12 @@ class JobMachine:
         assignment.items, assignment.handed_over, assignment.loads = items, at, loads
 
     def loaded(self, worker: Worker, mini_batch: int, items: int, load_s: float, now: float) -> None:
-        """It has read the data of its head, and calls run() now.
-
-        Raises:
-            LookupError: as for `answered`.
-        """
+        """It has read the data of its head, and calls run() now. Raises LookupError as `answered` does."""
         worker.in_flight.loaded(mini_batch, items, load_s, now)
+
+    def set_aside(self, worker: Worker, mini_batch: int, files: int) -> None:
+        """The run() of its head has written files for outputs in stores. Raises LookupError as `answered` does."""
+        worker.in_flight.set_aside(mini_batch, files)
 
     def answered(self, worker: Worker, answer: Answer, now: float) -> None:
         """It has answered for its head.

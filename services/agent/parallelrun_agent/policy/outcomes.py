@@ -93,7 +93,10 @@ class OutcomeBuilder:
 
     def without_rows(self, outcome: Outcome) -> Outcome:
         """The outcome of a try whose rows are not where its worker said."""
-        failure = Failure("EXITED", _ROWS_MISSING)
+        return self.failed(outcome, Failure("EXITED", _ROWS_MISSING))
+
+    def failed(self, outcome: Outcome, failure: Failure) -> Outcome:
+        """The outcome of a try whose run() has succeeded, for which that can't be stored."""
         status = self._status(outcome.tries)
         return msgspec.structs.replace(
             outcome, status=status, failure=failure, part="", offset=0, length=0, crc=0, rows=0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.uploading.places import OutputPlaces, WorkerOutputs
 from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool
@@ -109,22 +110,25 @@ class PlanMaker:
         self._exit_s = settings.shutdown_seconds / (_HOLD_UPS + 1)
         self._code = folder.code(record)
         self._local = settings.local_folder / folder.job_id
-        self._user = settings.worker_user(folder.job_id)
+        self.user = self._user = settings.worker_user(folder.job_id)
+        """Who the workers are."""
+        self.upload_timeout_s = spec.task_overhead_timeout
+        """How long what a mini-batch has written may be on its way to a store."""
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
-        output = folder.output_file(spec)
-        self._output = _output_folder(folder, spec)
+        self.outputs = OutputPlaces(folder, spec, self._local)
+        """Where the workers write."""
         self._output_settings = {
-            "format": row_format(output, header=spec.append_row_dataframe_header),
+            "format": row_format(folder.output_file(spec), header=spec.append_row_dataframe_header),
             "separator": spec.append_row_separator,
             "safe": spec.append_row_safe_output,
         }
         self._environment = self._make_environment()
         self._next_process = 0
 
-    def _make_argv(self, secrets: dict[str, str]) -> list[str]:
+    def _make_argv(self, outputs: WorkerOutputs, secrets: dict[str, str]) -> list[str]:
         """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
-        user = self._with_local_paths().argv(self._folder.output_paths(self._spec), secrets)
-        engine = engine_arguments(self._spec, str(self._output))
+        user = self._with_local_paths().argv(outputs.paths, secrets)
+        engine = engine_arguments(self._spec, outputs.main)
         return [self._spec.entry_script, *engine, *user, *input_arguments(self._spec)]
 
     def _with_local_paths(self) -> JobSpec:
@@ -150,13 +154,12 @@ class PlanMaker:
             **activated,
             MARK: mark(self._local.parent),
             "AZUREML_RUN_ID": self._folder.job_id,
-            "AZUREML_BI_OUTPUT_PATH": str(self._output),
         }
 
     def _make_folders(self) -> None:
         """Create what a script expects: the output's folder, and `logs` in the folder above the workers' own."""
         files = Logs(self._folder.logs).script_files(self._node)
-        for folder in {self._output, *self._folder.output_folders(self._spec)}:
+        for folder in self.outputs.shared:
             with suppress(OSError):  # the script's own error, when it writes there, is more helpful to its user
                 make_output(folder, self._user)
             if self._user.is_other and not self._user.can(folder, os.W_OK | os.X_OK):
@@ -169,6 +172,12 @@ class PlanMaker:
             if self._user.is_other:
                 for name in (_HOME, _TEMPORARY):
                     self._user.make(self._local / name, 0o700)
+
+    def _make_own_outputs(self, process: str, outputs: WorkerOutputs) -> None:
+        """Create the folders of a worker that stand for outputs in stores."""
+        own = self.outputs.folder(process)
+        for folder in (own.parent, own, *{Path(each).parent for each in outputs.live}, *map(Path, outputs.live)):
+            self._user.make(folder)
 
     def next_plan(self, session: str) -> WorkerPlan:
         """The plan of the next worker; its name is never used again on this node for this job.
@@ -186,6 +195,9 @@ class PlanMaker:
         logs, node = Logs(self._folder.logs), self._node
         own_logs = logs.of_node(node)
         gpu = self._gpus.take(f"{self.job_id}/{process}")
+        outputs = self.outputs.of(process)
+        if outputs.live:
+            self._make_own_outputs(process, outputs)
         config = WorkerConfig(
             job_id=self.job_id,
             node=node,
@@ -193,12 +205,14 @@ class PlanMaker:
             workers=self._workers,
             code=str(self._code),
             entry_script=self._spec.entry_script,
-            argv=self._make_argv(secrets),
+            argv=self._make_argv(outputs, secrets),
             inputs=str(self._folder.layout.inputs),
             schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
             output=self._output_settings,
             logs=str(logs.path),
-            output_dir=str(self._output),
+            output_dir=outputs.main,
+            uploaded=outputs.live,
+            aside=outputs.aside,
             working_dir=str(self._local),
             log=str(own_logs / f"{process}.txt"),
             errors=str(logs.errors_of_node(node) / f"{process}.txt"),
@@ -212,7 +226,7 @@ class PlanMaker:
             user=self._user,
             own_logs=self._own_logs(config),
             config=config,
-            environment={**self._environment, **gpu, **variables},
+            environment={**self._environment, "AZUREML_BI_OUTPUT_PATH": outputs.main, **gpu, **variables},
             working_folder=self._local / process,
             part=self._folder.layout.part(session, process) if self._spec.writes_rows else None,
             stdout=logs.stdout(node, process),
@@ -230,20 +244,13 @@ class PlanMaker:
 
     def clean(self, process: str) -> None:
         """Remove a dead worker's working folder, and free its GPU."""
-        throw_away(self._local / process, self._local if self._user.is_other else self._local.parent, self._user)
+        self.drop(self._local / process)
         self._gpus.give_back(f"{self.job_id}/{process}")
+
+    def drop(self, folder: Path) -> None:
+        """Remove a folder of a dead worker's."""
+        throw_away(folder, self._local if self._user.is_other else self._local.parent, self._user)
 
     def close(self) -> None:
         """Remove the job's folder on this node."""
         throw_away(self._local, self._local.parent, self._user)
-
-
-def _output_folder(folder: JobFolder, spec: JobSpec) -> Path:
-    """What a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only one.
-
-    A job without rows that has several folders, or none, gets the one in which they are.
-    """
-    folders = [path for name, path in folder.output_paths(spec).items() if spec.outputs[name].type == "uri_folder"]
-    if spec.writes_rows or len(folders) != 1:
-        return folder.output_file(spec).parent
-    return Path(folders[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import struct
 import time
+from collections import Counter
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final
@@ -68,6 +69,10 @@ class WorkerProcesses:
         self._processes: dict[str, WorkerProcess] = {}
         self._from_init: dict[str, int] = {}
         """How many ended children a worker had when it was through init(): its replacement begins with as many."""
+        self._held: Counter[str] = Counter()
+        """How many outcomes of a worker wait for their uploads."""
+        self._held_parts: dict[str, int] = {}
+        """The part files of workers that have ended, for as long as outcomes of them wait."""
         self._oom = OomWatch()
         self._refreshes_logs = Every(_LOGS_EVERY_S)
 
@@ -81,7 +86,21 @@ class WorkerProcesses:
     def part_fd(self, worker: Worker | None) -> int:
         """The part file that this worker writes to; -1 when there is none, or no such worker any more."""
         process = self._processes.get(worker.process) if worker is not None else None
+        if process is None and worker is not None:
+            return self._held_parts.get(worker.process, -1)
         return process.part_fd if process is not None else -1
+
+    def hold_part(self, process: str) -> None:
+        """An outcome of this worker will be committed, perhaps after it has ended."""
+        self._held[process] += 1
+
+    def release_part(self, process: str) -> None:
+        """One that was held is with the committer, or not wanted any more."""
+        self._held[process] -= 1
+        if self._held[process] <= 0:
+            del self._held[process]
+            if (fd := self._held_parts.pop(process, -1)) >= 0:
+                self._committer.close_part(fd)
 
     # From start to end
 
@@ -136,7 +155,9 @@ class WorkerProcesses:
         self._orphans.worker_ended(process.pid)
         process.close()
         self._plans.clean(process.process)
-        if process.part_fd >= 0:
+        if process.part_fd >= 0 and self._held[process.process]:
+            self._held_parts[process.process] = process.part_fd
+        elif process.part_fd >= 0:
             self._committer.close_part(process.part_fd)
         return code
 
@@ -148,6 +169,9 @@ class WorkerProcesses:
             for process in list(self._processes.values()):
                 self._reap(process)
             self._orphans.reap()
+        for fd in self._held_parts.values():
+            self._committer.close_part(fd)
+        self._held_parts.clear()
 
     # What they send
 
@@ -179,6 +203,8 @@ class WorkerProcesses:
         elif kind == frames.LOADED:
             mini_batch, items, load_s = frames.LOAD.unpack(payload)
             machine.loaded(worker, mini_batch, items, load_s, now)
+        elif kind == frames.SET_ASIDE:
+            machine.set_aside(worker, *frames.SET_ASIDE_FILES.unpack(payload))
         elif kind == frames.READY:
             machine.worker_ready(worker)
             unwaited = self._orphans.unwaited(now, at_once=True)

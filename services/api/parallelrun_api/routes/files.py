@@ -7,18 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import PathToken
-from parallelrun_api.models import FileList
+from parallelrun_api.models import FileList, OutputElsewhere
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_core.errors import NotFound
 from parallelrun_core.path_rule import PathRule, resolve
 from parallelrun_core.service import telemetry
+from parallelrun_core.storage.location import is_url
 
 log = telemetry.logger()
 router = APIRouter(prefix="/v1", tags=["files"])
@@ -26,6 +27,13 @@ router = APIRouter(prefix="/v1", tags=["files"])
 Range = Annotated[str | None, Header(description="One range of bytes; several are answered with the whole file.")]
 IfRange = Annotated[str | None, Header(description="Send the range only if the file still has this ETag.")]
 Tail = Annotated[int | None, Query(description="Only this many last lines, at most 100,000 of them.")]
+
+
+async def _wanted(range: Range = None, if_range: IfRange = None, tail: Tail = None) -> Wanted:
+    return Wanted(range=range, if_range=if_range, tail=tail)
+
+
+Part = Annotated[Wanted, Depends(_wanted)]
 
 _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 
@@ -46,14 +54,11 @@ def read_log(
     job_id: JobId,
     path: FilePath,
     context: Ctx,
-    *,
-    range: Range = None,
-    if_range: IfRange = None,
-    tail: Tail = None,
+    part: Part,
 ) -> Response:
     """A log file, a range of its bytes, or its last lines. To follow a log, ask for the range after what you have."""
     fd = _logs(context, job_id).open(path)
-    return download(fd, Path(path).name, TEXT, Wanted(range=range, if_range=if_range, tail=tail), context.file_reads)
+    return download(fd, Path(path).name, TEXT, part, context.file_reads)
 
 
 @router.get("/jobs/{job_id:job}/outputs", summary="List outputs", response_model=FileList, responses=problems(404, 429))
@@ -61,7 +66,7 @@ async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") 
     """The output files of a job, by path, 10,000 on each page.
 
     Of a folder that the job named for its output, only its own files; those of an output that has a path of its own
-    are below the name of that output.
+    are below the name of that output. Of outputs in object stores, `elsewhere` has the URLs.
     """
     return await _listed(context, _outputs, job_id, page_token)
 
@@ -76,15 +81,12 @@ def read_output(
     job_id: JobId,
     path: FilePath,
     context: Ctx,
-    *,
-    range: Range = None,
-    if_range: IfRange = None,
-    tail: Tail = None,
+    part: Part,
 ) -> Response:
     """An output file, a range of its bytes, or its last lines."""
     fd = _outputs(context, job_id).open(path)
     log.info("output_opened", job_id=job_id)
-    return download(fd, Path(path).name, BYTES, Wanted(range=range, if_range=if_range, tail=tail), context.file_reads)
+    return download(fd, Path(path).name, BYTES, part, context.file_reads)
 
 
 async def _listed(
@@ -105,21 +107,29 @@ def _logs(context: Context, job_id: str) -> ServedFolder:
 def _outputs(context: Context, job_id: str) -> ServedFolders:
     folder = context.jobs.folder(job_id)
     spec = folder.record().job_spec()
-    served = []
-    for name, given in spec.outputs.items():
+    served: list[ServedFolder | None] = []
+    elsewhere = []
+    for name, path in folder.output_paths(spec).items():
+        given = spec.outputs[name]
         if not (given.path or spec.output):
             continue  # it is in the job's own folder
+        if is_url(path):
+            elsewhere.append(OutputElsewhere(output=name, url=path))
+            continue
         shown = name if given.path or given.type == "uri_folder" else ""
-        served.append(_named(context, given.type, Path(folder.output_paths(spec)[name]), shown))
+        served.append(_named(context, given.type, Path(path), shown))
     if not spec.output:
         beneath = f"{job_id}/outputs"
         served.append(ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names))
+    elif is_url(spec.output):
+        rows = spec.writes_rows and not spec.append_row_to
+        elsewhere.append(OutputElsewhere(output="", url=folder.output_file(spec) if rows else spec.output))
     elif spec.writes_rows and not spec.append_row_to:
-        served.append(_named(context, "uri_file", folder.output_file(spec)))
+        served.append(_named(context, "uri_file", Path(folder.output_file(spec))))
     folders = tuple(each for each in served if each is not None)
-    if not folders:
+    if not folders and not elsewhere:
         raise NotFound(f"Job {job_id} has no output file.")
-    return ServedFolders(folders)
+    return ServedFolders(folders, tuple(elsewhere))
 
 
 def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFolder | None:

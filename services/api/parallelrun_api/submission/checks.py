@@ -12,6 +12,7 @@ from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
 
@@ -91,6 +92,10 @@ def _outputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
         is_file = given.type == "uri_file"
         if given.path and (problem := _output(rule, f"/outputs/{name}/path", given.path, is_file=is_file)):
             yield problem
+        elif is_file and name != spec.append_row_to and is_url(given.path or spec.output):
+            message = "a file that several workers write can't be in an object store, which has no appending"
+            hint = "type: uri_folder, where the script writes a file for each mini-batch"
+            yield Problem(pointer=f"/outputs/{name}/type", message=message, hint=hint)
 
 
 def _output(rule: PathRule, pointer: str, path: str, *, is_file: bool = False) -> Problem | None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+import posixpath
 
 from parallelrun_core.errors import Conflict, Problem
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.store.registry import Registry
 
 
 def check_output_is_free(folder: JobFolder, spec: JobSpec, registry: Registry) -> None:
     """Make sure that a new job can publish its rows in the file that it names.
 
+    Of an object, that is known only when it is published: nothing is asked of a server that a user names.
+
     Raises:
         Conflict: the file exists, or another job will write it.
     """
     target = folder.named_output(spec)
-    if target is not None and os.path.lexists(target):
+    if target is not None and not is_url(target) and os.path.lexists(target):
         raise _taken(
             spec,
-            f"{target.name!r} is already there, and nothing is ever overwritten",
+            f"{posixpath.basename(target)!r} is already there, and nothing is ever overwritten",
             "name another folder or another append_row_file_name, or move that file away",
         )
     check_nobody_else_writes(folder, spec, registry)
@@ -39,7 +43,7 @@ def check_nobody_else_writes(folder: JobFolder, spec: JobSpec, registry: Registr
     if target is not None and writer is not None:
         raise _taken(
             spec,
-            f"job {writer} will write {target.name!r} there, and has not ended",
+            f"job {writer} will write {posixpath.basename(target)!r} there, and has not ended",
             "wait for it or cancel it, or name another folder or another append_row_file_name",
         )
 

@@ -17,6 +17,7 @@ from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, job_folder
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.store.registry import Registry
 
@@ -114,6 +115,9 @@ class Reopenings:
 
 
 def _has_lost_output(result: JobResult) -> bool:
+    """Whether it may be gone. An object is not asked for from here: made again, it only takes its own place."""
+    if is_url(result.output):
+        return True
     return bool(result.output) and not storage_of(result.output).is_there(result.output)
 
 

@@ -6,6 +6,7 @@ jobs. All others may differ: the purpose is to run the rest with fixed code, lon
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -104,7 +105,7 @@ def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str)
         yield _differs("/append_row_dataframe_header", where, *headers)
     elif before != now:
         pointer = "/append_row_to" if new.append_row_to else "/append_row_file_name"
-        yield _differs(pointer, where, *(file.name for file in files))
+        yield _differs(pointer, where, *map(posixpath.basename, files))
     elif now in ("text", "headed"):
         for field in ("append_row_separator", "append_row_safe_output"):
             if getattr(old, field) != getattr(new, field):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_api.http.paging import decode_token, encode_token
-from parallelrun_api.models import FileEntry, FileList
+from parallelrun_api.models import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.views.folder_names import FolderNames
 from parallelrun_api.views.jobs import rfc3339
 from parallelrun_core.errors import NotFound, UnsafePath
@@ -137,6 +137,8 @@ class ServedFolders:
     """Several folders as one; when several have a file of the same path, that of the first one is served."""
 
     folders: tuple[ServedFolder, ...]
+    elsewhere: tuple[OutputElsewhere, ...] = ()
+    """Outputs that are in no folder here."""
 
     def files(self, after: str = "") -> Iterator[FileEntry]:
         """The regular files in all of them, by path: those whose path comes after `after`."""
@@ -154,6 +156,9 @@ class ServedFolders:
         for folder in self.folders[:-1]:
             with suppress(NotFound):
                 return folder.open(path)
+        if not self.folders:
+            where = ", ".join(each.url for each in self.elsewhere)
+            raise NotFound(f"There is no file {path[:200]!r} here: the output is in an object store, at {where}.")
         return self.folders[-1].open(path)
 
 
@@ -162,7 +167,8 @@ def page(served: ServedFolder | ServedFolders, after: str) -> FileList:
     entries = list(islice(served.files(after), MAX_FILES + 1))
     more = len(entries) > MAX_FILES
     token = encode_token(_LIST, entries[MAX_FILES - 1].path) if more else None
-    return FileList(items=entries[:MAX_FILES], truncated=more, next_page_token=token)
+    elsewhere = list(served.elsewhere) if isinstance(served, ServedFolders) else []
+    return FileList(items=entries[:MAX_FILES], truncated=more, next_page_token=token, elsewhere=elsewhere)
 
 
 def page_begin(token: str) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.globs import split_existing
 from parallelrun_core.storage.interface import Trouble, Version
@@ -76,10 +79,28 @@ class LocalStorage:
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}
 
+    def identity(self, path: str) -> str:
+        file = Path(path)
+        return str(file.parent.resolve() / file.name)
+
     def create(self, path: str, owner: str, rule: PathRule | None = None) -> LocalNewFile:
         if rule is not None:
             rule.check(os.fsencode(Path(path).parent), is_written=True)
         return LocalNewFile(Path(path), owner, rule)
+
+    def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
+        beside = Path(path).with_name(f".parallelrun-{secrets.token_hex(6)}")
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with beside.open("xb") as made:
+                shutil.copyfileobj(file, made)
+            self.replace(str(beside), path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def replace(self, made: str, target: str) -> None:
+        os.replace(made, target)
+        sync_folder(Path(target).parent)
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:
         return unfinished(Path(path), owner)

@@ -115,9 +115,19 @@ class ObjectStorage:
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, engine_options(address_of(path).store)
 
+    def identity(self, path: str) -> str:
+        address = address_of(path)
+        return f"{address.store}/{address.key}"
+
     def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
         check(path, rule)
         return uploads.create(path, owner)
+
+    def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
+        uploads.put(path, file, size_bytes)
+
+    def replace(self, made: str, target: str) -> None:
+        uploads.replace(made, target)
 
     def unfinished(self, path: str, owner: str) -> Sequence[str]:
         return uploads.unfinished(path, owner)

@@ -15,10 +15,17 @@ output, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import BinaryIO, Final
 
 from parallelrun_core.storage.interface import NewFile
 from parallelrun_core.storage.objects.address import address_of
+from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.trouble import in_plain_words
 from parallelrun_core.storage.objects.uploads import beside, multipart, s3
+from parallelrun_core.storage.objects.uploads.parts import MAX_PARTS
+
+_PART_BYTES: Final = 8 << 20
+_AT_ONCE: Final = 3
 
 
 def create(url: str, owner: str) -> NewFile:
@@ -30,6 +37,26 @@ def create(url: str, owner: str) -> NewFile:
     else:
         made = beside.ObjectBeside(url, address, owner)
     return made
+
+
+def put(url: str, file: BinaryIO, size_bytes: int) -> None:
+    """See `interface.Storage.put`."""
+    import obstore
+
+    address = address_of(url)
+    part = max(_PART_BYTES, -(-size_bytes // MAX_PARTS))
+    with in_plain_words(url):
+        obstore.put(
+            client_of(address.store), address.key, file,
+            use_multipart=size_bytes > part, chunk_size=part, max_concurrency=_AT_ONCE,
+        )  # fmt: skip
+
+
+def replace(made: str, target: str) -> None:
+    """See `interface.Storage.replace`."""
+    source, where = address_of(made), address_of(target)
+    way = multipart if s3.is_s3(source) else beside
+    way.replace(target, source, where)
 
 
 def unfinished(url: str, owner: str) -> Sequence[str]:

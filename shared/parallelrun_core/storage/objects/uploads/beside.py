@@ -7,10 +7,10 @@ import secrets
 from collections.abc import Container
 from typing import Final
 
-from parallelrun_core.errors import Conflict
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.trouble import Missing, Taken, in_plain_words
+from parallelrun_core.storage.objects.uploads.conflict import taken
 
 _MARK: Final = ".merging-"
 _OWNER: Final = "parallelrun_job"
@@ -28,6 +28,8 @@ class ObjectBeside:
         self._url, self._address, self._owner = url, address, owner
         self._beside = posixpath.join(_folder(address, owner), secrets.token_hex(8))
         self._client = client_of(address.store)
+        if self._owner_there() not in ("", owner):
+            raise taken(url)
         self._file = obstore.open_writer(
             self._client, self._beside, buffer_size=_PART_BYTES, max_concurrency=_AT_ONCE, attributes={_OWNER: owner}
         )
@@ -54,11 +56,8 @@ class ObjectBeside:
         try:
             self._copy(overwrite=False)
         except Taken as error:
-            if not self._is_own():
-                raise Conflict(
-                    f"{self._url!r} appeared after the job was submitted, and existing objects are never overwritten. "
-                    "The rows are kept: remove that object, then resume the job."
-                ) from error
+            if self._owner_there() != self._owner:
+                raise taken(self._url) from error
             self._copy(overwrite=True)
 
     def _copy(self, *, overwrite: bool) -> None:
@@ -67,12 +66,16 @@ class ObjectBeside:
         with in_plain_words(self._url):
             obstore.copy(self._client, self._beside, self._address.key, overwrite=overwrite)
 
-    def _is_own(self) -> bool:
+    def _owner_there(self) -> str:
+        """Who has made what is there: empty if nothing is, and a word that is no job's if nobody says so."""
         import obstore
 
-        with in_plain_words(self._url):
-            there = obstore.get(self._client, self._address.key, options={"head": True})
-        return there.attributes.get(_OWNER) == self._owner
+        try:
+            with in_plain_words(self._url):
+                there = obstore.get(self._client, self._address.key, options={"head": True})
+        except Missing:
+            return ""
+        return str(there.attributes.get(_OWNER, "somebody"))
 
 
 def unfinished(address: Address, owner: str) -> list[str]:
@@ -83,6 +86,15 @@ def unfinished(address: Address, owner: str) -> list[str]:
     with in_plain_words(f"{address.store}/{folder}"):
         pages = obstore.list(client_of(address.store), folder)
         return [f"{address.store}/{each['path']}" for page in pages for each in page]
+
+
+def replace(url: str, made: Address, target: Address) -> None:
+    """Let an object take the place of another one of the same store, in one step; its own name is free then."""
+    import obstore
+
+    with in_plain_words(url):
+        obstore.copy(client_of(made.store), made.key, target.key, overwrite=True)
+        obstore.delete(client_of(made.store), made.key)
 
 
 def remove(url: str) -> None:

@@ -7,31 +7,59 @@ invisible, but it is stored and paid for: `unfinished` lists those of a key, and
 from __future__ import annotations
 
 import errno
+import secrets
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from parallelrun_core.errors import Conflict
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError
 from parallelrun_core.storage.objects.uploads import s3
+from parallelrun_core.storage.objects.uploads.conflict import taken
 from parallelrun_core.storage.objects.uploads.parts import Parts
 
 _OWNER: Final = "parallelrun-job"
+_UPLOAD: Final = "parallelrun-upload"
 _TAKEN: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
-_MISSING: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey", "NoSuchUpload"})
+_MISSING: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
+_NO_UPLOAD: Final = "NoSuchUpload"
 _FORBIDDEN: Final = frozenset({"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"})
 _SEPARATOR: Final = "#upload="
+_CHANGED: Final = "it was changed while it was made again"
+_COPIED_AT_ONCE: Final = 5 << 30
+"""A store copies so much in one step."""
+_COPIED_PART: Final = 1 << 30
+
+
+class _Gone(StoreError):
+    """The upload is not there any more: completed, or aborted by whoever makes the output now. Try again."""
+
+
+class _There(NamedTuple):
+    """The object that has the name now."""
+
+    tag: str
+    owner: str
+    upload: str
+    """Which upload it is of, by the mark that each one of ours sets."""
 
 
 class MultipartObject:
-    """See `interface.NewFile`."""
+    """See `interface.NewFile`.
+
+    Raises:
+        Conflict: an object of somebody else has that name; it is better known before all is uploaded.
+    """
 
     def __init__(self, url: str, address: Address, owner: str) -> None:
-        self._url, self._owner = url, owner
+        self._url, self._owner, self._mark = url, owner, secrets.token_hex(16)
         self._client, self._where = s3.place_of(address)
+        self._replaced = self._there()
+        """What this job has published earlier."""
+        if self._replaced is not None and self._replaced.owner != owner:
+            raise taken(url)
         with _in_plain_words(url):
-            begun = self._client.create_multipart_upload(**self._where, Metadata={_OWNER: owner})
+            begun = self._client.create_multipart_upload(**self._where, Metadata={_OWNER: owner, _UPLOAD: self._mark})
         self._upload: str = begun["UploadId"]
         self._parts = Parts(self._put)
         self._tags: list[str] = []
@@ -53,17 +81,20 @@ class MultipartObject:
         self._tags = self._parts.finish()
 
     def publish(self, own: Container[str]) -> None:
-        """Complete the upload. What this job itself has put there earlier is replaced, whatever its content."""
+        """Complete the upload, if the name is free, or has what it had in the beginning: this job's own.
+
+        So an upload that was paused, and goes on when another one has made the output, replaces nothing.
+        """
         try:
-            self._complete({"IfNoneMatch": "*"})
-        except FileExistsError as error:
-            there = self._own_tag()
-            if not there:
-                raise Conflict(
-                    f"{self._url!r} appeared after the job was submitted, and existing objects are never overwritten. "
-                    "The rows are kept: remove that object, then resume the job."
-                ) from error
-            self._complete({"IfMatch": there})
+            if self._replaced is not None and self._there() != self._replaced:  # not every store knows If-Match here
+                raise _Gone(errno.ESTALE, _CHANGED, self._url)
+            self._complete({"IfMatch": self._replaced.tag} if self._replaced is not None else {"IfNoneMatch": "*"})
+        except (FileExistsError, FileNotFoundError, _Gone) as error:
+            there = self._there()
+            if there is not None and there.owner != self._owner:
+                raise taken(self._url) from error
+            if there is None or there.upload != self._mark:  # else only the answer to an earlier try was lost
+                raise _Gone(errno.ESTALE, _CHANGED, self._url) from error
         self._is_published = True
 
     def _put(self, number: int, content: memoryview) -> str:
@@ -80,11 +111,14 @@ class MultipartObject:
                 **self._where, UploadId=self._upload, MultipartUpload={"Parts": parts}, **condition
             )
 
-    def _own_tag(self) -> str:
-        """The ETag of what is there, if this job has made it."""
-        with _in_plain_words(self._url):
-            there = self._client.head_object(**self._where)
-        return str(there["ETag"]) if there["Metadata"].get(_OWNER) == self._owner else ""
+    def _there(self) -> _There | None:
+        try:
+            with _in_plain_words(self._url):
+                there = self._client.head_object(**self._where)
+        except Missing:
+            return None
+        marks = there["Metadata"]
+        return _There(str(there["ETag"]), marks.get(_OWNER, ""), marks.get(_UPLOAD, ""))
 
     def _abort(self) -> None:
         with _in_plain_words(self._url):
@@ -110,8 +144,33 @@ def abort(name: str) -> None:
     """End one of `unfinished`; whoever still writes it will fail. One that is gone is ignored."""
     url, _, upload = name.rpartition(_SEPARATOR)
     client, where = s3.place_of(address_of(url))
-    with suppress(Missing), _in_plain_words(url):
+    with suppress(Missing, _Gone), _in_plain_words(url):
         client.abort_multipart_upload(**where, UploadId=upload)
+
+
+def replace(url: str, made: Address, target: Address) -> None:
+    """Let an object take the place of another one of the same store, in one step; its own name is free then."""
+    client, source = s3.place_of(made)
+    _, where = s3.place_of(target)
+    with _in_plain_words(url):
+        there = client.head_object(**source)
+        if there["ContentLength"] <= _COPIED_AT_ONCE:
+            client.copy_object(**where, CopySource=source)
+        else:
+            _copy_in_parts(client, source, where, there)
+        client.delete_object(**source)
+
+
+def _copy_in_parts(client: Any, source: dict[str, str], where: dict[str, str], there: dict[str, Any]) -> None:
+    upload = client.create_multipart_upload(**where, Metadata=there["Metadata"])["UploadId"]
+    parts = []
+    for number, begin in enumerate(range(0, there["ContentLength"], _COPIED_PART), 1):
+        end = min(begin + _COPIED_PART, there["ContentLength"]) - 1
+        copied = client.upload_part_copy(
+            **where, UploadId=upload, PartNumber=number, CopySource=source, CopySourceRange=f"bytes={begin}-{end}"
+        )
+        parts.append({"ETag": copied["CopyPartResult"]["ETag"], "PartNumber": number})
+    client.complete_multipart_upload(**where, UploadId=upload, MultipartUpload={"Parts": parts})
 
 
 @contextmanager
@@ -126,6 +185,8 @@ def _in_plain_words(url: str) -> Iterator[None]:
         words = f"{code}: {error.response.get('Error', {}).get('Message', '')}"
         if code in _TAKEN:
             raise FileExistsError(errno.EEXIST, words, url) from error
+        if code == _NO_UPLOAD:
+            raise _Gone(errno.ESTALE, words, url) from error
         if code in _MISSING:
             raise Missing(errno.ENOENT, words, url) from error
         if code in _FORBIDDEN:

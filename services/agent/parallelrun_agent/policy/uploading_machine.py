@@ -1,0 +1,65 @@
+"""What a node decides for a job whose script writes into folders of a store. Pure, no I/O.
+
+A try that has written files is done when they are uploaded, and failed when they can't be. Meanwhile its worker goes
+on, and the try counts as one that isn't reported yet. A worker that runs far ahead of its uploads would fill the disk:
+beyond a few for each worker, nothing more is leased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from parallelrun_agent.policy.commands import Commit, DropRest, Upload, UploadRest
+from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.job_machine import JobMachine
+from parallelrun_agent.policy.outcomes import Answer, Exit
+from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.outcome import Failure, Outcome
+
+_AHEAD: Final = 2
+"""For each worker, uploads may be behind by so many times what it has in flight."""
+
+
+class UploadingJobMachine(JobMachine):
+    """One job on one node, through all of its sessions."""
+
+    def _begin_session(self) -> None:
+        super()._begin_session()
+        self._uploads: dict[str, tuple[Outcome, Worker]] = {}
+        """By their tokens, the outcomes that wait for their files."""
+        self._ending: set[str] = set()
+        """Workers that have ended, and have left files that are not uploaded yet."""
+
+    @property
+    def _is_open(self) -> bool:
+        most = _AHEAD * self._look_ahead.depth * max(1, len(self.workers))
+        return super()._is_open and len(self._uploads) <= most
+
+    def _conclude(self, assignment: Assignment, worker: Worker, answer: Answer, elapsed_s: float) -> None:
+        if not assignment.files or answer.failure is not None:
+            super()._conclude(assignment, worker, answer, elapsed_s)
+            return
+        outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
+        self._uploads[outcome.token] = outcome, worker
+        self.commands.append(Upload(worker, outcome.mini_batch, outcome.token))
+
+    def uploaded(self, token: str, failure: Failure | None) -> None:
+        """All files of a try are in the store, or this is why they can't be. One of an earlier session is ignored."""
+        outcome, worker = self._uploads.pop(token, (None, None))
+        if outcome is not None:
+            self.commands.append(Commit(self._outcomes.failed(outcome, failure) if failure else outcome, worker))
+
+    def exited(self, worker: Worker, end: Exit, now: float, *, unread: Sequence[int] = ()) -> None:
+        is_in_order = worker.stage == "ending" and not end.code
+        super().exited(worker, end, now, unread=unread)
+        if is_in_order:
+            self._ending.add(worker.process)
+        self.commands.append(UploadRest(worker) if is_in_order else DropRest(worker))
+
+    def rest_uploaded(self, process: str) -> None:
+        """What a worker has left is in the store, or can't be brought there."""
+        self._ending.discard(process)
+
+    def _is_done(self) -> bool:
+        return super()._is_done() and not self._ending

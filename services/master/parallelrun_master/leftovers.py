@@ -1,0 +1,73 @@
+"""What concatenations have begun for a job's output, and never published: removed when the job has ended.
+
+Files are beside the output. Uploads to a store are invisible, and paid for: they are asked for in a thread of its own,
+because a leader must renew its lease while a store doesn't answer, and the end of a job doesn't wait for one for long.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Final
+
+from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.stores import storage_of
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+_PATIENCE_S: Final = 20.0
+_STEP_S: Final = 0.1
+
+
+class Leftovers:
+    """Those of one job.
+
+    Args:
+        target: where its output is published.
+        alive: called again and again while a store is waited for.
+    """
+
+    def __init__(self, target: str, job_id: str, alive: Callable[[], object], log: FilteringBoundLogger) -> None:
+        self._target, self._job_id = target, job_id
+        self._storage = storage_of(target)
+        self._alive, self._log = alive, log
+        self._names: Sequence[str] = ()
+
+    def find(self) -> None:
+        """Note what is there now; only that is removed."""
+        self._names = self._asked(lambda: self._storage.unfinished(self._target, self._job_id))
+
+    def discard(self) -> None:
+        """Remove what was noted. What a store doesn't want to remove stays there, as the log says."""
+        if self._names:
+            self._asked(self._discard)
+
+    def _discard(self) -> Sequence[str]:
+        self._storage.discard(self._names)
+        return ()
+
+    def _asked(self, ask: Callable[[], Sequence[str]]) -> Sequence[str]:
+        """What the storage answers; nothing if it is a store that refuses, or takes too long."""
+        if not is_url(self._target):
+            return ask()
+        answer: Future[Sequence[str]] = Future()
+        threading.Thread(target=_run, args=(ask, answer), name="leftovers", daemon=True).start()
+        until = time.monotonic() + _PATIENCE_S
+        while not answer.done() and time.monotonic() < until:
+            wait([answer], _STEP_S)
+            self._alive()
+        try:
+            return answer.result(0)
+        except Exception as error:
+            self._log.warning("uploads_not_removed", output=self._target, error=str(error) or "no answer in time")
+            return ()
+
+
+def _run(ask: Callable[[], Sequence[str]], answer: Future[Sequence[str]]) -> None:
+    try:
+        answer.set_result(ask())
+    except Exception as error:
+        answer.set_exception(error)
