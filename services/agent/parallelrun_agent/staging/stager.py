@@ -101,6 +101,8 @@ class Stager:
         self._waiting: deque[str] = deque()
         """Tokens of mini-batches that are not admitted yet, in their order."""
         self._without_room: deque[StagedFile] = deque()
+        self._folders: set[str] = set()
+        """Those in the tree that are there."""
 
     def stage(self, token: str, files: list[StagedFile]) -> None:
         """Begin to bring these objects here; `done` gets how it ended. `release` follows when they aren't needed."""
@@ -202,7 +204,10 @@ class Stager:
                 return
         fetched, failure, disk_error = 0, None, ""
         try:
-            file.target.parent.mkdir(parents=True, exist_ok=True)
+            folder = os.path.dirname(file.target)
+            if folder not in self._folders:
+                os.makedirs(folder, exist_ok=True)
+                self._folders.add(folder)
             fetched = fetch(file.url, file.version, file.target, self._cache, file.part)
         except NoRoom:
             with self._lock:
