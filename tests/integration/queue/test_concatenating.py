@@ -154,7 +154,7 @@ def test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job
     assert (requests.made.path, requests.made.generation) == (str(job.output), 1)
 
 
-def test_a_generation_that_the_disk_has_lost_is_written_again_for_who_makes_the_output(job: Job) -> None:
+def test_a_generation_that_the_disk_has_lost_is_written_again(job: Job) -> None:
     check_a_lost_generation(job)
 
 
