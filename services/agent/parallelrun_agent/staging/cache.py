@@ -18,6 +18,7 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,8 +28,8 @@ from parallelrun_core.storage.interface import Version
 _NEW: Final = ".new-"
 _KEEP: Final = 0.9
 """The part of the limit that eviction leaves, so that not every new object has to evict."""
-
-
+_SMALL: Final = 1 << 20
+"""Bytes for which no room is reserved on the disk: that would take longer than to notice that it is full."""
 _BLINDLY: Final = 0.05
 """After this part of the limit was fetched, what other agents have fetched meanwhile is counted, too."""
 
@@ -61,6 +62,9 @@ class StageCache:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = threading.Lock()
         self._used = self._admitted = self._unseen = 0
+        self._objects = f"{self.folder}/"  # a `Path` would take longer than what is done with it
+        self._new = str(self.folder / f"{_NEW}{secrets.token_hex(12)}-")
+        self._numbers = count()
         self.refresh()
 
     def admit(self, size: int) -> bool:
@@ -79,7 +83,7 @@ class StageCache:
         with self._lock:
             self._admitted -= size
 
-    def take(self, url: str, version: Version, target: Path, part: Part | None = None) -> bool:
+    def take(self, url: str, version: Version, target: str, part: Part | None = None) -> bool:
         """Link an object, or a part of one, to where it is to be used, if it is here; whether it was.
 
         Raises:
@@ -89,7 +93,7 @@ class StageCache:
         try:
             os.link(entry, target)
         except FileNotFoundError:
-            if not target.parent.is_dir():
+            if not os.path.isdir(os.path.dirname(target)):
                 raise
             return False
         with suppress(FileNotFoundError):  # evicted in this moment: the link has it all the same
@@ -106,7 +110,7 @@ class StageCache:
         size = version.size_bytes if part is None else part.end - part.start
         self.reserve(size)
         try:
-            return NewObject(self, self._path(url, version, part), self.folder / f"{_NEW}{secrets.token_hex(12)}", size)
+            return NewObject(self, self._path(url, version, part), f"{self._new}{next(self._numbers)}", size)
         except BaseException:
             self.give_back(size)
             raise
@@ -160,10 +164,10 @@ class StageCache:
                     is_in_use = status.st_nlink > 1 or entry.name.startswith(_NEW)
                     yield _Entry(status.st_mtime, status.st_size, entry.path, is_in_use)
 
-    def _path(self, url: str, version: Version, part: Part | None) -> Path:
+    def _path(self, url: str, version: Version, part: Part | None) -> str:
         of = "" if part is None or part == (0, version.size_bytes, None) else f"\0{part}"
         name = f"{url}\0{version.tag}\0{version.size_bytes}{of}".encode(errors="surrogateescape")
-        return self.folder / hashlib.sha256(name).hexdigest()
+        return f"{self._objects}{hashlib.sha256(name).hexdigest()}"
 
 
 class NewObject:
@@ -173,18 +177,19 @@ class NewObject:
         fd: to write to, from the beginning.
     """
 
-    def __init__(self, cache: StageCache, target: Path, path: Path, size: int) -> None:
+    def __init__(self, cache: StageCache, target: str, path: str, size: int) -> None:
         self._cache, self._target, self._path, self._size = cache, target, path, size
         self._is_kept = False
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self.fd, fcntl.LOCK_EX)
             if not os.fstat(self.fd).st_nlink:
-                raise OSError(errno.EAGAIN, "another agent has just taken it for abandoned", str(path))
-            if size:
+                raise OSError(errno.EAGAIN, "another agent has just taken it for abandoned", path)
+            if size > _SMALL:
                 os.posix_fallocate(self.fd, 0, size)
         except BaseException:
-            path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(path)
             os.close(self.fd)
             raise
 
@@ -193,7 +198,8 @@ class NewObject:
 
     def __exit__(self, *_: object) -> None:
         if not self._is_kept:
-            self._path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)
             self._cache.give_back(self._size)
         os.close(self.fd)
 
@@ -210,7 +216,7 @@ class NewObject:
         self._cache.reserve(size)
         self._size += size
 
-    def keep(self, used_at: Path) -> None:
+    def keep(self, used_at: str) -> None:
         """All of it is there: put it into the cache, and link it to where it is to be used.
 
         Raises:
@@ -219,7 +225,7 @@ class NewObject:
         os.fchmod(self.fd, 0o444)
         # The link comes first, so that the object is in use before anybody could evict it.
         os.link(self._path, used_at)
-        self._path.replace(self._target)
+        os.replace(self._path, self._target)
         self._is_kept = True
 
 
