@@ -23,6 +23,7 @@ BENCHMARKS = {
     "noop": "what a mini-batch costs when run() does nothing",
     "one_by_one": "the same, one mini-batch in flight for each worker",
     "hashing": "real work on 64 KB files, compared with other systems",
+    "store": "inputs in an object store, compared with loops over it and with local files",
     "running": "what a cluster costs each second, idle and while workers work",
     "many": "very many mini-batches in one job",
     "concatenation": "segments into one output, compared with `cat`",

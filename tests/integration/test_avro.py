@@ -12,6 +12,7 @@ import pytest
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
+from tests.integration.test_tables import DYING_TWICE
 
 fastavro = pytest.importorskip("fastavro")
 pytestmark = pytest.mark.integration
@@ -26,18 +27,6 @@ ECHO = textwrap.dedent("""
         assert list(mini_batch.index) == list(range(len(mini_batch))) and len(mini_batch)
         assert mini_batch.dtypes.astype(str).tolist() == ["int64", "object", "datetime64[ms, UTC]"]
         return [f"{row.n} {row.store} {row.day:%Y-%m-%d}" for row in mini_batch.itertuples()]
-""")
-DYING = ECHO + textwrap.dedent("""
-    import os, signal
-    echo = run
-    def run(mini_batch, context):
-        if context.minibatch_index in (3, 7):
-            try:
-                os.close(os.open(f"{os.environ['ONCE']}-{context.minibatch_index}", os.O_CREAT | os.O_EXCL))
-                os.kill(os.getpid(), signal.SIGKILL)
-            except FileExistsError:
-                pass
-        return echo(mini_batch, context)
 """)
 
 
@@ -79,7 +68,7 @@ def folder(cluster: Cluster) -> Path:
 
 def test_a_worker_that_dies_in_the_middle_loses_no_row(cluster: Cluster, folder: Path) -> None:
     once = {"ONCE": str(cluster.home / "once")}
-    result = run(cluster, folder, DYING, mini_batch_size="rows:200", environment_variables=once)
+    result = run(cluster, folder, ECHO + DYING_TWICE, mini_batch_size="rows:200", environment_variables=once)
     assert result.state is JobState.COMPLETED, result.failure
     assert cluster.output(result) == expected(range(ROWS))
     assert (result.progress.retried, result.progress.scheduled) == (2, ROWS // 200)

@@ -23,6 +23,20 @@ ECHO = textwrap.dedent("""
         return [f"{row.number}|{row.text}" for row in mini_batch.itertuples()]
 """)
 
+DYING_TWICE = textwrap.dedent("""
+    import os, signal
+    echo = run
+    def run(mini_batch, context):
+        if context.minibatch_index in (3, 7):
+            try:
+                os.close(os.open(f"{os.environ['ONCE']}-{context.minibatch_index}", os.O_CREAT | os.O_EXCL))
+                os.kill(os.getpid(), signal.SIGKILL)
+            except FileExistsError:
+                pass
+        return echo(mini_batch, context)
+""")
+"""Follows a script: its worker dies at the first try of two mini-batches, `ONCE` is where it remembers that."""
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
@@ -81,21 +95,9 @@ def test_a_run_that_expects_a_table_but_gets_paths_is_told_the_step(cluster: Clu
 
 def test_a_worker_that_dies_in_the_middle_loses_no_row(cluster: Cluster) -> None:
     path = as_csv(cluster.home / "dying" / "a.csv")
-    script = ECHO + textwrap.dedent("""
-        import os, signal
-        echo = run
-        def run(mini_batch, context):
-            if context.minibatch_index in (3, 7):
-                try:
-                    os.close(os.open(f"{os.environ['ONCE']}-{context.minibatch_index}", os.O_CREAT | os.O_EXCL))
-                    os.kill(os.getpid(), signal.SIGKILL)
-                except FileExistsError:
-                    pass
-            return echo(mini_batch, context)
-    """)
     inputs: dict[str, object] = {"data": {"path": str(path.parent), "transformations": MULTI_LINE}}
     once = {"ONCE": str(cluster.home / "once")}
-    job = cluster.submit(script, inputs=inputs, mini_batch_size="rows:200", environment_variables=once)
+    job = cluster.submit(ECHO + DYING_TWICE, inputs=inputs, mini_batch_size="rows:200", environment_variables=once)
     result = completed(cluster, job)
     assert cluster.output(result) == expected()
     assert result.progress.retried == 2

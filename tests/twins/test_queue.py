@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from parallelrun_concatenator import bad_places
 from parallelrun_concatenator.concatenate import Concatenation
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.states import JobState
@@ -184,6 +185,16 @@ def test_an_output_that_takes_the_place_of_another_jobs_is_found(
     monkeypatch.setattr(new_file, "publish", lambda made, target, _: made.rename(target))
     with expect_failure():
         concatenating.test_of_two_jobs_with_one_output_the_second_replaces_nothing_and_keeps_its_rows(job, redis)
+
+
+def test_rows_at_a_bad_place_of_a_disk_that_fail_the_job_are_found(
+    job: concatenating.Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bad_places, "_can_be_read", always(True))
+    with expect_failure():
+        concatenating.test_rows_at_a_bad_place_of_the_disk_are_made_again_if_others_can_be_read(
+            job, 9, False, monkeypatch
+        )
 
 
 def test_an_output_of_an_earlier_generation_that_is_taken_is_found(job: concatenating.Job) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import msgspec
 
+from parallelrun_concatenator.bad_places import unreadable
 from parallelrun_concatenator.formats import assembler_of
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import LacksDecisions, SegmentTable
@@ -158,6 +159,11 @@ class Concatenation:
             return _POSTPONED
         if isinstance(error, OSError) and may_pass(error):
             self._log.warning("disk_trouble", error=str(error))
+            lost: list[LostRows] = []
+            with suppress(OSError, ParallelRunError):
+                lost = unreadable(error, SegmentTable(self._folder.path), self._folder.parts)
+            if lost:
+                return self._damaged(str(error), lost)
             problem = f"The output can't be put together: {error}"
             return Concatenated("", 0, "", problem=problem, is_postponed=True)
         if isinstance(error, OSError | ParallelRunError):
@@ -173,6 +179,9 @@ class Concatenation:
         if not lacks_decisions:
             with suppress(OSError, ParallelRunError):
                 lost = list(islice(SegmentTable(self._folder.path).lost(self._folder.parts), _MOST_LOST))
+        return self._damaged(why, lost, lacks_decisions=lacks_decisions)
+
+    def _damaged(self, why: str, lost: list[LostRows], *, lacks_decisions: bool = False) -> Concatenated:
         if lost:
             self._log.error("rows_lost", mini_batches=len(lost), first=lost[0].mini_batch, part=lost[0].part)
         problem = f"The output can't be put together: {why}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 
@@ -81,10 +82,11 @@ class SegmentTable:
         return self._count
 
     def lost(self, parts: Path) -> Iterator[LostRows]:
-        """The segments whose rows are not what was committed."""
+        """The segments whose rows are not what was committed; of those that can't be read, nobody knows."""
         for segment in self.in_order():
-            place = (segment.part, segment.offset, segment.length, segment.crc)
-            if not is_intact(parts, *place):
+            with suppress(OSError):
+                if is_intact(parts, segment.part, segment.offset, segment.length, segment.crc):
+                    continue
                 yield LostRows(segment.mini_batch, segment.part, segment.offset)
 
     def in_order(self) -> Iterator[Segment]:

@@ -61,13 +61,21 @@ def take_over(earlier: JobFolder, folder: Path) -> Resumed:
 def lost_rows(folder: JobFolder, is_broken_off: Callable[[], bool] = lambda: False) -> Iterator[LostRows]:
     """The rows of decisions in a job that are not what was committed. Reads all of them, at the speed of the disk.
 
+    What the disk refuses to give is left for who puts the output together, who reads all of it, too.
+
     Args:
-        is_broken_off: asked before each; the rest is left for who puts the output together, who reads all of it, too.
+        is_broken_off: asked before each; the rest is left likewise.
     """
     for outcome in read_decisions(folder.path):
         if is_broken_off():
             return
-        if outcome.status == "done" and not has_rows(folder.parts, outcome):
+        try:
+            is_lost = outcome.status == "done" and not has_rows(folder.parts, outcome)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            continue
+        if is_lost:
             yield LostRows(outcome.mini_batch, outcome.part, outcome.offset)
 
 

@@ -8,6 +8,7 @@ import signal
 import threading
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from redis.exceptions import ConnectionError
 
+from parallelrun_concatenator import bad_places, parts
 from parallelrun_concatenator import concatenate as concatenating
-from parallelrun_concatenator import parts
 from parallelrun_concatenator.concatenate import Concatenation, concatenate
 from parallelrun_concatenator.output import Merged, Output
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_concatenator.settings import ConcatenatorSettings
-from parallelrun_core.folder.decisions import DecisionWriter
+from parallelrun_core.folder.decisions import DecisionWriter, LostRows
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, Reopening
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.progress import Progress
@@ -239,6 +240,38 @@ def test_trouble_with_a_disk_postpones_it_and_is_named(job: Job, monkeypatch: py
         job.concatenate()
     problem = f"The output can't be put together: [Errno 5] Input/output error: '{job.folder.parts / 'part'}'"
     assert job.told() == [Concatenated("", 0, "", problem, is_postponed=True)]
+
+
+@pytest.mark.parametrize("passes_after, is_all_bad", [(9, False), (3, False), (9, True)], ids=["bad", "passes", "away"])
+def test_rows_at_a_bad_place_of_the_disk_are_made_again_if_others_can_be_read(
+    job: Job, passes_after: int, is_all_bad: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.schedule(1, term=2)
+    (job.folder.parts / "bad").write_bytes(ROWS)
+    with closing(DecisionWriter(job.folder.path, 2)) as log:
+        log.add([outcome(1, part="bad", length=len(ROWS), crc=zlib.crc32(ROWS))])
+    tries = 0
+
+    def is_intact(_: Path, part: str, *__: int) -> bool:
+        nonlocal tries
+        tries += part == "bad"
+        if (part == "bad" or is_all_bad) and tries < passes_after:
+            raise OSError(errno.EIO, "Input/output error")
+        return True
+
+    def read(part: parts._Part, *_: int) -> bytes:
+        if part._path.name == "bad":
+            raise OSError(errno.EIO, "Input/output error")
+        return ROWS
+
+    monkeypatch.setattr(parts._Part, "_read", read)
+    monkeypatch.setattr(bad_places, "is_intact", is_intact)
+    monkeypatch.setattr(bad_places, "PAUSES_S", (0.0, 0.0, 0.0))
+    job.concatenate()
+    (told,) = job.told()
+    lost = [LostRows(1, "bad", 0)]
+    assert (told.is_postponed, told.lost) == ((False, lost) if passes_after == 9 and not is_all_bad else (True, []))
+    assert f"Input/output error: '{job.folder.parts / 'bad'}'" in told.problem
 
 
 def test_one_that_waits_for_a_disk_that_does_not_answer_leaves(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.errors import CorruptLog
+from parallelrun_core.folder import takeover
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, abandoned
 from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_manifest
@@ -170,6 +171,19 @@ def check_lost_rows(root: Path) -> None:
     lost = {rows.mini_batch for rows in lost_rows(successor(root, earlier))}
     assert 3 in lost
     assert 1 not in lost
+
+
+def test_rows_that_the_disk_refuses_to_give_are_left_for_the_concatenator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def has_rows(_: Path, place: Outcome) -> bool:
+        if place.part == "a":
+            raise OSError(errno.EIO, "Input/output error")
+        return False
+
+    later = successor(tmp_path, earlier_job(tmp_path))
+    monkeypatch.setattr(takeover, "has_rows", has_rows)
+    assert [rows.mini_batch for rows in lost_rows(later)] == [2]
 
 
 def test_a_decision_about_nothing_is_not_believed(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ class StagedDeliveries(Deliveries):
         super().__init__()
         self._commands = commands
         self._staging: dict[str, Assignment] = {}
-        self._staged_at: dict[str, float] = {}
+        self._staged: dict[str, tuple[float, float]] = {}
+        """From when to when each was staged."""
         self._stage_s = 0.0
 
     def unassigned(self) -> list[str]:
@@ -63,7 +64,7 @@ class StagedDeliveries(Deliveries):
         assignment = self._staging.pop(token, None)
         if assignment is not None:
             self._stage_s += _WEIGHT * (elapsed_s - self._stage_s)
-            self._staged_at[token] = now
+            self._staged[token] = now - elapsed_s, now
         return assignment
 
     def hand_out(self, workers: list[Worker], depth: int, now: float) -> list[Deliver]:
@@ -71,10 +72,10 @@ class StagedDeliveries(Deliveries):
         given = super().hand_out(workers, depth, now)
         for each in given:
             first = each.assignments[0]
-            staged_at = self._staged_at.get(first.delivery.token, now)
-            first.waited_s = max(0.0, staged_at - idle_since.get(id(each.worker), now))
+            began, staged = self._staged.get(first.delivery.token, (now, now))
+            first.waited_s = max(0.0, staged - max(began, idle_since.get(id(each.worker), now)))
             for assignment in each.assignments:
-                self._staged_at.pop(assignment.delivery.token, None)
+                self._staged.pop(assignment.delivery.token, None)
         return given
 
     def give_back_backlog(self, now: float) -> None:

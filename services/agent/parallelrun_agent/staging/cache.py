@@ -18,7 +18,6 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,8 +27,8 @@ from parallelrun_core.storage.interface import Version
 _NEW: Final = ".new-"
 _KEEP: Final = 0.9
 """The part of the limit that eviction leaves, so that not every new object has to evict."""
-_SMALL: Final = 1 << 20
-"""Bytes for which no room is reserved on the disk: that would take longer than to notice that it is full."""
+
+
 _BLINDLY: Final = 0.05
 """After this part of the limit was fetched, what other agents have fetched meanwhile is counted, too."""
 
@@ -62,9 +61,6 @@ class StageCache:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = threading.Lock()
         self._used = self._admitted = self._unseen = 0
-        self._objects = f"{self.folder}/"  # a `Path` would take longer than what is done with it
-        self._new = str(self.folder / f"{_NEW}{secrets.token_hex(12)}-")
-        self._numbers = count()
         self.refresh()
 
     def admit(self, size: int) -> bool:
@@ -93,8 +89,6 @@ class StageCache:
         try:
             os.link(entry, target)
         except FileNotFoundError:
-            if not os.path.isdir(os.path.dirname(target)):
-                raise
             return False
         with suppress(FileNotFoundError):  # evicted in this moment: the link has it all the same
             os.utime(entry)
@@ -110,9 +104,26 @@ class StageCache:
         size = version.size_bytes if part is None else part.end - part.start
         self.reserve(size)
         try:
-            return NewObject(self, self._path(url, version, part), f"{self._new}{next(self._numbers)}", size)
+            return NewObject(self, self._path(url, version, part), f"{self.folder}/{_NEW}{secrets.token_hex(12)}", size)
         except BaseException:
             self.give_back(size)
+            raise
+
+    def put(self, url: str, version: Version, content: bytes, target: str) -> None:
+        """Add a small object, for which there is room (`reserve`), and link it to where it is to be used.
+
+        Raises:
+            OSError: the disk is full, or fails, or it can't be linked there. There is no more room for it then.
+        """
+        try:
+            # As few system calls as it takes: of small objects, they are most of what an object costs.
+            with _LockedFile(f"{self.folder}/{_NEW}{secrets.token_hex(12)}") as new:
+                view = memoryview(content)
+                while view:
+                    view = view[os.write(new.fd, view) :]
+                new.rename(self._path(url, version, None), linked_at=target)
+        except BaseException:
+            self.give_back(version.size_bytes)
             raise
 
     def reserve(self, size: int) -> None:
@@ -167,7 +178,36 @@ class StageCache:
     def _path(self, url: str, version: Version, part: Part | None) -> str:
         of = "" if part is None or part == (0, version.size_bytes, None) else f"\0{part}"
         name = f"{url}\0{version.tag}\0{version.size_bytes}{of}".encode(errors="surrogateescape")
-        return f"{self._objects}{hashlib.sha256(name).hexdigest()}"
+        return f"{self.folder}/{hashlib.sha256(name).hexdigest()}"
+
+
+class _LockedFile:
+    """A new file that no agent takes for abandoned. What was not renamed by the end of the context is gone."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._is_renamed = False
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
+        fcntl.flock(self.fd, fcntl.LOCK_EX)
+
+    def __enter__(self) -> _LockedFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_renamed:
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)
+        os.close(self.fd)
+
+    def rename(self, name: str, *, linked_at: str) -> None:
+        """Give it its name, after a link, so that it is in use before anybody could evict it.
+
+        Raises:
+            OSError: it can't be linked there.
+        """
+        os.link(self._path, linked_at)
+        os.rename(self._path, name)
+        self._is_renamed = True
 
 
 class NewObject:
@@ -178,19 +218,17 @@ class NewObject:
     """
 
     def __init__(self, cache: StageCache, target: str, path: str, size: int) -> None:
-        self._cache, self._target, self._path, self._size = cache, target, path, size
+        self._cache, self._target, self._size = cache, target, size
         self._is_kept = False
-        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._file = _LockedFile(path)
+        self.fd = self._file.fd
         try:
-            fcntl.flock(self.fd, fcntl.LOCK_EX)
             if not os.fstat(self.fd).st_nlink:
                 raise OSError(errno.EAGAIN, "another agent has just taken it for abandoned", path)
-            if size > _SMALL:
+            if size:
                 os.posix_fallocate(self.fd, 0, size)
         except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
-            os.close(self.fd)
+            self._file.__exit__()
             raise
 
     def __enter__(self) -> NewObject:
@@ -198,10 +236,8 @@ class NewObject:
 
     def __exit__(self, *_: object) -> None:
         if not self._is_kept:
-            with suppress(FileNotFoundError):
-                os.unlink(self._path)
             self._cache.give_back(self._size)
-        os.close(self.fd)
+        self._file.__exit__()
 
     def grow(self, size: int) -> None:
         """It has so much more than was thought.
@@ -222,10 +258,7 @@ class NewObject:
         Raises:
             OSError: it can't be linked there.
         """
-        os.fchmod(self.fd, 0o444)
-        # The link comes first, so that the object is in use before anybody could evict it.
-        os.link(self._path, used_at)
-        os.replace(self._path, self._target)
+        self._file.rename(self._target, linked_at=used_at)
         self._is_kept = True
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from parallelrun_agent.staging.cache import NewObject, StageCache
 from parallelrun_agent.staging.growing import GrowingPart, complete
 from parallelrun_agent.staging.parts import Part
-from parallelrun_core.storage.interface import Version
+from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.stores import storage_of
+
+_SMALL_BYTES: Final = 1 << 20
+"""An object of at most so much is in memory before there is a file for it."""
 
 
 def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part | None = None) -> int:
@@ -22,6 +27,15 @@ def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part
     """
     if cache.take(url, version, target, part):
         return 0
+    if part is None and 0 < version.size_bytes <= _SMALL_BYTES:
+        cache.reserve(version.size_bytes)
+        try:
+            content = _whole(url, version)
+        except BaseException:
+            cache.give_back(version.size_bytes)
+            raise
+        cache.put(url, version, content, target)
+        return version.size_bytes
     with cache.begin(url, version, part) as new:
         fetched = version.size_bytes
         if part is not None:
@@ -41,3 +55,11 @@ def _fetch_part(url: str, version: Version, part: Part, new: NewObject) -> int:
         if part.rest is not None:
             complete(growing, part.rest)
         return growing.end - part.start
+
+
+def _whole(url: str, version: Version) -> bytes:
+    with storage_of(url).open(url, version=version) as source:
+        content = source.read(version.size_bytes)
+    if len(content) < version.size_bytes:
+        raise Replaced(f"{url} is shorter than it was when it was listed")
+    return content

@@ -94,18 +94,18 @@ class Stager:
         self._tree = tree
         self._wake = wake
         self._timeout_s = timeout_s
-        self._threads = threads
-        self._started = 0
         self._is_closed = False
         self._to_fetch: SimpleQueue[StagedFile | None] = SimpleQueue()
-        self._folders: set[str] = set()
-        """Those in the tree that are there."""
         self._lock = threading.Lock()
         self._mini_batches: dict[str, _MiniBatch] = {}
         self._links: dict[str, _Link] = {}
         self._waiting: deque[str] = deque()
         """Tokens of mini-batches that are not admitted yet, in their order."""
         self._without_room: deque[StagedFile] = deque()
+        self._folders: set[str] = set()
+        """Those in the tree that are there."""
+        for _ in range(threads):  # which the end of the process doesn't wait for: a store may not answer
+            threading.Thread(target=self._work, name="stage", daemon=True).start()
 
     def stage(self, token: str, files: list[StagedFile]) -> None:
         """Begin to bring these objects here; `done` gets how it ended. `release` follows when they aren't needed."""
@@ -145,9 +145,6 @@ class Stager:
                 self._waiting.popleft()
         for file in fetched:
             self._to_fetch.put(file)
-        while self._started < self._threads and self._started < self._to_fetch.qsize():
-            self._started += 1
-            threading.Thread(target=self._work, name="stage", daemon=True).start()
 
     def _end_overdue(self, now: float) -> None:
         for token, mini_batch in self._mini_batches.items():
@@ -201,14 +198,14 @@ class Stager:
         for token in list(self._mini_batches):
             self.release(token)
         self._is_closed = True
-        for _ in range(self._started):
-            self._to_fetch.put(None)
+        self._to_fetch.put(None)
         shutil.rmtree(self._tree, ignore_errors=True)
 
     def _work(self) -> None:
         while (file := self._to_fetch.get()) is not None:
             if not self._is_closed:
                 self._fetch(file)
+        self._to_fetch.put(None)  # for the next thread
 
     def _fetch(self, file: StagedFile) -> None:
         with self._lock:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
@@ -28,6 +28,13 @@ Range = Annotated[str | None, Header(description="One range of bytes; several ar
 IfRange = Annotated[str | None, Header(description="Send the range only if the file still has this ETag.")]
 Tail = Annotated[int | None, Query(description="Only this many last lines, at most 100,000 of them.")]
 
+
+async def _wanted(range: Range = None, if_range: IfRange = None, tail: Tail = None) -> Wanted:
+    return Wanted(range=range, if_range=if_range, tail=tail)
+
+
+Part = Annotated[Wanted, Depends(_wanted)]
+
 _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 
 
@@ -47,14 +54,11 @@ def read_log(
     job_id: JobId,
     path: FilePath,
     context: Ctx,
-    *,
-    range: Range = None,
-    if_range: IfRange = None,
-    tail: Tail = None,
+    part: Part,
 ) -> Response:
     """A log file, a range of its bytes, or its last lines. To follow a log, ask for the range after what you have."""
     fd = _logs(context, job_id).open(path)
-    return download(fd, Path(path).name, TEXT, Wanted(range=range, if_range=if_range, tail=tail), context.file_reads)
+    return download(fd, Path(path).name, TEXT, part, context.file_reads)
 
 
 @router.get("/jobs/{job_id:job}/outputs", summary="List outputs", response_model=FileList, responses=problems(404, 429))
@@ -77,15 +81,12 @@ def read_output(
     job_id: JobId,
     path: FilePath,
     context: Ctx,
-    *,
-    range: Range = None,
-    if_range: IfRange = None,
-    tail: Tail = None,
+    part: Part,
 ) -> Response:
     """An output file, a range of its bytes, or its last lines."""
     fd = _outputs(context, job_id).open(path)
     log.info("output_opened", job_id=job_id)
-    return download(fd, Path(path).name, BYTES, Wanted(range=range, if_range=if_range, tail=tail), context.file_reads)
+    return download(fd, Path(path).name, BYTES, part, context.file_reads)
 
 
 async def _listed(

@@ -1,0 +1,147 @@
+"""Real work on objects of 64 KB, sha256 five times over each, 10 in each mini-batch, 2 workers.
+
+Round by round in turn: the loop of `loop.py`; our job over the prefix with an empty cache on the node; the same job
+again; the same files on the disk; at full size Ray Data and a Pool over s3fs, if `rivals/` can run them here. The clock
+of a job runs from the beginning of its scheduling to the last commit, so it includes the listing, as the loop's does;
+workers of the job start meanwhile. `second_run_to_local` compares from the first run() on.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from benchmarks import Size
+from benchmarks.jobs import Jobs, Run
+from benchmarks.measure import Comparison, Figures, Spread
+from benchmarks.rivals import compare as rivals
+from benchmarks.rivals.work import EACH, WORKERS
+from benchmarks.store import server
+from parallelrun_core.folder.decisions import read_decisions
+from tests.object_servers import BUCKET
+
+_BYTES: Final = 65_536
+_SCRIPT: Final = """\
+from hashlib import sha256
+
+def hash_file(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    for _ in range(5):
+        digest = sha256(data).hexdigest()
+    return f"{path} {digest}"
+
+def run(mini_batch):
+    return [hash_file(path) for path in mini_batch]
+"""
+_RIVALS: Final = {"Ray Data": "ray_data_store", "Pool over s3fs": "pool_s3fs"}
+"""Modules in `rivals/`."""
+
+
+def run_loop(prefix: str, files: int) -> Figures:
+    """One round of the loop."""
+    with tempfile.NamedTemporaryFile() as output:
+        command = [sys.executable, "-m", "benchmarks.store.loop", BUCKET, prefix, output.name]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    figures = json.loads(done.stdout.splitlines()[-1])
+    if figures.pop("rows") != files:
+        raise RuntimeError(f"the loop has other rows than {files:,}")
+    return dict(figures)
+
+
+def figures_of(done: Run) -> Figures:
+    """Of a job that has completed."""
+    outcomes = list(read_decisions(done.folder.path))
+    last = max(log.stat().st_mtime for log in done.folder.path.glob("decisions.*"))  # the last commit, made durable
+    parts = {f"{name}_cpu_s": seconds for name, seconds in done.cpu_by.items()}
+    return {
+        "wall_s": last - (done.result.started or 0.0),
+        "run_s": last - min(outcome.started for outcome in outcomes),
+        "cpu_s": done.cpu_s,
+        "load_s": sum(outcome.load_s for outcome in outcomes),
+        "job_s": done.wall_s,
+        **parts,
+    }
+
+
+class Rounds:
+    """A new cluster with an empty cache for each round; its three jobs are called in turn."""
+
+    def __init__(self, prefix: str, folder: Path, files: int) -> None:
+        self._prefix, self._folder, self._files = prefix, folder, files
+        self._jobs: Jobs | None = None
+
+    def first(self) -> Figures:
+        """Nothing is on the node."""
+        self.close()
+        self._jobs = Jobs(_SCRIPT, processes=WORKERS)
+        with server.environment({"XDG_CACHE_HOME": str(self._jobs.home / "cache")}):
+            self._jobs.__enter__()
+        self._run(f"s3://{BUCKET}/warm", EACH)
+        return figures_of(self._run(f"s3://{BUCKET}/{self._prefix}", self._files))
+
+    def second(self) -> Figures:
+        """All of it is on the node."""
+        return figures_of(self._run(f"s3://{BUCKET}/{self._prefix}", self._files))
+
+    def local(self) -> Figures:
+        """The same files on the disk."""
+        return figures_of(self._run(str(self._folder), self._files))
+
+    def close(self) -> None:
+        """End the last round."""
+        if self._jobs is not None:
+            self._jobs.__exit__()
+            self._jobs = None
+
+    def _run(self, path: str, files: int) -> Run:
+        assert self._jobs is not None  # noqa: S101 - a round begins with `first`
+        return self._jobs.run(Path(path), inputs={"data": {"path": path}}, rows=files, mini_batch_size=EACH)
+
+
+def main(size: Size) -> dict[str, object]:
+    """Measure; returns what the last line says."""
+    names = ("wall_to_best", "ratio_to_ray_data", "ratio_to_s3fs", "second_run_to_local")
+    if not server.available():
+        return dict.fromkeys(names, "not_measured")
+    rounds, files = {"tiny": (1, 100), "quick": (3, 4_000), "full": (5, 20_000)}[size]
+    folder = server.same_files(files, _BYTES)
+    with server.store():
+        server.upload(server.same_files(EACH, _BYTES), "warm")
+        server.upload(folder, "in")
+        ours = Rounds("in", folder, files)
+        systems: dict[str, Callable[[], Figures]] = {
+            "loop": lambda: run_loop("in", files),
+            "first run": ours.first,
+            "second run": ours.second,
+            "local files": ours.local,
+        }
+        if size == "full" and rivals.available():
+            systems |= {
+                name: lambda module=module: rivals.measure(module, "hashing_store", Path(f"{BUCKET}/in"), files)  # type: ignore[misc]
+                for name, module in _RIVALS.items()
+            }
+        try:
+            compared = Comparison(systems).run(rounds)
+        finally:
+            ours.close()
+    print(compared.table())
+    last = _ratio(compared, "first run", "loop").fields("wall_to_best")
+    last |= {"first_wall_s": f"{compared.spread('first run', 'wall_s').median:.2f}", "objects": str(files)}
+    for name, rival in (("ratio_to_ray_data", "Ray Data"), ("ratio_to_s3fs", "Pool over s3fs")):
+        last[name] = f"{_ratio(compared, rival, 'first run').median:.2f}" if rival in systems else "not_measured"
+    again = compared.ratio("second run", "local files", "run_s")
+    return {**last, **again.fields("second_run_to_local")}
+
+
+def _ratio(compared: Comparison, system: str, to: str) -> Spread:
+    return compared.ratio(system, to, "wall_s")
+
+
+if __name__ == "__main__":
+    print(main("quick"))

@@ -1,0 +1,87 @@
+"""The best loop that we could write by hand: `python -m benchmarks.store.loop BUCKET PREFIX OUTPUT`.
+
+Two processes, each with half of the keys. In each, threads of obstore fetch what comes next while its main thread
+hashes; nothing is written to the disk but the rows. The clock begins when both are warm, with the listing. The last
+line is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import sha256
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+import obstore
+import psutil
+from obstore.store import S3Store
+
+PROCESSES: Final = 2
+_THREADS: Final = 8
+_AHEAD: Final = 32
+TIMES: Final = 5
+
+
+def hash_content(content: Any) -> str:
+    """What all systems do with an object."""
+    digest = ""
+    for _ in range(TIMES):
+        digest = sha256(content).hexdigest()
+    return digest
+
+
+def _bucket(name: str) -> S3Store:
+    return S3Store(name, client_options={"allow_http": True})
+
+
+def _work(bucket_name: str, pipe: Connection) -> None:
+    bucket = _bucket(bucket_name)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        list(pool.map(lambda _: time.sleep(0.01), range(_THREADS)))  # all of its threads are there now
+        pipe.send(None)
+
+        def fetch(key: str) -> Any:
+            return obstore.get(bucket, key).bytes()
+
+        keys, rows = pipe.recv(), list[str]()
+        coming: deque[tuple[str, Future[Any]]] = deque()
+        for key in keys:
+            coming.append((key, pool.submit(fetch, key)))
+            if len(coming) > _AHEAD:
+                first, future = coming.popleft()
+                rows.append(f"{first} {hash_content(future.result())}")
+        rows += [f"{key} {hash_content(future.result())}" for key, future in coming]
+        pipe.send(rows)
+
+
+def main(bucket: str, prefix: str, output: str) -> None:
+    """Measure one round and print the result."""
+    context = get_context("spawn")
+    pipes, processes = [], []
+    for _ in range(PROCESSES):
+        ours, theirs = context.Pipe()
+        processes.append(context.Process(target=_work, args=(bucket, theirs), daemon=True))
+        processes[-1].start()
+        ours.recv()
+        pipes.append(ours)
+    began = time.perf_counter()
+    keys = [meta["path"] for page in obstore.list(_bucket(bucket), prefix, chunk_size=1000) for meta in page]
+    for number, pipe in enumerate(pipes):
+        pipe.send(keys[number::PROCESSES])
+    rows = [row for pipe in pipes for row in pipe.recv()]
+    with open(output, "w") as file:
+        file.writelines(f"{row}\n" for row in rows)
+    wall = time.perf_counter() - began
+    used = sum(sum(psutil.Process(process.pid).cpu_times()[:2]) for process in processes if process.is_alive())
+    for process in processes:
+        process.join()
+    print(json.dumps({"wall_s": wall, "cpu_s": used, "rows": len(rows)}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

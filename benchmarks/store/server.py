@@ -1,0 +1,67 @@
+"""The store, and what is in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from benchmarks import data
+from tests.object_servers import BUCKET, ObjectServer, SeaweedFS
+from tests.object_servers.server import PROGRAMS
+
+_THREADS: Final = 16
+
+
+def available() -> bool:
+    """Whether the store can be started here; if not, prints how to install it."""
+    if (PROGRAMS / "ready").exists():
+        return True
+    print("  not measured: `make test T=tests/integration/storage` installs the store", flush=True)
+    return False
+
+
+@contextmanager
+def environment(values: dict[str, str]) -> Iterator[None]:
+    """Within this context, this process and what it starts have these variables."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def store() -> Iterator[ObjectServer]:
+    """An empty store, which everything that is started within this context finds."""
+    with SeaweedFS() as server, environment(server.environment):
+        yield server
+
+
+def upload(folder: Path, prefix: str) -> str:
+    """Put the files of a folder into the store; returns the URL of their prefix."""
+    import obstore
+    from obstore.store import S3Store
+
+    bucket = S3Store(BUCKET, client_options={"allow_http": True})
+
+    def put(path: Path) -> None:
+        obstore.put(bucket, f"{prefix}/{path.name}", path.read_bytes(), use_multipart=False)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for _ in pool.map(put, folder.iterdir()):
+            pass
+    return f"s3://{BUCKET}/{prefix}"
+
+
+def same_files(count: int, size_bytes: int) -> Path:
+    """A folder of so many different files, created once for all runs."""
+    return data.files(count, size_bytes)
