@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from parallelrun.events import Event
     from parallelrun.local import run
-    from parallelrun.models import Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
+    from parallelrun.models import Datastore, Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
     from parallelrun.transport import RetryPolicy
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "ClusterFailed",
     "Conflict",
     "ConnectionFailed",
+    "Datastore",
     "Environment",
     "Event",
     "Failure",
@@ -78,6 +79,7 @@ __all__ = [
 _MODULES = {
     "Client": "client",
     "Cluster": "embedded.cluster",
+    "Datastore": "models",
     "Environment": "builders.parts",
     "Event": "events",
     "Failure": "models",

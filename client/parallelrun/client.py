@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from typing import Self
 
+from parallelrun.datastores import Datastores
 from parallelrun.errors import ConnectionFailed
 from parallelrun.jobs import Jobs
 from parallelrun.logs import Logs
@@ -49,6 +50,7 @@ class Client:
         self.logs = Logs(self._transport)
         self.outputs = Outputs(self._transport)
         self.nodes = Nodes(self._transport)
+        self.datastores = Datastores(self._transport)
 
     def is_ready(self) -> bool:
         """Whether the server can accept jobs right now; False if it doesn't answer. One short try."""

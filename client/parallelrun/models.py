@@ -10,7 +10,7 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import TERMINAL
 
-__all__ = ["Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "RemoteFile"]
+__all__ = ["Datastore", "Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "RemoteFile"]
 
 
 class Failure(JobFailure, kw_only=True, frozen=True):
@@ -115,3 +115,17 @@ class RemoteFile(msgspec.Struct, kw_only=True, frozen=True):
     path: str
     bytes: int
     modified: str | None = None
+
+
+class Datastore(msgspec.Struct, kw_only=True, frozen=True):
+    """A named place in an object store."""
+
+    name: str
+    type: str
+    """s3, gcs, azure_blob or azure_data_lake_gen2."""
+    location: str = ""
+    """The URL that paths in it begin from."""
+    access: str = ""
+    """Where credentials come from: `node`, `secret` (a file in the nodes' folders of secrets), or `anonymous`."""
+    definition: dict[str, Any] = {}
+    """As it was given; there is no secret in it."""

@@ -12,10 +12,12 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from parallelrun.spec_source import Source
 from parallelrun_core.code.entry_script_check import check_entry_script
+from parallelrun_core.datastores import here
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
+from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.stores import storage_of
 
 _MAX_NAMES: Final = 1000
@@ -102,6 +104,7 @@ def check_paths(spec: JobSpec) -> None:
         for name, given in spec.input_paths()
         if (trouble := storage_of(given.path).input_trouble(given.path, is_one_file=given.type == "uri_file"))
     ]
+    problems += _unknown_datastores(spec)
     if not spec.code:
         hint = "the folder of the entry script, relative to the job file, as in `code: src`"
         problems.append(Problem(pointer="/code", message="this field is required", hint=hint))
@@ -115,6 +118,18 @@ def check_paths(spec: JobSpec) -> None:
         except InvalidInput as error:
             problems += error.problems
     Problems(problems).check()
+
+
+def _unknown_datastores(spec: JobSpec) -> list[Problem]:
+    """Problems with datastores that this process would know if they were defined."""
+    catalog = here.catalog()
+    paths = [(f"/inputs/{name}/path", given.path) for name, given in spec.input_paths()]
+    paths += [(f"/outputs/{name}/path", given.path) for name, given in spec.outputs.items()]
+    return [
+        Problem(pointer=pointer, message=f"there is no datastore {name!r}", hint=catalog.hint(name))
+        for pointer, path in [*paths, ("/output", spec.output)]
+        if catalog is not None and (name := datastore_of(path)) and name not in catalog.names()
+    ]
 
 
 def _suggestion(given: str) -> str:

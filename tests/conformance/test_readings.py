@@ -125,15 +125,53 @@ def test_any_field_of_any_spelling_is_set_from_the_command_line(folder: Path) ->
     "path, name",
     [
         ("azureml://datastores/${{default_datastore}}/paths/${{name}}/all.csv", "all.csv"),
-        ("azureml://datastores/d/paths/x/${{output_name}}", "scores"),
+        ("azureml://datastores/${{default_datastore}}/paths/${{output_name}}", "scores"),
         (None, ""),
     ],
 )
-def test_what_would_go_to_a_datastore_goes_to_the_jobs_own_outputs(folder: Path, path: str | None, name: str) -> None:
+def test_without_a_default_datastore_an_output_goes_to_the_jobs_own_outputs(
+    folder: Path, path: str | None, name: str
+) -> None:
     outputs = {"scores": {"type": "uri_file", "path": path}} if path else {"scores": None}
     reading = read(changed(PIPELINE, **{f"{STEP}.outputs": outputs}), folder)
     assert (reading.spec.outputs["scores"].path, reading.spec.outputs["scores"].file_name) == ("", name)
     assert any("own outputs" in str(note) for note in reading.notes) == (path is not None)
+
+
+@pytest.mark.parametrize(
+    "path, place",
+    [
+        (
+            "azureml://datastores/${{default_datastore}}/paths/${{name}}/a",
+            "azureml://datastores/ours/paths/score many/a",
+        ),
+        ("azureml://datastores/d/paths/x/${{output_name}}", "azureml://datastores/d/paths/x/scores"),
+        (
+            "azureml://subscriptions/1/resourcegroups/g/workspaces/w/datastores/d/paths/x",
+            "azureml://datastores/d/paths/x",
+        ),
+        ("wasbs://c@acc.blob.core.windows.net/x", "wasbs://c@acc.blob.core.windows.net/x"),
+    ],
+)
+def test_an_output_may_be_in_a_store(folder: Path, path: str, place: str) -> None:
+    outputs = {"scores": {"type": "uri_folder", "path": path}}
+    document = changed(PIPELINE, **{f"{STEP}.outputs": outputs, "settings.default_datastore": "azureml:ours"})
+    assert read(document, folder).spec.outputs["scores"].path == place
+
+
+@pytest.mark.parametrize(
+    "given, place",
+    [
+        ({"datastore": "d", "path_on_datastore": "a/b"}, "azureml://datastores/d/paths/a/b"),
+        ({"datastore": "d", "path_on_datastore": "/a/*.csv", "mode": "mount"}, "azureml://datastores/d/paths/a/*.csv"),
+        ({"datastore": "d"}, "azureml://datastores/d/paths/"),
+        ({"path": ["d", "a"]}, "azureml://datastores/d/paths/a"),
+        ({"path": "https://acc.blob.core.windows.net/c/a"}, "https://acc.blob.core.windows.net/c/a"),
+    ],
+)
+def test_a_data_reference_names_what_is_in_a_datastore(folder: Path, given: dict[str, Any], place: str) -> None:
+    reading = read({**CONFIG, "inputs": [{"data_reference_name": "raw", **given}]}, folder)
+    assert reading.spec.inputs["raw"].path == place  # type: ignore[union-attr]
 
 
 def test_an_output_may_have_a_local_path(folder: Path) -> None:

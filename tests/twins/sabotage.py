@@ -83,6 +83,20 @@ def _own(owner: Any, name: str, wanted: str) -> Any:
     return getattr(owner, name)
 
 
+def _without_its_uploads(machine: Any, *answered: Any) -> None:
+    """Commit an outcome at once."""
+    from parallelrun_agent.policy.job_machine import JobMachine
+
+    JobMachine._conclude(machine, *answered)
+
+
+def _whatever_is_there(upload: Any, condition: Any) -> None:
+    """Complete an upload without a condition."""
+    parts = [{"ETag": tag, "PartNumber": number} for number, tag in enumerate(upload._tags, 1)]
+    where = {**upload._where, "UploadId": upload._upload}
+    upload._client.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
+
+
 def _as_rq_does(entry: Any) -> Any:
     """Run whatever an entry names."""
     from rq.job import Job
@@ -243,6 +257,14 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "http.audit": (Step("parallelrun_api.http.audit:Audit.answered", nothing),),
     # The limit on event streams.
     "http.streams": (Step("parallelrun_api.context:Context.check_streams", nothing),),
+    # That an outcome waits for the files of its run() to be in their store.
+    "uploads.awaited": (
+        Step("parallelrun_agent.policy.uploading_machine:UploadingJobMachine._conclude", _without_its_uploads),
+    ),
+    # The condition under which an object gets its name.
+    "uploads.condition": (
+        Step("parallelrun_core.storage.objects.uploads.multipart:MultipartObject._complete", _whatever_is_there),
+    ),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

@@ -200,13 +200,15 @@ class ParallelRunStep:
         return without_none(document)
 
     def _argument(self, value: Any) -> Any:
+        from parallelrun_core.storage.supported import absolute_path
+
         for given, named in (*self._inputs, *self._side_inputs):
             if value is given:
                 return f"${{{{inputs.{named.name}}}}}"
         if isinstance(value, PipelineParameter):
             return value.default_value
         if isinstance(value, Output):
-            return str(Path(value.path or "").absolute())
+            return absolute_path(value.path or ".", Path.cwd())
         return str(value) if isinstance(value, Path) else value
 
 

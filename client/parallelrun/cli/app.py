@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.cluster import down, up
+from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
@@ -40,6 +41,7 @@ app.command("doctor")(doctor)
 app.command("redis-acl")(redis_acl)
 app.add_typer(job, name="job")
 app.add_typer(node, name="node")
+app.add_typer(datastore, name="datastore")
 
 
 def _show_version(wanted: bool) -> None:

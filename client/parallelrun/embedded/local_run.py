@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from parallelrun.embedded import earlier_run
+from parallelrun.embedded import datastores, earlier_run
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.run_places import RunPlaces
 from parallelrun.errors import (
@@ -130,6 +130,7 @@ def run_here(
         InvalidInput, ClusterFailed, ConnectionFailed, TimedOut, ApiError, KeyboardInterrupt: the run broke off. If
             another one can go on, a note of the error says how.
     """
+    datastores.use()
     with reading.locating_problems():  # the API checks more than `check_paths`
         check_paths(reading.spec)
         run = _LocalRun(reading, options, resume_option=resume_option, display=display)
@@ -199,6 +200,7 @@ class _LocalRun:
     def _on_cluster(self) -> Job:
         """Run the job to its end."""
         with self._display as display, self._cluster as cluster, cluster.client() as client:
+            datastores.give_to(cluster.layout.root)
             if self._earlier is not None:
                 earlier_run.copy_into(self._earlier, cluster.layout.root)
             job = client.jobs.create(self._places.spec, upload_code=False)

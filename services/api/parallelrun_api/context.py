@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
+from parallelrun_api.datastores import Datastores
 from parallelrun_api.http.connections import ConnectionLimits, Connections
 from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
@@ -51,6 +52,7 @@ class Context:
     cancels: Cancels
     reopenings: Reopenings
     registrar: Registrar
+    datastores: Datastores
     metrics: Metrics
     connections: Connections
     folder_names: FolderNames = field(default_factory=FolderNames)
@@ -120,6 +122,7 @@ def build_context(settings: ApiSettings) -> Context:
         cancels=Cancels(settings.root, registry, submissions),
         reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
+        datastores=Datastores(settings.root, settings.places, registry),
         metrics=metrics,
         connections=connections,
     )

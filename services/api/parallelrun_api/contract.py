@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from parallelrun_api.models import Problem
+from parallelrun_core.datastores.definition import OF_TYPE
 from parallelrun_core.spec import JobSpec
 
 _REF: Final = "#/components/schemas/{model}"
@@ -31,17 +32,20 @@ def document(app: FastAPI) -> dict[str, Any]:
         tags=[
             {"name": "jobs", "description": "Submit, follow, cancel."},
             {"name": "files", "description": "Logs and outputs."},
+            {"name": "datastores", "description": "Named places in object stores."},
             {"name": "nodes", "description": "Where mini-batches run."},
             {"name": "operations", "description": "For those who run the server."},
         ],
     )
     components = whole.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    for model in (JobSpec, Problem):
+    for model in (JobSpec, Problem, *OF_TYPE.values()):
         schema = model.model_json_schema(ref_template=_REF)
         for name, each in {**schema.pop("$defs", {}), model.__name__: schema}.items():
             if schemas.setdefault(name, each) != each:
                 raise ValueError(f"two models have the name {name}: a client would take one for the other")
+    for model in OF_TYPE.values():
+        schemas[model.__name__]["required"].remove("name")  # the path has it
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     components["schemas"] = dict(sorted(schemas.items()))

@@ -155,6 +155,25 @@ class Job(_Answer):
     links: Links
 
 
+class Datastore(_Answer):
+    """A named place in an object store."""
+
+    name: str = Field(examples=["images"])
+    type: Literal["s3", "gcs", "azure_blob", "azure_data_lake_gen2"]
+    location: str = Field(examples=["s3://our-images"])
+    """The URL that paths in it begin from."""
+    access: Literal["node", "secret", "anonymous"]
+    """Where credentials come from: what the nodes have by themselves, a file in their folders of secrets, nowhere."""
+    definition: dict[str, Any]
+    """As it was given, without what is the same as by default."""
+
+
+class DatastoreList(_Answer):
+    """All datastores."""
+
+    items: list[Datastore]
+
+
 class JobPage(_Answer):
     """Some of the jobs, newest first."""
 

@@ -17,12 +17,12 @@ from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenIn
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import is_expression, only_expression, reference, same_name
 from parallelrun_core.spec.fields import NAME, checked_path
-from parallelrun_core.storage.location import LOCAL, location_of
+from parallelrun_core.storage.location import DATASTORE, location_of
 
 Fields = dict[str, Any]
 """One input or output, as the job spec has it."""
 
-_DATASTORE: Final = re.compile(r"azureml:.*?/paths/(?P<path>.*)", re.IGNORECASE)
+_DEFAULT_DATASTORE: Final = re.compile(r"\$\{\{\s*default_datastore\s*\}\}", re.IGNORECASE)
 _TABLE_ONLY: Final = ("eval_mount", "eval_download")
 
 
@@ -32,6 +32,8 @@ class PipelineScope:
 
     findings: Findings
     job_name: str = "job"
+    default_datastore: str = ""
+    """What the pipeline's settings name; empty if they name none."""
     inputs: Mapping[str, Fields | None] = field(default_factory=dict)
     """None for one that is optional and not given."""
     outputs: Mapping[str, Fields] = field(default_factory=dict)
@@ -214,18 +216,19 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
     fields: Fields = {**base, "type": "uri_file" if kind == "uri_file" else "uri_folder"}
     if path:
         path = path.replace("${{output_name}}", name).replace("${{name}}", scope.job_name)
+        path = _DEFAULT_DATASTORE.sub(lambda whole: scope.default_datastore or whole[0], path)
         fields |= _output_path(path, fields["type"], location, scope.findings)
     return fields
 
 
 def _output_path(path: str, kind: str, location: Location, findings: Findings) -> Fields:
-    datastore = _DATASTORE.match(path)
-    if datastore and location_of(path).kind != LOCAL:
-        # The datastore is in the cloud. Scripts and people look for the file by its name.
+    if _DEFAULT_DATASTORE.search(path) and location_of(path).kind == DATASTORE:
+        # Scripts and people look for the file by its name.
         findings.note(
-            location.at("path"), "Azure ML's datastores can't be written to from here: it goes to the job's own outputs"
+            location.at("path"),
+            "the pipeline's settings name no default_datastore: it goes to the job's own outputs",
         )
-        last = datastore["path"].rstrip("/").rpartition("/")[2]
+        last = path.rstrip("/").rpartition("/")[2]
         return {"file_name": last} if kind == "uri_file" and last and not is_expression(last) else {}
     if is_expression(path):
         findings.wrong(
@@ -274,7 +277,7 @@ def _path(path: str, location: Location, findings: Findings, *, is_written: bool
     try:
         return location.absolute(checked_path(path, is_written=is_written))
     except ValueError as error:
-        findings.wrong(location.at("path"), str(error), f"a local path, as in --set {_dotted(location)}.path=./data")
+        findings.wrong(location.at("path"), str(error), f"as in --set {_dotted(location)}.path=./data")
     except InvalidInput as error:
         findings.problems += error.problems
     return None

@@ -26,6 +26,7 @@ from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
 from parallelrun_core.spec.problems import at
+from parallelrun_core.storage.location import in_datastore
 
 CONFIG: Final = "parallel_run_config"
 RESERVED_ARGUMENTS: Final = (
@@ -94,13 +95,36 @@ class Config(Part):
 
 
 class GivenData(Part):
-    """An input of a step."""
+    """An input of a step: by its path, or as a v1 `DataReference` names what is in a datastore."""
 
     name: StrictStr | None = None
-    path: StrictStr
+    data_reference_name: StrictStr | None = None
+    path: StrictStr | None = None
+    datastore: StrictStr | None = None
+    path_on_datastore: StrictStr | None = None
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
     mode: Literal["ro_mount", "mount", "direct", "download"] | None = None
     transformations: list[Any] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        """`path: [DATASTORE, PATH]`, as the pair that `Dataset.File.from_files` takes."""
+        if isinstance(value, dict) and isinstance(value.get("path"), list | tuple) and len(value["path"]) == 2:
+            datastore, path = value["path"]
+            return {**value, "path": None, "datastore": datastore, "path_on_datastore": path}
+        return value
+
+    @model_validator(mode="after")
+    def _one_place(self) -> GivenData:
+        if (self.path is None) == (self.datastore is None):
+            raise at("path", "set either path, or datastore and path_on_datastore")
+        return self
+
+    @property
+    def place(self) -> str:
+        """The path or URL of it."""
+        return self.path or in_datastore(self.datastore or "", (self.path_on_datastore or "").strip("/"))
 
 
 class StepDocument(Part):
@@ -241,7 +265,7 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
         if data is None:
             continue
         try:
-            path = location.absolute(checked_path(data.path))
+            path = location.absolute(checked_path(data.place))
         except (ValueError, InvalidInput) as error:
             findings.wrong(where.at("path"), str(error))
             continue
@@ -257,7 +281,7 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
 
 
 def _name_of(given: object) -> str | None:
-    name = given.get("name") if isinstance(given, dict) else None
+    name = (given.get("name") or given.get("data_reference_name")) if isinstance(given, dict) else None
     return name if isinstance(name, str) else None
 
 

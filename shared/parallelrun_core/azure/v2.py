@@ -47,6 +47,7 @@ def _read_pipeline(document: Mapping[str, Any], location: Location, findings: Fi
     scope = reader.scope
     inputs = as_mapping(document.get("inputs"), location.at("inputs"), findings)
     scope.inputs = bindings.pipeline_inputs(inputs, location.below("inputs"), findings)
+    scope.default_datastore = (settings.default_datastore or "").removeprefix("azureml:")
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
     scope.outputs = bindings.pipeline_outputs(outputs, scope, location.below("outputs"))
     stores = {"default_compute": settings.default_compute, "default_datastore": settings.default_datastore}

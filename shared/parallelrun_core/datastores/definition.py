@@ -10,7 +10,7 @@ import re
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, TypeAdapter, field_validator
+from pydantic import Field, StrictBool, TypeAdapter, field_validator
 
 from parallelrun_core.spec.fields import Strict
 
@@ -37,7 +37,7 @@ class _Definition(Strict):
     tags: dict[str, str] = Field(default_factory=dict)
     prefix: str = Field(default="", max_length=_MAX)
     """The folder in the bucket or container that paths start from; by default, all of it."""
-    anonymous: bool = False
+    anonymous: StrictBool = False
     """Ask without any credentials, as of public data."""
     credentials: Credentials | None = None
 
@@ -69,7 +69,7 @@ class S3Datastore(_Definition):
     """URL of the server; by default Amazon's, or what the node's environment says (`AWS_ENDPOINT_URL`)."""
     region: str = Field(default="", max_length=64, pattern=r"^[a-z0-9-]*$")
     """By default what the node's environment says."""
-    path_style: bool = True
+    path_style: StrictBool = True
     """Whether the bucket is in the path of a URL; else it is part of the server's name."""
 
     @field_validator("endpoint")

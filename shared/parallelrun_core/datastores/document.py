@@ -51,12 +51,12 @@ def read_definition(document: object, *, name: str = "") -> Datastore:
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the definition of a datastore is a mapping", "see docs/storage.md")
-    given = {str(key): value for key, value in document.items() if key != "$schema" and value is not None}
+    given = {str(key): value for key, value in document.items() if key != "$schema"}
     _check_credentials(given)
     kind = given.get("type")
     if not isinstance(kind, str):
         raise InvalidInput.at("/type", "this field is required" if kind is None else "must be a string", _TYPES)
-    model = OF_TYPE.get(kind.lower())
+    model = OF_TYPE.get(kind)
     if model is None:
         close = get_close_matches(kind.lower(), OF_TYPE, n=1)
         hint = f"did you mean {close[0]!r}?" if close and kind not in _AZURE_ONLY else _TYPES
@@ -66,7 +66,7 @@ def read_definition(document: object, *, name: str = "") -> Datastore:
         if given["name"] != name:
             raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
     try:
-        return model.model_validate({**given, "type": kind.lower()})
+        return model.model_validate(given)
     except ValidationError as error:
         raise InvalidInput(problems=tuple(_problem(model, details) for details in error.errors())) from None
 
@@ -84,8 +84,7 @@ def _check_credentials(given: dict[str, Any]) -> None:
     if isinstance(given.get("endpoint"), str) and set("@?#") & set(given["endpoint"]):
         raise InvalidInput.at("/endpoint", "a URL with a user, a password or a signature is not taken", _IN_A_FILE)
     credentials = given.get("credentials")
-    if credentials is None or credentials == {}:
-        given.pop("credentials", None)
+    if credentials is None:
         return
     if not isinstance(credentials, dict):
         raise InvalidInput.at("/credentials", "must be a mapping with the field `secret`", _IN_A_FILE)

@@ -30,7 +30,7 @@ from parallelrun_core.spec.fields import (
 from parallelrun_core.spec.problems import at, problem_of
 from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
 from parallelrun_core.spec.user_arguments import user_arguments
-from parallelrun_core.storage.supported import absolute_path
+from parallelrun_core.storage.supported import absolute_path, local_path
 
 _MAX_SECONDS: Final = 259_200
 
@@ -214,7 +214,9 @@ class JobSpec(Strict):
     @field_validator("code", "output")
     @classmethod
     def _reachable(cls, value: str, info: ValidationInfo) -> str:
-        return checked_path(value, is_written=info.field_name == "output")
+        if info.field_name == "code":
+            return local_path(without_nul(value), "code")
+        return checked_path(value, is_written=True)
 
     @field_validator("entry_script", "program_arguments")
     @classmethod

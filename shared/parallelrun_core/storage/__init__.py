@@ -13,7 +13,7 @@ Checkers, planners and readers ask `storage_of(path)`, and never what kind it is
 as much as listing it does, so a listing yields the names of a whole page at once.
 
 Two things are not behind it. The job folder (`core/folder`) stays on the volume that all nodes share. And a worker gets
-local paths, because it has neither our libraries nor any credentials: what is elsewhere is to be staged by the agent
-before it hands a mini-batch over (`parallelrun_agent/staging`), a range of a table as a sparse file of the
-same size. So the readers in `parallelrun_worker` open files by themselves, and stay as they are.
+local paths, because it has neither our libraries nor any credentials: what is elsewhere is staged by the agent before
+it hands a mini-batch over (`parallelrun_agent/staging`), of a table only the parts that the mini-batch reads. So the
+readers in `parallelrun_worker` open files by themselves; their `tables/elsewhere.py` knows which parts are here.
 """

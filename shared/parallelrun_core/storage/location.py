@@ -38,7 +38,7 @@ _ASSET: Final = re.compile(r"azureml:/subscriptions/", re.IGNORECASE)
 """An asset by its whole id, which only looks like a path."""
 
 _IN_DATASTORE: Final = re.compile(
-    r"azureml:(?://(?:subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+/)?|/)"
+    r"azureml://?(?:subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+/)?"
     r"datastores/(?P<name>[^/]+)/paths(?:/+(?P<path>.*))?",
     re.IGNORECASE | re.DOTALL,
 )
@@ -71,7 +71,8 @@ def location_of(text: str) -> Location:
         return _of_azureml(text, text[scheme.end() :], has_slashes=bool(scheme[2]))
     if name in _OF_SCHEMES:
         kind, called = _OF_SCHEMES[name]
-        return Location(kind, text, called)
+        url = text if scheme[2] else f"{scheme[0]}//{text[scheme.end() :].lstrip('/')}"  # `Path` has taken one of them
+        return Location(kind, url, called)
     if _GIT.fullmatch(name):
         return Location("git", text, "a git repository")
     return Location(name, text, f"a {name}: URL") if scheme[2] else Location(LOCAL, text)

@@ -38,6 +38,21 @@ def supported_path(text: str, *, is_written: bool = False) -> str:
     )
 
 
+def local_path(text: str, what: str) -> str:
+    """The path of what must be on a disk.
+
+    Raises:
+        ValueError: it is in another kind of storage.
+    """
+    location = location_of(text)
+    if location.kind != LOCAL:
+        raise ValueError(
+            f"{text[:200]!r} refers to {location.called}: {what} can't be read there: give the path of a folder, which "
+            "is sent with the job or is on a volume that all nodes share"
+        )
+    return location.path
+
+
 def absolute_path(text: str, folder: Path | None) -> str:
     """What a document in this folder means by a location: `supported_path` may still refuse it.
 

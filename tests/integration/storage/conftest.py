@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from parallelrun_core.storage.objects import clients
 from parallelrun_core.storage.objects.uploads import s3
+from tests.integration.storage.tables import Job, Make
 from tests.object_servers import Azurite, GoogleStub, Moto, ObjectServer, SeaweedFS
 
 
@@ -57,3 +60,17 @@ def bucket(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bu
     yield bucket
     bucket.close()
     s3.forget()
+
+
+@pytest.fixture
+def job(bucket: Bucket, tmp_path: Path) -> Iterator[Make]:
+    made: list[Job] = []
+
+    def make(path: str, *steps: Any, **options: Any) -> Job:
+        given = {"path": path, **({"transformations": steps} if steps else {"type": "mltable"})}
+        made.append(Job(tmp_path / f"job-{secrets.token_hex(4)}", given, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import fastavro
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.mini_batches import MiniBatches
@@ -40,10 +45,10 @@ class Job:
         fields: dict[str, Any] = {"inputs": {"data": dict(given)}}
         fields |= {"partition_keys": list(keys)} if keys else {"mini_batch_size": size}
         spec = JobSpec.parse({"entry_script": "e.py", "code": str(folder), **fields})
+        cuts = [cut for cut in InputCuts(folder, spec, known_in(folder)) if cut is not None]
         writer = ManifestWriter(folder, 1)
-        for cut in InputCuts(folder, spec, known_in(folder)):
-            if cut is not None:
-                writer.add(cut.raw, cut.items)
+        for cut in cuts:
+            writer.add(cut.raw, cut.items)
         writer.close(order="sorted")
         self.messages = [entry.raw for entry in read_manifest(folder)]
         self.fetched_bytes = 0
@@ -95,3 +100,38 @@ def seen(mini_batches: Sequence[MiniBatch]) -> list[tuple[Any, ...]]:
     types = [{name: str(dtype) for name, dtype in frame.dtypes.items()} for frame, _ in frames]
     rows = [(values(frame), each.partition_key_value, each.first_row) for frame, each in frames]
     return list(zip(types, rows, strict=True))
+
+
+Make = Callable[..., Job]
+"""Makes a job of a path and the steps by which it is read; without steps, it is an MLTable."""
+
+
+def lines(rows: range, width: int = 30) -> str:
+    return "".join(f"{number},{'x' * (number % width)},2020-01-{1 + number % 28:02}\n" for number in rows)
+
+
+def avro(rows: int) -> bytes:
+    schema = {
+        "type": "record", "name": "row",
+        "fields": [{"name": "number", "type": "long"}, {"name": "text", "type": ["null", "string"]}],
+    }  # fmt: skip
+    records = [{"number": number, "text": None if number % 7 == 0 else f"row {number}"} for number in range(rows)]
+    file = io.BytesIO()
+    fastavro.writer(file, fastavro.parse_schema(schema), records, sync_interval=2000)
+    return file.getvalue()
+
+
+def parquet(rows: int, group: int = 1000) -> bytes:
+    file = io.BytesIO()
+    columns = {"number": range(rows), "text": [f"row {n}" for n in range(rows)], "half": [n / 2 for n in range(rows)]}
+    pq.write_table(pa.table(columns), file, row_group_size=group)
+    return file.getvalue()
+
+
+def delta(folder: Path, partitions: Sequence[str] = ()) -> None:
+    """A table of two versions."""
+    for start in (0, 100):
+        rows = range(start, start + 100)
+        days = [f"a b/{number % 3}" if number % 5 else None for number in rows]
+        frame = pd.DataFrame({"number": rows, "day": days, "half": [number / 2 for number in rows]})
+        deltalake.write_deltalake(str(folder), frame, mode="append", partition_by=list(partitions) or None)

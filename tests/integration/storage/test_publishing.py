@@ -20,6 +20,7 @@ from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.uploads import multipart
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Moto, ObjectServer, SeaweedFS
+from tests.twins import sabotage
 from tests.unit.core.factories import outcome
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
@@ -169,3 +170,8 @@ def test_an_object_takes_the_place_of_another_in_one_step(bucket: Bucket) -> Non
     STORAGE.replace(bucket.url("out/.new"), bucket.url("out/rows.txt"))
     assert bucket.content("out/rows.txt") == b"new"
     assert bucket.keys() == [f"{bucket.prefix}/out/rows.txt"]
+
+
+def test_without_the_condition_an_object_of_others_is_replaced(job: Path, bucket: Bucket) -> None:
+    with sabotage.expect_failure(), sabotage.without("uploads.condition"):
+        test_an_object_of_others_that_comes_meanwhile_is_not_replaced(job, bucket)

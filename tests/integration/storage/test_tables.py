@@ -4,58 +4,32 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
 
+from parallelrun_agent.staging import mini_batches
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.storage.versions import unpacked
+from parallelrun_master.planning.file_server import FileServer
+from parallelrun_worker.tables.elsewhere import StagedFile
+from parallelrun_worker.tables.ranges import read_range
 from tests.integration.storage.conftest import Bucket
-from tests.integration.storage.tables import Job, seen
+from tests.integration.storage.tables import Make, avro, delta, lines, parquet, seen
+from tests.object_servers import Moto, ObjectServer, require_programs
+from tests.twins.sabotage import expect_failure
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
 
-Make = Callable[..., Job]
 
-
-@pytest.fixture
-def job(bucket: Bucket, tmp_path: Path) -> Iterator[Make]:
-    made: list[Job] = []
-
-    def make(path: str, *steps: Any, **options: Any) -> Job:
-        given = {"path": path, **({"transformations": steps} if steps else {"type": "mltable"})}
-        made.append(Job(tmp_path / f"job-{len(made)}", given, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-
-
-def avro(rows: int) -> bytes:
-    import fastavro
-
-    schema = {
-        "type": "record", "name": "row",
-        "fields": [{"name": "number", "type": "long"}, {"name": "text", "type": ["null", "string"]}],
-    }  # fmt: skip
-    records = [{"number": number, "text": None if number % 7 == 0 else f"row {number}"} for number in range(rows)]
-    file = io.BytesIO()
-    fastavro.writer(file, fastavro.parse_schema(schema), records, sync_interval=2000)
-    return file.getvalue()
-
-
-def parquet(rows: int, group: int = 1000) -> bytes:
-    file = io.BytesIO()
-    columns = {"number": range(rows), "text": [f"row {n}" for n in range(rows)], "half": [n / 2 for n in range(rows)]}
-    pq.write_table(pa.table(columns), file, row_group_size=group)
-    return file.getvalue()
-
-
-def lines(rows: range, width: int = 30) -> str:
-    return "".join(f"{number},{'x' * (number % width)},2020-01-{1 + number % 28:02}\n" for number in rows)
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectServer]:
+    require_programs()
+    with Moto() as server:
+        yield server
 
 
 HEADER = "number,text,day\n"
@@ -64,7 +38,7 @@ MULTI_LINE = "a,b\n" + "".join(f'{number},"one\ntwo"\n' for number in range(2000
 OBJECTS: list[dict[str, object]] = [{"number": n, **({"odd": True} if n % 2 else {})} for n in range(3000)]
 JSON_LINES = "".join(json.dumps(each) + "\n" for each in OBJECTS)
 LONG_RECORD = HEADER + "1,a,2020-01-01\n2," + "y" * 300_000 + ",2020-01-02\n" + lines(range(3, 3000))
-LONG_HEADER = ",".join(f"column{number}" for number in range(3000)) + "\n" + (",".join("1" * 3000) + "\n") * 20
+LONG_HEADER = ",".join(f"column{number}" for number in range(900)) + "\n" + (",".join("1" * 900) + "\n") * 4
 EXTRACT = {"extract_columns_from_partition_format": "k={k}/{*}"}
 
 
@@ -88,7 +62,7 @@ TABLES: dict[str, Table] = {
     "csv over lines": ({"a.csv": MULTI_LINE}, [delimited(support_multi_line=True)], {"size": "4kb"}),
     "csv by rows": ({"a.csv": CSV}, ["read_delimited", {"skip": 10}, {"take": 2000}], {"size": "rows:300"}),
     "csv, a long record": ({"a.csv": LONG_RECORD}, ["read_delimited"], {"size": "10kb"}),
-    "csv, a long header": ({"a.csv": LONG_HEADER}, ["read_delimited"], {"size": "10kb"}),
+    "csv, a long header": ({"a.csv": LONG_HEADER}, ["read_delimited"], {"size": "5kb"}),
     "csv, a filter": ({"a.csv": CSV}, ["read_delimited", {"filter": "col('number') < 2500"}], {"size": "10kb"}),
     "csv by its paths": (
         {"k=1/a.csv": CSV, "k=2/b.csv": HEADER + lines(range(99)), "k=1/c.csv": HEADER + lines(range(7))},
@@ -129,3 +103,120 @@ def test_a_table_is_the_same_as_on_disk(bucket: Bucket, job: Make, tmp_path: Pat
 
     assert seen(there.run()) == seen(here.run())
     assert len(there.messages) > 1
+
+
+@pytest.mark.parametrize("partitions", [[], ["day"]], ids=["whole", "partitioned"])
+def test_a_delta_table_is_the_same_as_on_disk(bucket: Bucket, job: Make, tmp_path: Path, partitions: list[str]) -> None:
+    delta(tmp_path / "t", partitions)
+    for path in (tmp_path / "t").rglob("*"):
+        if path.is_file():
+            bucket.put(str(path.relative_to(tmp_path)), path.read_bytes())
+    steps = [{"read_delta_lake": {"version_as_of": 1}}, {"keep_columns": ["number", "day"]}]
+
+    there, here = job(bucket.url("t"), *steps, size="1kb"), job(str(tmp_path / "t"), *steps, size="1kb")
+
+    assert seen(there.run()) == seen(here.run())
+    assert len(there.messages) == len(here.messages) > 1
+
+
+def test_an_mltable_in_a_store_is_the_same_as_on_disk(bucket: Bucket, job: Make, tmp_path: Path) -> None:
+    table = f"""
+        paths: [{{pattern: ./data/k=*/*.csv}}, {{file: {bucket.url("t/x/k=3/c.csv")}}}]
+        transformations:
+        - extract_columns_from_partition_format: k={{k}}/{{*}}
+        - read_delimited: {{include_path_column: true}}
+        - filter: col('number') > 3
+    """
+    bucket.put("t/x/k=3/c.csv", (HEADER + lines(range(10))).encode())
+    for at in ("t/data/k=1/a.csv", "t/data/k=2/b.csv", "t/data/k=2/b.txt"):
+        bucket.put(at, CSV.encode())
+    bucket.put("t/MLTable", table.encode())
+
+    in_store = job(bucket.url("t"), size="20kb")
+    local = tmp_path / "t"
+    local.mkdir()
+    (local / "MLTable").write_text(table.replace("./data", bucket.url("t/data")))
+    beside = job(str(local), size="20kb")
+
+    frames: list[pd.DataFrame] = [each.value for each in in_store.run()]  # type: ignore[misc]
+    assert {path for frame in frames for path in frame["Path"]} == {
+        bucket.url(key) for key in ("t/data/k=1/a.csv", "t/data/k=2/b.csv", "t/x/k=3/c.csv")
+    }
+    assert sum(map(len, frames)) == 2 * 2996 + 6
+    assert seen(beside.run()) == seen(in_store.run())
+
+
+def test_what_is_no_mltable_is_told_by_name(bucket: Bucket, job: Make) -> None:
+    bucket.put("t/MLTable", b"paths: [{folders: x}]")
+    with pytest.raises(InvalidInput, match="MLTable, /paths/0/folders"):
+        job(bucket.url("t"))
+    with pytest.raises(InvalidInput, match="none' can't be read: there is no such object"):
+        job(bucket.url("none"))
+
+
+def test_a_column_that_no_file_has_is_told_before_anything_is_cut(bucket: Bucket, job: Make) -> None:
+    bucket.put("t/a.parquet", parquet(10))
+    with pytest.raises(InvalidInput, match="nosuch"):
+        job(bucket.url("t"), "read_parquet", {"keep_columns": ["nosuch"]})
+
+
+def test_a_replaced_file_fails_its_mini_batches_and_no_other(bucket: Bucket, job: Make) -> None:
+    bucket.put("t/a.csv", CSV.encode())
+    bucket.put("t/b.csv", CSV.encode())
+    planned = job(bucket.url("t"), "read_delimited", size="40kb")
+    first = planned.loaded(planned.messages[0])
+    bucket.put("t/a.csv", CSV.encode()[:-100])
+
+    loaded = [planned.loaded(raw) for raw in planned.messages[1:]]
+
+    assert first is not None
+    assert {failure.partition(":")[0] for failure in planned.failures} == {"INPUT_CHANGED"}
+    assert all(bucket.url("t/a.csv") in failure for failure in planned.failures)
+    paths = [each.dataset.paths for each in loaded if each is not None and each.dataset is not None]
+    assert paths == [[bucket.url("t/b.csv")]] * (len(planned.messages) // 2)
+
+
+def test_rows_are_not_grouped_of_a_file_that_was_replaced(
+    bucket: Bucket, job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket.put("t/a.csv", CSV.encode())
+    begin = FileServer.__enter__
+    children = []
+
+    def replaced(server: FileServer) -> FileServer:
+        children.append(server)
+        bucket.put("t/a.csv", CSV.encode()[: -100 * len(children)])
+        return begin(server)
+
+    with monkeypatch.context() as during:
+        during.setattr(FileServer, "__enter__", replaced)
+        with pytest.raises(InvalidInput, match="has been replaced since it was listed"):
+            job(bucket.url("t"), "read_delimited", keys=["day"])
+
+
+def test_what_was_not_staged_is_an_error_and_never_a_hole(tmp_path: Path) -> None:
+    (tmp_path / "part").write_bytes(b"0123456789")
+    with StagedFile("s3://b/a", (100, [(0, str(tmp_path / "part")), (50, str(tmp_path / "part"))])) as file:
+        assert file.pread(100, 8) == b"89"
+        assert read_range(file, 50, 60) == b"0123456789"  # type: ignore[arg-type]
+        assert file.pread(1, 100) == b""
+        for start, end in ((8, 11), (10, 11), (49, 51), (55, 61)):
+            with pytest.raises(OSError, match="thought not to need"):
+                read_range(file, start, end)  # type: ignore[arg-type]
+        with pytest.raises(io.UnsupportedOperation):
+            file.fileno()
+
+
+def test_a_reader_that_takes_holes_for_content_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_holes(file: StagedFile, size: int, at: int) -> bytes:
+        return bytes(min(size, file.size - at))
+
+    monkeypatch.setattr(StagedFile, "pread", with_holes)
+    with expect_failure():
+        test_what_was_not_staged_is_an_error_and_never_a_hole(tmp_path)
+
+
+def test_an_agent_that_takes_any_version_is_found(bucket: Bucket, job: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mini_batches, "unpacked", lambda version: unpacked(version)._replace(tag=""))
+    with expect_failure():
+        test_a_replaced_file_fails_its_mini_batches_and_no_other(bucket, job)

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
@@ -20,9 +21,12 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
+from parallelrun_agent.workers import plans
+from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.spec import Environment
+from parallelrun_core.spec import Environment, JobSpec
 from tests.twins.sabotage import expect_failure, replaced
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
@@ -220,3 +224,25 @@ def test_environments_that_the_jobs_user_can_not_reach_are_told_before_one_is_bu
         assert f"closed to the job's user {JOB.uid}" in python.failure.message
         assert f"chmod o+x {home}, or use another folder with --cache-dir" in python.failure.message
         assert not python.is_ready
+
+
+@needs_root
+def test_an_existing_output_that_is_closed_to_workers_is_named_in_the_log(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[dict[str, object]] = []
+    monkeypatch.setattr(plans, "log", SimpleNamespace(warning=lambda event, **fields: logged.append({event: fields})))
+    for name in ("root", "work", "closed"):
+        (place / name).mkdir()
+    outputs = {"a": {"path": str(place / "closed")}, "b": {"path": str(place / "new")}}
+    spec = JobSpec.parse({"entry_script": "a.py", "inputs": "/in", "output_action": "summary_only", "outputs": outputs})
+    record = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
+    settings = AgentSettings(
+        root=place / "root", work_dir=place / "work", node="node", worker_uids=f"{JOB.uid}-{JOB.uid}"
+    )
+    folder = JobFolder(place / "root", "job_x")
+    folder.create(record)
+    plans.PlanMaker(folder, record, spec, settings, GpuPool([])).next_plan("session")
+    closed = {"job_id": "job_x", "folder": str(place / "closed"), "user": JOB.uid}
+    assert {"output_closed_to_workers": closed} in logged
+    assert str(place / "new") not in str(logged)

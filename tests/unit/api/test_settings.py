@@ -28,7 +28,7 @@ def test_places(tmp_path: Path) -> None:
     assert ApiSettings(host="0.0.0.0", root=tmp_path).places == Places(roots=[str(tmp_path)])
     places = ApiSettings(host="0.0.0.0", allowed_roots="/a:/b:", closed_folders="/a/c").places
     assert places == Places(roots=["/a", "/b"], closed=["/a/c"])
-    assert ApiSettings(jobs_apart=True).places == Places(roots=["/"], are_jobs_apart=True)
+    assert ApiSettings(jobs_apart=True).places == Places(roots=list(EVERYWHERE), are_jobs_apart=True)
 
 
 def test_places_in_stores_keep_their_colons() -> None:

@@ -110,7 +110,7 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("code", "/a\0b", "NUL"),
         ("output", "/a\0b", "NUL"),
         ("entry_script", "a\0b.py", "NUL"),
-        ("code", "azureml:some_code:1", "can't be read here"),
+        ("code", "azureml:some_code:1", "can't be read there"),
         ("program_arguments", "${{outputs.nothing}}", "not one of the outputs"),
         ("program_arguments", "${{parent.inputs.x}}", "neither"),
         ("partition_keys", "store", "must be a list, not 'store'"),
@@ -252,14 +252,13 @@ def test_data_that_are_in_another_kind_of_place_are_refused_with_what_to_do(path
     assert "copy the data" in problems({**GOOD, "inputs": {"a": path}})["/inputs/a/path"]
 
 
-@pytest.mark.parametrize("url", ["s3://b/c", "gs://b/c", "az://c/p", "abfss://c@a/x", "https://x/y", "hdfs://h/x"])
+@pytest.mark.parametrize("url", ["azureml:a:1", "git+https://h/r", "hdfs://h/x"])
 @pytest.mark.parametrize(
     "pointer, field",
     [
         ("/output", {"output": "{}"}),
         ("/outputs/a/path", {"outputs": {"a": "{}"}}),
         ("/outputs/a/path", {"outputs": {"a": {"type": "uri_file", "path": "{}"}}}),
-        ("/code", {"code": "{}"}),
         ("/inputs/a/path", {"inputs": {"a": {"path": "{}", "type": "mltable"}}}),
     ],
 )
@@ -268,7 +267,12 @@ def test_a_url_is_not_taken_for_the_name_of_a_folder(url: str, pointer: str, fie
     told = problems(document)[pointer]
     assert url in told
     assert "not supported yet" in told
-    assert "file:" in told, "what is supported"
+    assert "azureml://datastores/" in told, "what is supported"
+
+
+@pytest.mark.parametrize("url", ["s3://b/c", "https://h/x", "azureml://datastores/d/paths/p", "azureml:a:1"])
+def test_code_is_in_a_folder_whatever_stores_there_are(url: str) -> None:
+    assert "give the path of a folder" in problems({**GOOD, "code": url})["/code"]
 
 
 @pytest.mark.parametrize("form", ["/x/y", "file:/x/y", "file:///x/y", "azureml:/x/y"])

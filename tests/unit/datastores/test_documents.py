@@ -54,8 +54,7 @@ def test_a_file_on_the_nodes_is_the_only_form_of_a_secret() -> None:
     definition = read_definition(S3 | {"credentials": {"secret": "team/images"}})
     assert isinstance(definition, S3Datastore)
     assert definition.credentials == Credentials(secret="team/images")
-    assert read_definition(S3 | {"credentials": {}}).credentials is None
-    assert read_definition(S3 | {"type": "S3"}, name="images").type == "s3"
+    assert read_definition(S3 | {"credentials": None}).credentials is None
 
 
 @pytest.mark.parametrize(
@@ -65,6 +64,7 @@ def test_a_file_on_the_nodes_is_the_only_form_of_a_secret() -> None:
         BLOB | {"credentials": {"sas_token": CANARY}},
         BLOB | {"credentials": {"tenant_id": "t", "client_id": "c", "client_secret": CANARY}},
         BLOB | {"credentials": CANARY},
+        BLOB | {"credentials": {}, "description": ""},
         BLOB | {"credentials": [CANARY]},
         BLOB | {"credentials": {"secret": CANARY}},
         BLOB | {"credentials": {"secret": {"value": CANARY}}},

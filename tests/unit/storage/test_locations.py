@@ -23,7 +23,7 @@ LOCAL_FORMS = [
     ("file:file:x", "./file:x"), ("file:a:b", "a:b"),
 ]  # fmt: skip
 IN_STORES = [
-    ("s3://bucket/key", "s3"), ("S3://bucket", "s3"), ("s3:/b/c", "s3"), ("s3a://b/c", "s3"), ("gs://b/c", "gs"),
+    ("s3://bucket/key", "s3"), ("S3://bucket", "s3"), ("s3a://b/c", "s3"), ("gs://b/c", "gs"),
     ("gcs://b", "gs"), ("az://c/p", "azure"),
     ("abfs://c@a.dfs.core.windows.net/p", "azure"), ("abfss://c@a/p", "azure"),
     ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://x/y", "https"),
@@ -122,6 +122,11 @@ def test_any_name_can_be_given_after_a_dot_and_a_slash(name: str) -> None:
 )  # fmt: skip
 def test_only_relative_local_paths_start_from_the_folder_of_the_document(text: str, path: str) -> None:
     assert absolute_path(text, Path("/job")) == path
+
+
+@pytest.mark.parametrize("url", ["s3://b/c/*.csv", "https://h/x", "abfss://c@a/x", "azureml://datastores/d/paths/x"])
+def test_a_url_that_was_made_a_path_is_a_url_again(url: str) -> None:
+    assert supported_path(str(Path(url))) == url
 
 
 def test_a_home_folder_that_is_not_there_is_told() -> None:

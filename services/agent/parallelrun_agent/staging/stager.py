@@ -24,7 +24,7 @@ from parallelrun_agent.staging.parts import Part
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced, Version
-from parallelrun_core.storage.objects.trouble import Unavailable
+from parallelrun_core.storage.objects.trouble import StoreAway
 
 THREADS: Final = 16
 """Objects that are fetched at the same time: most of the time of a small one is waiting for its first byte."""
@@ -236,7 +236,7 @@ class Stager:
             with self._lock:
                 self._without_room.append(file)
             return
-        except Unavailable as error:
+        except StoreAway as error:
             self._try_later(file, error)
             return
         except Replaced:
@@ -250,7 +250,7 @@ class Stager:
             failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}")
         self._fetched(file, fetched, failure, disk_error)
 
-    def _try_later(self, file: StagedFile, error: Unavailable) -> None:
+    def _try_later(self, file: StagedFile, error: StoreAway) -> None:
         """No thread waits for a store that is away: others may be there."""
         with self._lock:
             link = self._links[file.target]

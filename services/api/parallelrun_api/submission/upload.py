@@ -55,14 +55,30 @@ async def read_upload(request: Request, *, max_bytes: int, folder: Path) -> Uplo
     kind = _media_type(request)
     if kind == FORM_TYPE:
         return await _read_form(request, max_bytes, folder)
-    if kind != JSON_TYPE and kind not in YAML_TYPES:
-        raise UnsupportedMediaType(
-            f"A job can't be read from {kind or 'a body without a Content-Type'}.",
-            headers={"Accept-Post": ", ".join((JSON_TYPE, *YAML_TYPES, FORM_TYPE))},
-        )
+    _check_is_document(kind, "job", (JSON_TYPE, *YAML_TYPES, FORM_TYPE))
     text = b"".join([chunk async for chunk in _limited(request, min(max_bytes, MAX_SPEC_BYTES))])
     parse = _parse_json if kind == JSON_TYPE else _parse_yaml
     return Upload(reading=await run_sync(parse, text), code=None, sha256=hashlib.sha256(text).hexdigest())
+
+
+async def read_document(request: Request) -> object:
+    """The content of a body that is a document, as YAML or JSON.
+
+    Raises:
+        UnsupportedMediaType, BodyTooLarge, InvalidInput: it can't be read.
+    """
+    kind = _media_type(request)
+    _check_is_document(kind, "document", (JSON_TYPE, *YAML_TYPES))
+    text = b"".join([chunk async for chunk in _limited(request, MAX_SPEC_BYTES)])
+    return await run_sync(load_json if kind == JSON_TYPE else load_document, text)
+
+
+def _check_is_document(kind: str, what: str, accepted: tuple[str, ...]) -> None:
+    if kind != JSON_TYPE and kind not in YAML_TYPES:
+        raise UnsupportedMediaType(
+            f"A {what} can't be read from {kind or 'a body without a Content-Type'}.",
+            headers={"Accept-Post": ", ".join(accepted)},
+        )
 
 
 async def _read_form(request: Request, max_bytes: int, folder: Path) -> Upload:

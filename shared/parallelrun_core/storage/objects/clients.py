@@ -116,7 +116,9 @@ def _retries() -> RetryConfig:
 
 def engine_options(store: str) -> dict[str, str]:
     """What a library that finds credentials as ours does, by itself, has to be told of a store all the same."""
-    return {"allow_http": "true"} if _is_plain_http_meant(store) else {}
+    of_google = environment.google_options() if store.startswith("gs://") else {}
+    options = {name: str(value) for name, value in of_google.items()}
+    return {"allow_http": "true", **options} if _is_plain_http_meant(store) else options
 
 
 def _is_plain_http_meant(store: str) -> bool:

@@ -13,6 +13,7 @@ from parallelrun_core.storage.interface import Replaced
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _WORDS: Final = re.compile(r"<(Code|Message)>([^<]*)</\1>")
 _MAX_WORDS: Final = 300
+_NOTHING: Final = "there is no such object"
 _FORBIDDEN: Final = frozenset({"401", "403"})
 _NOT_FOUND: Final = "404"
 _FOR_GOOD: Final = re.compile(r"status code: 4(?!08|29)\d\d")
@@ -23,7 +24,7 @@ class StoreError(OSError):
     """A store didn't do what it was asked. `strerror` has its own words, `filename` the URL."""
 
 
-class Unavailable(StoreError):
+class StoreAway(StoreError):
     """It didn't answer in time, or had too much to do: it may be asked again later."""
 
 
@@ -57,23 +58,26 @@ def in_plain_words(url: str) -> Iterator[None]:
     except (of_store.PermissionDeniedError, of_store.UnauthenticatedError) as error:
         raise NotAllowed(errno.EACCES, _words(error), url) from error
     except FileNotFoundError as error:
-        raise Missing(errno.ENOENT, _words(error), url) from error
+        raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
     except of_store.BaseError as error:
         status = _STATUS.search(str(error))
         if status and status[1] in _FORBIDDEN:
             raise NotAllowed(errno.EACCES, _words(error), url) from error
         if status and status[1] == _NOT_FOUND:
-            raise Missing(errno.ENOENT, _words(error), url) from error
-        kind = StoreError if _FOR_GOOD.search(str(error)) else Unavailable
+            raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
+        kind = StoreError if _FOR_GOOD.search(str(error)) else StoreAway
         raise kind(errno.EIO, _words(error), url) from error
 
 
-def _words(error: BaseException) -> str:
-    """What the store itself said, if it said something; else the first line of what the library says."""
+def _words(error: BaseException, otherwise: str = "") -> str:
+    """What the store itself said, if it said something; else these words, or the first line of what the library says.
+
+    A store says nothing where it is only asked for what it knows of an object.
+    """
     text = str(error)
     status = _STATUS.search(text)
     said = dict(reversed(_WORDS.findall(text)))  # the first of each counts
     if not said:
-        return text.partition("\n")[0][:_MAX_WORDS]
+        return otherwise or text.partition("\n")[0][:_MAX_WORDS]
     words = ": ".join(said[name] for name in ("Code", "Message") if name in said)
     return f"{words[:_MAX_WORDS]} (HTTP {status[1]})" if status else words[:_MAX_WORDS]

@@ -98,10 +98,9 @@ class MultipartObject:
         self._is_published = True
 
     def _put(self, number: int, content: memoryview) -> str:
+        whole = content.obj if content.nbytes == len(content.obj) else bytes(content)  # type: ignore[arg-type]
         with _in_plain_words(self._url):
-            answer = self._client.upload_part(
-                **self._where, UploadId=self._upload, PartNumber=number, Body=bytes(content)
-            )
+            answer = self._client.upload_part(**self._where, UploadId=self._upload, PartNumber=number, Body=whole)
         return str(answer["ETag"])
 
     def _complete(self, condition: dict[str, str]) -> None:

@@ -1,0 +1,108 @@
+"""`parallelrun datastore …`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url
+
+if TYPE_CHECKING:
+    from parallelrun.datastores import AnyDatastores
+
+datastore = typer.Typer(
+    help="Named places in object stores, of a server; without one, those of `parallelrun run` on this machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
+
+
+@datastore.command()
+def create(
+    *,
+    file: Annotated[Path, typer.Option("--file", "-f", help="The definition, as YAML or JSON.", show_default=False)],
+    local: Local = False,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Define a datastore, or define it anew, and print its name."""
+    from parallelrun.cli.output import say
+
+    with _datastores(url, token, local=local) as (place, where):
+        defined = place.create(file)
+    print(defined.name)
+    say(f"{defined.location}, {where}")
+    say(f"name what is in it as azureml://datastores/{defined.name}/paths/PATH")
+
+
+@datastore.command("list")
+def list_datastores(form: FormatOption = Format.TABLE, local: Local = False, url: Url = "", token: Token = "") -> None:
+    """List all datastores."""
+    from parallelrun.cli.output import show_list
+
+    with _datastores(url, token, local=local) as (place, _):
+        show_list(
+            place.list(),
+            form,
+            name=lambda each: each.name,
+            columns=[
+                ("NAME", lambda each: each.name),
+                ("TYPE", lambda each: each.type),
+                ("LOCATION", lambda each: each.location),
+                ("CREDENTIALS", lambda each: each.access),
+            ],
+        )
+
+
+@datastore.command()
+def show(name: Name, form: FormatOption = Format.TABLE, local: Local = False, url: Url = "", token: Token = "") -> None:
+    """Show one datastore."""
+    from parallelrun.cli.output import show_one
+
+    with _datastores(url, token, local=local) as (place, _):
+        shown = place.get(name)
+    lines = [("name", shown.name), ("type", shown.type), ("location", shown.location), ("credentials", shown.access)]
+    show_one(shown, form, name=shown.name, lines=[*lines, *_details(shown.definition)])
+
+
+@datastore.command()
+def delete(name: Name, local: Local = False, url: Url = "", token: Token = "") -> None:
+    """Forget a datastore. What is in the store stays."""
+    with _datastores(url, token, local=local) as (place, _):
+        place.delete(name)
+
+
+def _details(definition: dict[str, object]) -> Iterator[tuple[str, object]]:
+    for field, value in definition.items():
+        if field == "credentials" and isinstance(value, dict):
+            yield "secret", f"the file datastores/{value.get('secret')} in the folder of secrets of each node"
+        elif field not in ("name", "type"):
+            yield field, value
+
+
+@contextmanager
+def _datastores(url: str, token: str, *, local: bool) -> Iterator[tuple[AnyDatastores, str]]:
+    """The datastores that are meant, and what they are called."""
+    from parallelrun.client import Client, server_to_use
+    from parallelrun.embedded.datastores import OwnDatastores
+    from parallelrun.errors import ConnectionFailed
+
+    of_this_machine = "for `parallelrun run` on this machine"
+    if local:
+        yield OwnDatastores(), of_this_machine
+        return
+    try:
+        url, token = server_to_use(url, token)
+    except ConnectionFailed:
+        yield OwnDatastores(), f"{of_this_machine}, since no server is given or running"
+        return
+    with Client(url, token) as client:
+        yield client.datastores, f"of the server {client.url}"

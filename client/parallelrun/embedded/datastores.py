@@ -1,0 +1,68 @@
+"""The datastores of this user's runs on this machine: defined once, and known to the cluster of each run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from parallelrun.datastores import read_document
+from parallelrun.models import Datastore
+from parallelrun_core.datastores import here
+from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.service.state_folder import state_folder
+
+
+class OwnDatastores:
+    """As `parallelrun.datastores.Datastores`, without a server.
+
+    Raises:
+        RuntimeError: the user has no home folder.
+    """
+
+    def __init__(self) -> None:
+        self._catalog = Catalog(state_folder())
+
+    def create(self, definition: Mapping[str, Any] | str | Path) -> Datastore:
+        """Define a datastore, or define it anew. Raises InvalidInput."""
+        checked = read_document(definition)
+        self._catalog.put(checked)
+        return self.get(checked.name)
+
+    def list(self) -> list[Datastore]:
+        """All of them, by name."""
+        return [self.get(name) for name in self._catalog.names()]
+
+    def get(self, name: str) -> Datastore:
+        """One of them. Raises NotFound."""
+        defined = self._catalog.get(name)
+        return Datastore(
+            name=name,
+            type=defined.type,
+            location=defined.root,
+            access="anonymous" if defined.anonymous else "secret" if defined.credentials else "node",
+            definition=defined.model_dump(mode="json", exclude_defaults=True),
+        )
+
+    def delete(self, name: str) -> None:
+        """Forget a datastore; what is in the store stays. Raises NotFound."""
+        self._catalog.remove(name)
+
+
+def use() -> None:
+    """Let this process know them, with their secrets: it looks at outputs in stores before a run starts."""
+    folder = os.environ.get("PARALLELRUN_SECRETS_DIR")
+    with suppress(RuntimeError):
+        here.use(state_folder(), Path(folder).absolute() if folder else None)
+
+
+def give_to(root: Path) -> None:
+    """Let the cluster with this root folder know this user's datastores, as they are now."""
+    try:
+        own, theirs = Catalog(state_folder()), Catalog(root)
+    except RuntimeError:
+        return  # no home folder, and so none defined
+    for name in own.names():
+        theirs.put(own.get(name))

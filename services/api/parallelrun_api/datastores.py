@@ -1,0 +1,76 @@
+"""The datastores of a cluster, as clients define and delete them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from parallelrun_core.datastores.catalog import Catalog
+from parallelrun_core.datastores.definition import Datastore
+from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NotFound
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.path_rule import PathRule, Places
+from parallelrun_core.service import telemetry
+from parallelrun_core.storage.location import in_datastore
+from parallelrun_core.storage.objects.allowed import is_below
+from parallelrun_core.store.registry import Registry
+
+log = telemetry.logger()
+
+
+class Datastores:
+    """Defines, shows and deletes datastores. Safe to share between threads."""
+
+    def __init__(self, root: Path, places: Places, registry: Registry) -> None:
+        self._root = root
+        self._catalog = Catalog(root)
+        self._rule = PathRule(root, places)
+        self._registry = registry
+
+    def all(self) -> list[Datastore]:
+        """All of them, by name; one whose file is damaged is left out, and logged."""
+        there = []
+        for name in self._catalog.names():
+            try:
+                there.append(self._catalog.get(name))
+            except (CorruptLog, NotFound) as error:
+                log.warning("datastore_unreadable", datastore=name, error=error.message)
+        return there
+
+    def get(self, name: str) -> Datastore:
+        """One of them. Raises NotFound."""
+        return self._catalog.get(name)
+
+    def put(self, name: str, document: object) -> tuple[Datastore, bool]:
+        """Define a datastore, or define it anew, durably; returns it, and whether it is new.
+
+        Raises:
+            InvalidInput: something is wrong with it, or what it stands for is outside of the places that jobs may use.
+        """
+        datastore = read_definition(document, name=name)
+        if not is_below(datastore.root, self._rule.urls):
+            field = "/endpoint" if datastore.root.startswith("http") else ""
+            hint = f"allowed_roots: {':'.join(self._rule.urls) or 'no URLs'} (PARALLELRUN_ALLOWED_ROOTS of the API)"
+            message = f"it stands for {datastore.root!r}, which is outside of the places that jobs may use"
+            raise InvalidInput.at(field, message, hint)
+        return datastore, self._catalog.put(datastore)
+
+    def remove(self, name: str) -> None:
+        """Forget a datastore; what is in the store stays.
+
+        Raises:
+            NotFound: there is none of this name.
+            Conflict: a job that has not ended uses it.
+            RedisError: Redis is away, which knows what has not ended.
+        """
+        self._catalog.get(name)
+        path = in_datastore(name, "")
+        for job_id in self._registry.active_jobs():
+            try:
+                spec = JobFolder(self._root, job_id).record().spec
+            except (NotFound, CorruptLog):
+                continue
+            if path in json.dumps(spec):
+                raise Conflict(f"Job {job_id} uses datastore {name!r}: wait for it, or cancel it.")
+        self._catalog.remove(name)

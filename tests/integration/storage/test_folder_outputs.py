@@ -1,0 +1,205 @@
+"""What scripts write into folders of a store is there when their job has completed, and nothing of failed tries."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pytest
+
+from parallelrun_agent.uploading.uploader import Uploaded, Uploader
+from parallelrun_agent.users.worker_user import SAME_USER
+from parallelrun_core.folder.decisions import read_decisions
+from parallelrun_core.states import JobState
+from parallelrun_core.storage.objects import ObjectStorage
+from parallelrun_core.storage.objects.trouble import StoreError
+from tests.cluster import Cluster
+from tests.integration.storage.conftest import Bucket
+from tests.object_servers import Moto, ObjectServer
+from tests.twins import sabotage
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
+
+WRITES = """
+import os, signal, sys, time
+from azureml_user.parallel_run import EntryScript
+
+out = EntryScript().output_dir
+
+def init():
+    os.makedirs(os.path.join(out, "deep", "er"), exist_ok=True)
+
+def run(mini_batch):
+    for path in mini_batch:
+        name = os.path.basename(path)
+        first = os.path.join({marks!r}, name)
+        is_first = not os.path.exists(first)
+        open(first, "w").close()
+        number = int(name[5:12])
+        if is_first and number % 5 in (0, 1):
+            with open(os.path.join(out, "deep", "bad-" + name), "w") as file:
+                file.write("of a try that failed")
+            if number % 5:
+                raise ValueError("the first try fails")
+            file = open(os.path.join(out, "deep", "worse-" + name), "w")
+            os.kill(os.getpid(), signal.SIGKILL)
+        with open(os.path.join(out, "deep", "er", name), "w") as file:
+            file.write("x" * 100 + name)
+        time.sleep({pause})
+    return [os.path.basename(path) for path in mini_batch]
+
+def shutdown():
+    with open(os.path.join(out, "end-" + EntryScript().agent_name + ".txt"), "w") as file:
+        file.write("end")
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectServer]:
+    server = Moto()
+    server.require()
+    with server:
+        yield server
+
+
+def below(bucket: Bucket, folder: str) -> set[str]:
+    start = f"{bucket.prefix}/{folder}/"
+    keys: list[str] = bucket.keys()
+    return {key.removeprefix(start) for key in keys if key.startswith(start)}
+
+
+def submitted(cluster: Cluster, bucket: Bucket, count: int, *, pause: float = 0.0, **fields: Any) -> str:
+    marks = cluster.home / "marks"
+    marks.mkdir(exist_ok=True)
+    script = WRITES.format(marks=str(marks), pause=pause)
+    given = {"output": bucket.url("out"), "mini_batch_size": 1, **fields}
+    return cluster.submit(script, inputs=cluster.files(count), **given)
+
+
+def prove_that_files_are_there_when_the_job_is(bucket: Bucket, without: str = "") -> None:
+    with Cluster(slots=2, without=without) as cluster:
+        job_id = submitted(cluster, bucket, 30)
+        result = cluster.result(job_id)
+        there = below(bucket, "out")  # at once: nothing may come later
+        assert result.state is JobState.COMPLETED
+        names = {f"file-{number:07d}.txt" for number in range(30)}
+        assert {name.removeprefix("deep/er/") for name in there if name.startswith("deep/er/")} == names
+        assert not {name for name in there if "bad-" in name or "worse-" in name}
+        rest = {name for name in there if not name.startswith("deep/er/")}
+        assert "parallel_run_step.txt" in rest
+        assert all(name.startswith("end-") for name in rest - {"parallel_run_step.txt"})
+        assert len(rest) >= 2, "what a worker has written in its shutdown() is there, too"
+        rows = bucket.content("out/parallel_run_step.txt").decode().split()
+        assert sorted(rows) == sorted(names)
+        assert result.output == bucket.url("out/parallel_run_step.txt")
+
+
+def test_a_completed_job_has_all_files_and_none_of_a_try_that_failed(bucket: Bucket) -> None:
+    prove_that_files_are_there_when_the_job_is(bucket)
+
+
+def test_without_waiting_for_uploads_files_are_missing(bucket: Bucket) -> None:
+    with sabotage.expect_failure():
+        prove_that_files_are_there_when_the_job_is(bucket, without="uploads.awaited")
+
+
+def test_what_cannot_be_written_fails_its_mini_batch_with_the_words_of_the_store(bucket: Bucket) -> None:
+    with Cluster(slots=1) as cluster:
+        job_id = submitted(
+            cluster, bucket, 2, output="s3://there-is-no-such-bucket/out", output_action="summary_only", run_max_try=2
+        )
+        cluster.result(job_id)
+        failures = [each.failure for each in read_decisions(cluster.folder(job_id).path)]
+        assert [failure.category for failure in failures if failure] == ["OUTPUT_UNWRITABLE"] * 2
+        assert all("NoSuchBucket" in failure.message for failure in failures if failure)
+
+
+def test_nothing_is_lost_with_an_agent(bucket: Bucket) -> None:
+    with Cluster(slots=2, lease_s=2.0) as cluster:
+        job_id = submitted(cluster, bucket, 40, pause=0.05)
+        cluster.until(lambda: len(below(bucket, "out")) > 5, "some files are there")
+        cluster.kill("node000")
+        time.sleep(0.1)  # what it had on its way ends
+        cluster.start("node000")
+        assert cluster.result(job_id, 120).state is JobState.COMPLETED
+        there = below(bucket, "out")
+        assert {name for name in there if name.startswith("deep/er/")} == {
+            f"deep/er/file-{number:07d}.txt" for number in range(40)
+        }
+        assert len(bucket.content("out/parallel_run_step.txt").split()) == 40
+
+
+class Uploads:
+    """An uploader, with the pipe that it wakes its agent by."""
+
+    def __init__(self, folder: Path, *urls: str, timeout_s: float = 30.0) -> None:
+        self.folder = folder
+        self._wake, end = os.pipe()
+        os.set_blocking(end, False)
+        self._uploader = Uploader(urls, SAME_USER, wake=end, timeout_s=timeout_s)
+
+    def end(self, **files: bytes) -> Uploaded:
+        """How the upload of these ends, each with its number before its name."""
+        for name, content in files.items():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_bytes(content)
+        self._uploader.begin("token", "process000", self.folder)
+        deadline = time.monotonic() + 60
+        while not self._uploader.done:
+            assert time.monotonic() < deadline, "nothing has ended"
+            select.select([self._wake], [], [], 0.1)
+            self._uploader.poll(time.monotonic())
+        self._uploader.close()
+        return self._uploader.done.popleft()
+
+
+def test_files_of_any_name_and_size_are_uploaded_and_removed_here(bucket: Bucket, tmp_path: Path) -> None:
+    names = ["a b", "100%", "%41", "a#b", "ü", "sub/dir/x.tar.gz", ".hidden", "empty", "large", "a?b"]
+    content = {name: name.encode() * 3 for name in names} | {"empty": b"", "large": os.urandom(20 << 20)}
+    bucket.put("one/ü", b"of an earlier run")
+    uploads = Uploads(tmp_path / "aside", bucket.url("one"), bucket.url("two/"))
+    ended = uploads.end(**{f"{number}/{name}": content[name] for number in range(2) for name in names})
+    assert (ended.key, ended.failure) == ("token", None)
+    for folder in ("one", "two"):
+        assert below(bucket, folder) == set(names)
+        assert all(bucket.content(f"{folder}/{name}") == content[name] for name in names)
+    assert not (tmp_path / "aside").exists()
+
+
+def test_names_that_no_object_can_have_are_told(bucket: Bucket, tmp_path: Path) -> None:
+    ended = Uploads(tmp_path / "aside", bucket.url("out")).end(**{"0/" + "/".join(["d" * 200] * 6): b"x"})
+    assert ended.failure is not None
+    assert (ended.failure.category, "1,024 bytes" in ended.failure.message) == ("OUTPUT_UNWRITABLE", True)
+
+
+def test_a_store_that_is_away_is_tried_again_for_a_while(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, whole = [], ObjectStorage.put
+
+    def put(storage: ObjectStorage, path: str, file: BinaryIO, size_bytes: int) -> None:
+        tried.append(path)
+        if len(tried) < 3:
+            raise StoreError(errno.EIO, "it is away", path)
+        whole(storage, path, file, size_bytes)
+
+    monkeypatch.setattr(ObjectStorage, "put", put)
+    assert Uploads(tmp_path / "aside", bucket.url("out")).end(**{"0/a": b"x"}).failure is None
+    assert (len(tried), bucket.content("out/a")) == (3, b"x")
+    tried.clear()
+    late = Uploads(tmp_path / "aside", bucket.url("out"), timeout_s=0.3).end(**{"0/b": b"x"})
+    assert late.failure is not None
+    assert "it is away" in late.failure.message
+
+
+def test_a_link_to_a_file_of_others_is_not_uploaded(bucket: Bucket, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("of the agent")
+    (tmp_path / "aside" / "0").mkdir(parents=True)
+    (tmp_path / "aside" / "0" / "link").symlink_to(tmp_path / "secret")
+    assert Uploads(tmp_path / "aside", bucket.url("out")).end(**{"0/file": b"x"}).failure is None
+    assert below(bucket, "out") == {"file"}
