@@ -56,7 +56,7 @@ class Node:
 
     def file(self, key: str) -> StagedFile:
         url = self._bucket.url(key)
-        return StagedFile(url, ObjectStorage().version(url), self.tree / key)
+        return StagedFile(url, ObjectStorage().version(url), str(self.tree / key))
 
     def staged(self, timeout_s: float = 60) -> Staged:
         """How the staging ended; polled like an agent does."""
@@ -197,6 +197,6 @@ def test_an_object_that_is_replaced_on_the_way_is_never_mixed(bucket: Bucket, no
     staged = here.staged()
 
     if staged.failure is None:
-        assert set(large.target.read_bytes()) == {ord("a")}
+        assert set(Path(large.target).read_bytes()) == {ord("a")}
     else:
         assert staged.failure.category == "INPUT_CHANGED"
