@@ -43,7 +43,7 @@ def test_a_worker_that_became_idle_when_all_was_there_has_not_waited(idle: Worke
     assert waited_s(idle, staged_at=1000.0, elapsed_s=2.0) == 0.0
 
 
-def test_no_more_is_on_its_way_than_an_agent_can_begin_between_two_renewals_of_its_leases() -> None:
+def test_no_more_is_begun_than_an_agent_can_between_two_renewals() -> None:
     """Very short mini-batches of very many files: a worker could have hundreds of them in flight."""
     deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
     look_ahead.observe(1e-6)
