@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 _CONNECT_S: Final = 5
-_ANSWER_S: Final = 30
-_RETRY_FOR_S: Final = 60
+_ANSWER_S: Final = 15
+_RETRY_FOR_S: Final = 30
 _ENDPOINTS: Final = (
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT",
     environment.GOOGLE_ENDPOINT,
