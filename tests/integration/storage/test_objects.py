@@ -11,7 +11,7 @@ import pytest
 
 from parallelrun_core.errors import Conflict
 from parallelrun_core.storage.interface import Replaced
-from parallelrun_core.storage.objects import ObjectStorage, clients
+from parallelrun_core.storage.objects import ObjectStorage, clients, listing
 from parallelrun_core.storage.objects.listing import PAGE
 from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError
 from parallelrun_core.storage.objects.uploads.parts import SMALL_BYTES
@@ -25,13 +25,13 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
 
 def listed(url: str, *below: str) -> list[str]:
     """The URLs that a listing yields, each with a version; sorted, if it says so."""
-    listing, urls = STORAGE.files(url, below), list[str]()
-    for folder, names in listing:
-        assert listing.versions is not None
-        assert len(listing.versions) == len(names)
-        assert all(version.tag for version in listing.versions)
+    files, urls = STORAGE.files(url, below), list[str]()
+    for folder, names in files:
+        assert files.versions is not None
+        assert len(files.versions) == len(names)
+        assert all(version.tag for version in files.versions)
         urls += [os.fsdecode(folder + b"/" + name) for name in names]
-    assert urls == sorted(urls, key=os.fsencode) or not listing.is_sorted
+    assert urls == sorted(urls, key=os.fsencode) or not files.is_sorted
     return urls
 
 
@@ -263,3 +263,19 @@ if not child:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+
+
+def test_folders_that_are_listed_at_the_same_time_give_the_same(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [f"in/d{folder}/{name}{number:02}" for folder in range(3) for name in ("f", "é ") for number in range(9)]
+    for key in [*keys, "in/a", "in/z"]:
+        bucket.put(key)
+    alone = listed(bucket.url("in"))
+    monkeypatch.setenv("PARALLELRUN_LIST_AT_ONCE", "3")
+    monkeypatch.setattr(listing, "PAGE", 4)
+
+    together = listed(bucket.url("in"))
+
+    assert sorted(together) == sorted(alone)
+    assert len(together) == len(keys) + 2

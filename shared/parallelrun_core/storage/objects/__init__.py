@@ -6,6 +6,7 @@
     environment.py  what this machine has, where the library doesn't look by itself
     datastores.py   clients with the credentials that a datastore names
     listing.py      the objects below a prefix, page by page
+    parallel_listing.py   large folders of a store at the same time
     copying.py      an object that is copied to a local file
     reading.py      an object that is read in ranges
     ahead.py        the same for small reads that follow each other

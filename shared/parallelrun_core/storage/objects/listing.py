@@ -18,6 +18,7 @@ from parallelrun_core.storage.globs import START, Pattern, split_pattern
 from parallelrun_core.storage.interface import Page, Version
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.parallel_listing import folders_at_once, pages_at_once
 from parallelrun_core.storage.objects.reading import present_version, version_of
 from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
 
@@ -85,11 +86,17 @@ class ObjectListing:
     def _pages(self, address: Address) -> Iterator[Sequence[ObjectMeta]]:
         import obstore
 
-        with in_plain_words(self._url):
-            pages: ListStream[Sequence[ObjectMeta]] = obstore.list(
-                client_of(address.store), address.key or None, chunk_size=PAGE
-            )
-            yield from pages
+        client = client_of(address.store)
+
+        def pages_of(folder: str, after: str) -> Iterator[Sequence[ObjectMeta]]:
+            with in_plain_words(self._url):
+                pages: ListStream[Sequence[ObjectMeta]] = obstore.list(
+                    client, folder or None, offset=after or None, chunk_size=PAGE
+                )
+                yield from pages
+
+        at_once = folders_at_once(address.store)
+        return pages_at_once(pages_of, address.key, at_once) if at_once > 1 else pages_of(address.key, "")
 
 
 def single(url: str, address: Address) -> Version | None:
