@@ -42,8 +42,13 @@ def environment(values: dict[str, str]) -> Iterator[None]:
 @contextmanager
 def store() -> Iterator[ObjectServer]:
     """An empty store, which everything that is started within this context finds."""
-    with SeaweedFS() as server, environment(server.environment):
+    with SeaweedFS() as server, environment({**server.environment, **empty_cache(server)}):
         yield server
+
+
+def empty_cache(server: ObjectServer) -> dict[str, str]:
+    """What nodes have to find in their environment, so that they know no objects of earlier stores."""
+    return {"XDG_CACHE_HOME": str(server.home / "cache")}
 
 
 def upload(folder: Path, prefix: str) -> str:
