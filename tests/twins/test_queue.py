@@ -205,6 +205,11 @@ def test_an_output_of_an_earlier_generation_that_is_taken_is_found(job: concaten
         concatenating.test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job)
 
 
+def test_a_lost_generation_that_nobody_writes_again_is_found(job: concatenating.Job) -> None:
+    with replaced("parallelrun_master.led_job:LedJob.restore_generation", nothing), expect_failure():
+        concatenating.check_a_lost_generation(job)
+
+
 def test_an_output_without_the_rows_of_which_the_books_know_nothing_is_found(
     job: concatenating.Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:

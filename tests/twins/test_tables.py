@@ -15,7 +15,7 @@ from tests.unit.tables import test_round_trips as round_trips
 
 def test_ranges_that_are_read_as_they_are_cut_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rule that a range owns the records which begin in it."""
-    monkeypatch.setattr(text, "_after_newline", lambda _file, at, encoding: at + encoding.width)
+    monkeypatch.setattr(text, "after_newline", lambda _file, at, encoding: at + encoding.width)
     with expect_failure():
         round_trips.test_whatever_text_is_cut_the_same_rows_come_out()
 

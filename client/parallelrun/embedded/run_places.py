@@ -110,6 +110,8 @@ def _replaced(spec: JobSpec, *, overwrite: bool) -> str:
     if not spec.writes_rows or not (has_path or is_url(target)):
         return ""
     where = f"/outputs/{spec.append_row_to}/path" if has_path else "--output"
+    if is_url(target) and (trouble := storage_of(target).output_trouble(target, is_file=True)):
+        raise InvalidInput.at(where, *trouble)
     try:
         is_there = _is_object(target) if is_url(target) else os.path.lexists(target)
     except (OSError, ValueError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -133,6 +134,13 @@ class LedJob:
             self.damage.append(f"{what[:1].upper()}{what[1:]}.")
         error = {"category": "DAMAGED", "message": what, "traceback": "", "count": 1}
         self.queue.announce("error", msgspec.json.encode(error))
+
+    def restore_generation(self) -> None:
+        """Write again what the disk has lost of the last reopening: others take the job for an earlier generation."""
+        if self.reopening is not None and self.folder.generation() < self.reopening.generation:
+            with suppress(Conflict):  # it was only hidden for a moment
+                self.folder.reopen(self.reopening)
+            self.damaged(f"the record of generation {self.reopening.generation} was lost, and is written again")
 
     @property
     def is_all_decided(self) -> bool:

@@ -33,6 +33,8 @@ class OutputRequests:
                 self._postponed = report
             elif report.generation == self._job.queue.generation:
                 self.made = self.made or report
+            else:
+                self._job.restore_generation()
 
     def step(self, now: float) -> Concatenated | None:
         """Ask if it is time; returns what was made, or why it can't be, as soon as that is certain.

@@ -193,6 +193,15 @@ class Storage(Protocol):
         """
         ...
 
+    def copy(self, path: str, version: Version, fd: int) -> None:
+        """Write all of a file, in this version, to an empty local file that is open.
+
+        Raises:
+            OSError: it can't be read (`filename` is the path), or not be written.
+            Replaced: there is another version now.
+        """
+        ...
+
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         """How a library that opens whole tables by itself (deltalake) finds this folder: its address, and options."""
         ...

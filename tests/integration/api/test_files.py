@@ -304,6 +304,32 @@ class TestNamedOutputFolder:
         found = api.get(f"/v1/jobs/{job_id}/outputs").json()["items"]
         assert [entry["path"] for entry in found] == ["models/a", "parallel_run_step.txt", "r.csv"]
 
+    def test_outputs_in_stores_are_named_and_not_read(self, api: httpx.Client, site: Site) -> None:
+        outputs = {"images": {}, "report": {"type": "uri_file", "path": "gs://b/r.csv"}, "local": {}}
+        outputs["local"] = {"path": str(site.folder / "local")}
+        spec = site.spec(output="s3://b/out", outputs=outputs)
+        refused = api.post("/v1/jobs", json=spec).json()["errors"]
+        assert [problem["pointer"] for problem in refused] == ["/outputs/report/type"]
+        job_id = api.post("/v1/jobs", json={**spec, "append_row_to": "report"}).json()["id"]
+        (site.folder / "local").mkdir()
+        (site.folder / "local" / "a.txt").write_text("a")
+        answer = api.get(f"/v1/jobs/{job_id}/outputs").json()
+        assert [each["path"] for each in answer["items"]] == ["local/a.txt"]
+        assert answer["elsewhere"] == [
+            {"output": "images", "url": "s3://b/out/images"}, {"output": "report", "url": "gs://b/r.csv"},
+            {"output": "", "url": "s3://b/out"},
+        ]  # fmt: skip
+        spec["outputs"].clear()
+        job_id = api.post("/v1/jobs", json=spec).json()["id"]
+        rows = api.get(f"/v1/jobs/{job_id}/outputs/parallel_run_step.txt")
+        assert rows.status_code == 404
+        assert "s3://b/out/parallel_run_step.txt" in rows.json()["detail"]
+
+    def test_two_jobs_cannot_write_the_same_object(self, api: httpx.Client, site: Site) -> None:
+        assert api.post("/v1/jobs", json=site.spec(output="s3://b/same")).status_code == 202
+        second = api.post("/v1/jobs", json=site.spec(output="s3a://b/same/"))
+        assert (second.status_code, second.json()["errors"][0]["pointer"]) == (409, "/output")
+
     def test_an_output_that_became_a_link_to_our_own_files_is_not_shown(
         self, api: httpx.Client, site: Site, root: Path
     ) -> None:

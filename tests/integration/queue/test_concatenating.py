@@ -9,9 +9,10 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from redis.exceptions import ConnectionError
@@ -31,14 +32,13 @@ from parallelrun_core.states import JobState
 from parallelrun_core.store.concatenation_lock import renew_concatenation
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_core.store.registry import Registry
+from parallelrun_master.led_job import LedJob
 from parallelrun_master.output_requests import OutputRequests
 from tests.integration.queue.job_on_redis import JobOnRedis, message
 from tests.unit.core.factories import names_in, outcome
 
 if TYPE_CHECKING:
     from redis import Redis
-
-    from parallelrun_master.led_job import LedJob
 
 pytestmark = pytest.mark.integration
 
@@ -129,6 +129,14 @@ def test_an_output_that_the_job_has_ended_with_before_is_replaced(job: Job) -> N
     assert job.output.read_bytes() == ROWS
 
 
+def led(job: Job, reopening: Reopening | None = None) -> LedJob:
+    """What its leader has to do with outputs."""
+    leaders: Any = SimpleNamespace(queue=job.on_redis.leader, folder=job.folder, reopening=reopening, damage=[])
+    leaders.damaged = leaders.damage.append
+    leaders.restore_generation = partial(LedJob.restore_generation, leaders)
+    return cast(LedJob, leaders)
+
+
 def test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job: Job) -> None:
     """Its report comes when the job has been reopened, and what it lacks is what the user has reopened it for."""
     job.concatenate()
@@ -136,7 +144,7 @@ def test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job
     earlier = job.on_redis.entries()
     job.folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
     job.on_redis.leader.generation = 1
-    requests = OutputRequests(cast("LedJob", SimpleNamespace(queue=job.on_redis.leader)))
+    requests = OutputRequests(led(job))
     requests.note(earlier)
     before = requests.made
     job.concatenate()
@@ -144,6 +152,27 @@ def test_what_is_made_of_an_earlier_generation_is_not_the_output_of_the_next(job
     assert before is None
     assert requests.made is not None
     assert (requests.made.path, requests.made.generation) == (str(job.output), 1)
+
+
+def test_a_generation_that_the_disk_has_lost_is_written_again(job: Job) -> None:
+    check_a_lost_generation(job)
+
+
+def check_a_lost_generation(job: Job) -> None:
+    """Lose the record of the last reopening while a leader is at work, and make the output as often as it takes."""
+    reopening = Reopening(generation=1, at=1.0, retry_failed=True)
+    job.folder.reopen(reopening)
+    job.on_redis.leader.generation = 1
+    leaders = led(job, reopening)
+    requests = OutputRequests(leaders)
+    job.folder.layout.reopening(1).unlink()
+    for _ in range(2):
+        job.concatenate()
+        requests.note(job.on_redis.entries())
+    assert requests.made is not None, "the job waits for ever"
+    assert requests.made.generation == job.folder.generation() == 1
+    assert job.output.read_bytes() == ROWS
+    assert leaders.damage == ["the record of generation 1 was lost, and is written again"]
 
 
 def test_rows_of_which_the_books_know_nothing_are_missed_and_nothing_is_published(job: Job) -> None:

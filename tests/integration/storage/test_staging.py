@@ -42,7 +42,7 @@ class Node:
 
     def file(self, key: str, version: Version | None = None) -> StagedFile:
         url = self._bucket.url(key)
-        return StagedFile(url, version or ObjectStorage().version(url), self.tree / key)
+        return StagedFile(url, version or ObjectStorage().version(url), str(self.tree / key))
 
     def next(self) -> Staged:
         """The next mini-batch whose staging has ended."""
@@ -183,9 +183,9 @@ def test_two_agents_share_what_one_has_fetched_and_its_limit(bucket: Bucket, nod
     for key in "abc":
         bucket.put(key, key.encode() * 1000)
     assert one.stage("t1", one.file("a")).fetched_bytes == 1000
-    used_there = other.file("b")._replace(target=other.tree / "b of the other")
+    used_there = other.file("b")._replace(target=str(other.tree / "b of the other"))
     assert other.stage("t1", used_there).fetched_bytes == 1000
-    assert other.stage("t2", other.file("a")._replace(target=other.tree / "a of the other")).fetched_bytes == 0
+    assert other.stage("t2", other.file("a")._replace(target=str(other.tree / "a of the other"))).fetched_bytes == 0
 
     with pytest.raises(NoRoom):
         one.cache.begin("s3://b/c", Version(1000, 0.0))

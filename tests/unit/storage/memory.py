@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
@@ -113,6 +114,9 @@ class MemoryStorage:
         is_streamed: bool = False,
     ) -> BinaryIO:
         return _Reader(self.content[_text(path)], self.ranges)  # type: ignore[return-value]
+
+    def copy(self, path: str, version: Version, fd: int) -> None:
+        os.write(fd, self.content[path])
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}

@@ -79,7 +79,7 @@ class StageCache:
         with self._lock:
             self._admitted -= size
 
-    def take(self, url: str, version: Version, target: Path, part: Part | None = None) -> bool:
+    def take(self, url: str, version: Version, target: str, part: Part | None = None) -> bool:
         """Link an object, or a part of one, to where it is to be used, if it is here; whether it was.
 
         Raises:
@@ -109,7 +109,7 @@ class StageCache:
             self.give_back(size)
             raise
 
-    def put(self, url: str, version: Version, content: bytes, target: Path) -> None:
+    def put(self, url: str, version: Version, content: bytes, target: str) -> None:
         """Add a small object, for which there is room (`reserve`), and link it to where it is to be used.
 
         Raises:
@@ -199,7 +199,7 @@ class _LockedFile:
                 os.unlink(self._path)
         os.close(self.fd)
 
-    def rename(self, name: str, *, linked_at: Path) -> None:
+    def rename(self, name: str, *, linked_at: str) -> None:
         """Give it its name, after a link, so that it is in use before anybody could evict it.
 
         Raises:
@@ -252,7 +252,7 @@ class NewObject:
         self._cache.reserve(size)
         self._size += size
 
-    def keep(self, used_at: Path) -> None:
+    def keep(self, used_at: str) -> None:
         """All of it is there: put it into the cache, and link it to where it is to be used.
 
         Raises:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
-from parallelrun_agent.staging.cache import StageCache
+from parallelrun_agent.staging.cache import NewObject, StageCache
 from parallelrun_agent.staging.growing import GrowingPart, complete
 from parallelrun_agent.staging.parts import Part
 from parallelrun_core.storage.interface import Replaced, Version
@@ -15,7 +14,7 @@ _SMALL_BYTES: Final = 1 << 20
 """An object of at most so much is in memory before there is a file for it."""
 
 
-def fetch(url: str, version: Version, target: Path, cache: StageCache, part: Part | None = None) -> int:
+def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part | None = None) -> int:
     """Have an object at this path; returns how many bytes came from the store, 0 if it was here already.
 
     Args:
@@ -37,18 +36,25 @@ def fetch(url: str, version: Version, target: Path, cache: StageCache, part: Par
             raise
         cache.put(url, version, content, target)
         return version.size_bytes
-    fetched = 0
     with cache.begin(url, version, part) as new:
-        wanted = part or Part(0, version.size_bytes)
-        if wanted.start < wanted.end:
-            with storage_of(url).open(url, version=version) as source:
-                growing = GrowingPart(source, version.size_bytes, new, wanted, url)
-                growing.fetch(wanted.end)
-                if wanted.rest is not None:
-                    complete(growing, wanted.rest)
-                fetched = growing.end - wanted.start
+        fetched = version.size_bytes
+        if part is not None:
+            fetched = _fetch_part(url, version, part, new)
+        elif fetched:
+            storage_of(url).copy(url, version, new.fd)
         new.keep(target)
     return fetched
+
+
+def _fetch_part(url: str, version: Version, part: Part, new: NewObject) -> int:
+    if part.start == part.end:
+        return 0
+    with storage_of(url).open(url, version=version) as source:
+        growing = GrowingPart(source, version.size_bytes, new, part, url)
+        growing.fetch(part.end)
+        if part.rest is not None:
+            complete(growing, part.rest)
+        return growing.end - part.start
 
 
 def _whole(url: str, version: Version) -> bytes:

@@ -61,14 +61,14 @@ class MiniBatches:
         targets = [self._tree.place(described.input, url) for url in urls]
         versions = map(unpacked, described.versions)
         files = [StagedFile(*each) for each in zip(urls, versions, targets, strict=True)]
-        fields = {"input": described.input, "keys": described.keys, "pieces": [], "paths": list(map(str, targets))}
+        fields = {"input": described.input, "keys": described.keys, "pieces": [], "paths": targets}
         return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), files)
 
     def _of_table(self, of: Message, described: Described) -> StagedMiniBatch:
         """Ranges of files: each part of a file is a file, which other mini-batches may need, too."""
         read = self._plans[described.input].read
         text = read.text if read is not None else None
-        files: dict[Path, StagedFile] = {}
+        files: dict[str, StagedFile] = {}
         places: dict[str, tuple[int, list[tuple[int, str]]]] = {}
         for piece in described.pieces:
             if piece.remote is None:
@@ -78,7 +78,7 @@ class MiniBatches:
             for part in parts_of(piece, version.size_bytes, text):
                 file = StagedFile(url, version, self._tree.part(_name_of(url, version, part)), part)
                 files[file.target] = file
-                here.append((part.start, str(file.target)))
+                here.append((part.start, file.target))
         pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in described.pieces]
         fields = {"input": described.input, "keys": described.keys, "pieces": pieces, "paths": [], "places": places}
         return StagedMiniBatch(frames.DESCRIBED, of.items, json.dumps(fields).encode(), list(files.values()))

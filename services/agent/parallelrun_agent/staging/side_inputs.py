@@ -117,7 +117,7 @@ class SideInputs:
     def _fetch(self, url: str, version: Version, place: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
-            fetch(url, version, place, self._cache)
+            fetch(url, version, str(place), self._cache)
 
 
 def _listed(url: str) -> dict[str, Version]:

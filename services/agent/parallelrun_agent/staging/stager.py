@@ -12,10 +12,10 @@ import shutil
 import threading
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final, NamedTuple
 
 from parallelrun_agent.staging.cache import NoRoom, StageCache
@@ -34,7 +34,7 @@ class StagedFile(NamedTuple):
 
     url: str
     version: Version
-    target: Path
+    target: str
     """Where the mini-batch finds it."""
     part: Part | None = None
     """What it needs of it; None: all."""
@@ -94,15 +94,18 @@ class Stager:
         self._tree = tree
         self._wake = wake
         self._timeout_s = timeout_s
-        self._pool = ThreadPoolExecutor(threads, "stage")
+        self._is_closed = False
+        self._to_fetch: SimpleQueue[StagedFile | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._mini_batches: dict[str, _MiniBatch] = {}
-        self._links: dict[Path, _Link] = {}
+        self._links: dict[str, _Link] = {}
         self._waiting: deque[str] = deque()
         """Tokens of mini-batches that are not admitted yet, in their order."""
         self._without_room: deque[StagedFile] = deque()
         self._folders: set[str] = set()
         """Those in the tree that are there."""
+        for _ in range(threads):  # which the end of the process doesn't wait for: a store may not answer
+            threading.Thread(target=self._work, name="stage", daemon=True).start()
 
     def stage(self, token: str, files: list[StagedFile]) -> None:
         """Begin to bring these objects here; `done` gets how it ended. `release` follows when they aren't needed."""
@@ -141,7 +144,7 @@ class Stager:
                     fetched += self._linked(self._waiting[0], mini_batch)
                 self._waiting.popleft()
         for file in fetched:
-            self._pool.submit(self._fetch, file)
+            self._to_fetch.put(file)
 
     def _end_overdue(self, now: float) -> None:
         for token, mini_batch in self._mini_batches.items():
@@ -183,7 +186,7 @@ class Stager:
                     del self._links[file.target]
                     unneeded.append(file.target)
         for path in unneeded:
-            path.unlink(missing_ok=True)
+            _remove(path)
         self._cache.leave(mini_batch.size)
         self.retry()
 
@@ -194,8 +197,15 @@ class Stager:
             self._without_room.clear()
         for token in list(self._mini_batches):
             self.release(token)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._is_closed = True
+        self._to_fetch.put(None)
         shutil.rmtree(self._tree, ignore_errors=True)
+
+    def _work(self) -> None:
+        while (file := self._to_fetch.get()) is not None:
+            if not self._is_closed:
+                self._fetch(file)
+        self._to_fetch.put(None)  # for the next thread
 
     def _fetch(self, file: StagedFile) -> None:
         with self._lock:
@@ -242,10 +252,15 @@ class Stager:
                 if not mini_batch.left:
                     self._end(token, mini_batch)
         if not tokens:
-            file.target.unlink(missing_ok=True)
+            _remove(file.target)
 
     def _end(self, token: str, of: _MiniBatch) -> None:
         elapsed_s = time.monotonic() - of.began_at
         self.done.append(Staged(token, elapsed_s, of.fetched_bytes, of.failure, of.disk_error))
         with suppress(BlockingIOError):  # whoever reads it is woken already
             os.write(self._wake, b"\1")
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)

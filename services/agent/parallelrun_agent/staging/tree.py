@@ -53,21 +53,21 @@ class JobTree:
         """Nothing of it is needed any more."""
         shutil.rmtree(self._path, ignore_errors=True)
 
-    def place(self, number: int, url: str) -> Path:
+    def place(self, number: int, url: str) -> str:
         """Where an object of a data input is: below its input; or, if that only names it, below its store."""
         storage, top = storage_of(url), self._tops[number]
         if top and (below := storage.below(url, top)) is not None:
-            return self.path / self._data[number][0] / below
-        return self.path / _STORES / storage.from_everywhere(url)
+            return f"{self.path}/{self._data[number][0]}/{below}"
+        return f"{self.path}/{_STORES}/{storage.from_everywhere(url)}"
 
-    def part(self, name: str) -> Path:
+    def part(self, name: str) -> str:
         """Where a part of an object is that has a name of its own."""
-        return self.path / _PARTS / name
+        return f"{self.path}/{_PARTS}/{name}"
 
     def paths(self) -> dict[str, str]:
         """What scripts find as the path of each data input that is brought here."""
         return {
-            name: str(self.place(number, given.path) if given.type == "uri_file" else self.path / name)
+            name: self.place(number, given.path) if given.type == "uri_file" else f"{self.path}/{name}"
             for number, (name, given) in enumerate(self._data)
             if is_far(given)
         }

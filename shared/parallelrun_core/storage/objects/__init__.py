@@ -6,6 +6,7 @@
     environment.py  what this machine has, where the library doesn't look by itself
     datastores.py   clients with the credentials that a datastore names
     listing.py      the objects below a prefix, page by page
+    copying.py      an object that is copied to a local file
     reading.py      an object that is read in ranges
     ahead.py        the same for small reads that follow each other
     uploads/        new objects
@@ -30,6 +31,7 @@ from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.ahead import StreamedObject
 from parallelrun_core.storage.objects.allowed import check, refusal
 from parallelrun_core.storage.objects.clients import client_of, engine_options
+from parallelrun_core.storage.objects.copying import copy
 from parallelrun_core.storage.objects.listing import ObjectListing, single
 from parallelrun_core.storage.objects.reading import ObjectFile
 from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
@@ -111,6 +113,9 @@ class ObjectStorage:
         check(url, rule)
         file = ObjectFile(url, version)
         return cast(BinaryIO, StreamedObject(file) if is_streamed else file)
+
+    def copy(self, path: str, version: Version, fd: int) -> None:
+        copy(path, version, fd)
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, engine_options(address_of(path).store)
