@@ -81,7 +81,9 @@ def _made(store: str) -> ObjectStore:
                 store, region=environment.s3_region(), credential_provider=environment.s3_credentials(), **given
             )
         if store.startswith(("az://", "abfss://")):
-            return AzureStore.from_url(store, **given, **environment.azure_options())
+            return AzureStore.from_url(
+                store, **given, **environment.azure_options(has_account=not store.startswith("az:"))
+            )
         if store.startswith("gs://"):
             return GCSStore.from_url(store, config=environment.google_options(), **given)
         return from_url(store, **given)

@@ -12,6 +12,11 @@ from parallelrun_core.storage.interface import Replaced
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _WORDS: Final = re.compile(r"<(Code|Message)>([^<]*)</\1>")
+_NO_TOKEN: Final = re.compile(r"token request|//169\.254\.169\.254|//metadata\.google")
+_NO_CREDENTIALS: Final = (
+    "there are no credentials for this store here, and this machine has no role that gives some: set them in the "
+    "environment, or name a datastore with a secret (docs/storage.md, Credentials)"
+)
 _MAX_WORDS: Final = 300
 _NOTHING: Final = "there is no such object"
 _FORBIDDEN: Final = frozenset({"401", "403"})
@@ -60,6 +65,8 @@ def in_plain_words(url: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
     except of_store.BaseError as error:
+        if _NO_TOKEN.search(str(error)):
+            raise NotAllowed(errno.EACCES, f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}", url) from error
         status = _STATUS.search(str(error))
         if status and status[1] in _FORBIDDEN:
             raise NotAllowed(errno.EACCES, _words(error), url) from error
