@@ -20,7 +20,8 @@ from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import NotAllowed
 from parallelrun_core.storage.objects.uploads import s3
 from tests.integration.storage.conftest import Bucket
-from tests.object_servers import BUCKET, Moto, ObjectServer, SeaweedFS
+from tests.object_servers import BUCKET, Azurite, GoogleStub, Moto, ObjectServer, SeaweedFS
+from tests.object_servers.azure import ACCOUNT, ACCOUNT_KEY
 from tests.object_servers.s3 import KEY, SECRET
 
 STORAGE = ObjectStorage()
@@ -197,3 +198,38 @@ def test_the_doctor_tries_what_a_job_will_do_and_leaves_nothing(
     clients.forget()
     s3.forget()
     assert [level for level, _ in said()] == ["bad", "bad"]
+
+
+@pytest.mark.parametrize("server", [Azurite, GoogleStub], indirect=True)
+@pytest.mark.parametrize("kind", ["azure_blob", "azure_data_lake_gen2", "gcs"])
+def test_datastores_of_azure_and_google_are_as_those_of_s3(
+    server: ObjectServer, bucket: Bucket, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (kind == "gcs") != isinstance(server, GoogleStub):
+        pytest.skip("of another server")
+    for name in server.environment:
+        monkeypatch.delenv(name)
+    secrets = tmp_path / "secrets"
+    (secrets / "datastores").mkdir(parents=True)
+    secrets.chmod(0o700)
+    (secrets / "datastores" / "key").write_text(f"account_key: {ACCOUNT_KEY}\n")
+    here.use(tmp_path, secrets)
+    given: dict[str, object] = {"type": kind, "prefix": bucket.prefix}
+    if kind == "gcs":
+        given |= {"bucket": BUCKET, "endpoint": server.url, "anonymous": True}
+    else:
+        container = "container_name" if kind == "azure_blob" else "filesystem"
+        account = {"account_name": ACCOUNT, "endpoint": f"{server.url}/{ACCOUNT}", "credentials": {"secret": "key"}}
+        given |= {container: BUCKET, **account}
+    Catalog(tmp_path).put(read_definition(given, name="images"))
+    clients.forget()
+    bucket.put("in/a.txt", b"one")
+    try:
+        assert listed(URL) == [f"{URL}/in/a.txt"]
+        assert STORAGE.open(f"{URL}/in/a.txt").read() == b"one"
+        written(f"{URL}/out.txt", b"rows")
+        assert bucket.content("out.txt") == b"rows"
+        with pytest.raises(Conflict):
+            written(f"{URL}/out.txt", b"of another", owner="job_b")
+    finally:
+        here._PLACES.clear()
