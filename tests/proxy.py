@@ -1,4 +1,4 @@
-"""A TCP proxy between one process and Redis that imitates the faults of networks."""
+"""A TCP proxy between one process and a server, such as Redis, that imitates the faults of networks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 import threading
 from contextlib import suppress
 from typing import Literal, Self
+from urllib.parse import urlsplit
 
 Mode = Literal["pass", "blackhole", "reset", "delay", "one-way", "half-open"]
 """What happens to bytes, of connections that are open and of new ones.
@@ -14,24 +15,30 @@ Mode = Literal["pass", "blackhole", "reset", "delay", "one-way", "half-open"]
     pass        nothing
     blackhole   they wait for as long as this lasts, in both directions, and arrive late, as TCP would send them again
     reset       connections are reset, and new ones, too
-    delay       what Redis answers arrives two seconds late
-    one-way     what Redis answers is held back; what is sent to it arrives
-    half-open   Redis' side closes; the other side never learns of it, and new connections get no answer
+    delay       what the server answers arrives late
+    one-way     what the server answers is held back; what is sent to it arrives
+    half-open   the server's side closes; the other side never learns of it, and new connections get no answer
 """
 
 DELAY_S = 2.0
 
 
 class Proxy:
-    """Forwards connections to a Redis on a unix socket. Use it in a `with` statement; `set()` a mode at any time.
+    """Forwards connections. Use it in a `with` statement; `set()` a mode at any time.
 
     Args:
+        target: `http://…`, or the unix socket of a Redis.
         host: the address to listen on.
+        delay_s: how late answers are in the mode `delay`.
+
+    Attributes:
+        url: where it listens, in the form of its target.
     """
 
-    def __init__(self, target: str, host: str = "127.0.0.1") -> None:
+    def __init__(self, target: str, host: str = "127.0.0.1", *, delay_s: float = DELAY_S) -> None:
         self._host = host
-        self._target = target.removeprefix("unix://")
+        self._target = target
+        self._delay_s = delay_s
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._links: set[_Link] = set()
@@ -46,7 +53,8 @@ class Proxy:
             asyncio.start_server(self._accept, self._host, 0), self._loop
         ).result()
         self._server = server
-        self.url = f"redis://{self._host}:{server.sockets[0].getsockname()[1]}/0"
+        where = f"{self._host}:{server.sockets[0].getsockname()[1]}"
+        self.url = f"http://{where}" if self._target.startswith("http:") else f"redis://{where}/0"
         self.set("pass")
         return self
 
@@ -78,11 +86,11 @@ class Proxy:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._mode == "reset":
-            _reset(writer)
+            reset(writer)
             return
         try:
             await self._passing.wait()
-            to_server = await asyncio.open_unix_connection(self._target)
+            to_server = await self._connect()
         except (OSError, asyncio.CancelledError):
             writer.transport.abort()
             return
@@ -96,11 +104,17 @@ class Proxy:
             self._links.discard(link)
             link.close()
 
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._target.startswith("http:"):
+            target = urlsplit(self._target)
+            return await asyncio.open_connection(target.hostname, target.port)
+        return await asyncio.open_unix_connection(self._target.removeprefix("unix://"))
+
     async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, open_gate: asyncio.Event) -> None:
         with suppress(OSError):
             while chunk := await source.read(1 << 16):
                 if self._mode == "delay" and open_gate is self._answering:
-                    await asyncio.sleep(DELAY_S)
+                    await asyncio.sleep(self._delay_s)
                 await open_gate.wait()
                 target.write(chunk)
                 await target.drain()
@@ -120,8 +134,8 @@ class _Link:
         self._server.transport.abort()
 
     def reset(self) -> None:
-        _reset(self._client)
-        _reset(self._server)
+        reset(self._client)
+        reset(self._server)
 
     def drop_server(self) -> None:
         self._server.transport.abort()
@@ -134,7 +148,8 @@ def _allow(gate: asyncio.Event, is_open: bool) -> None:
         gate.clear()
 
 
-def _reset(writer: asyncio.StreamWriter) -> None:
+def reset(writer: asyncio.StreamWriter) -> None:
+    """Have the other side see that its connection was reset."""
     peer = writer.get_extra_info("socket")
     if peer is not None and peer.family == socket.AF_INET:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")

@@ -14,6 +14,8 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 LOCKED = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
 
 ROLES = ("agent", "api", "concatenator", "master")
+OF_STORES = "${PARALLELRUN_SECRETS:-secrets}:/secrets:ro"
+"""The volume with credentials of datastores."""
 each_service = pytest.mark.parametrize("name", sorted(SERVICES))
 each_that_stays = pytest.mark.parametrize("name", sorted(SERVICES.keys() - {"keys"}))
 
@@ -97,8 +99,18 @@ def test_the_api_knows_that_jobs_are_users_of_their_own() -> None:
     assert SERVICES["api"]["environment"]["PARALLELRUN_JOBS_APART"] == "true"
 
 
+def test_who_reads_and_writes_data_has_the_folder_of_secrets_and_nobody_else() -> None:
+    having = {name for name in SERVICES if OF_STORES in SERVICES[name].get("volumes", ())}
+
+    assert having == {"master", "agent", "concatenator"}
+    assert {name for name in SERVICES if "PARALLELRUN_SECRETS_DIR" in SERVICES[name].get("environment", ())} == having
+
+
 def test_each_service_has_its_own_password_for_redis_and_redis_has_none() -> None:
-    mounted = {name: [volume for volume in SERVICES[name]["volumes"] if "secret" in volume] for name in SERVICES}
+    mounted = {
+        name: [volume for volume in SERVICES[name]["volumes"] if "secret" in volume and volume != OF_STORES]
+        for name in SERVICES
+    }
 
     assert mounted["redis"] == []
     for role in ROLES:

@@ -11,7 +11,18 @@ import msgspec
 
 from parallelrun.doctor.finding import Check, Finding, Level, Place, bad
 
-SUBJECTS: Final = ("machine", "kernel", "volume", "redis", "environments", "separation", "server", "nodes", "job")
+SUBJECTS: Final = (
+    "machine",
+    "kernel",
+    "volume",
+    "redis",
+    "environments",
+    "separation",
+    "server",
+    "nodes",
+    "job",
+    "stores",
+)
 """The modules of this package with checks, in the order of the report."""
 LONGEST_S: Final = 5.0
 """How long a check may take."""

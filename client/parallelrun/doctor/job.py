@@ -14,6 +14,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.reading import Reading
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
 _COUNT_S: Final = 3.0
@@ -46,6 +47,8 @@ def inputs(place: Place) -> Iterator[Finding]:
     spec = _spec(place)
     for name, given in spec.data_inputs() if spec else ():
         storage = storage_of(given.path)
+        if not storage.is_near:
+            continue  # said by `stores`
         if storage.input_trouble(given.path, is_one_file=given.type == "uri_file"):
             continue  # said by `file`
         count, end, more = 0, time.monotonic() + _COUNT_S, ""
@@ -65,6 +68,8 @@ def outputs(place: Place) -> Iterator[Finding]:
     named = [("output", spec.output, False)]
     named += [(f"outputs.{name}", each.path, each.type == "uri_file") for name, each in spec.outputs.items()]
     for name, path, is_file in named:
+        if path and is_url(path) and not storage_of(path).output_trouble(path, is_file=is_file):
+            continue  # said by `stores`
         trouble = storage_of(path).output_trouble(path, is_file=is_file) if path else None
         if trouble:
             yield bad(f"{name}: {trouble.message}", trouble.hint or "name another folder, or change its owner or mode")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from parallelrun.doctor import stores
+from parallelrun.doctor.finding import Place
 from parallelrun_core.datastores import here
 from parallelrun_core.datastores.catalog import Catalog
 from parallelrun_core.datastores.document import read_definition
@@ -17,7 +20,8 @@ from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import NotAllowed
 from parallelrun_core.storage.objects.uploads import s3
 from tests.integration.storage.conftest import Bucket
-from tests.object_servers import BUCKET, Moto, ObjectServer, SeaweedFS
+from tests.object_servers import BUCKET, Azurite, GoogleStub, Moto, ObjectServer, SeaweedFS
+from tests.object_servers.azure import ACCOUNT, ACCOUNT_KEY
 from tests.object_servers.s3 import KEY, SECRET
 
 STORAGE = ObjectStorage()
@@ -166,3 +170,66 @@ def test_a_profile_of_the_users_is_enough(
     assert listed(URL) == [f"{URL}/a.txt"]
     written(bucket.url("b.txt"), b"rows")
     assert bucket.content("b.txt") == b"rows"
+
+
+@pytest.mark.parametrize("server", [Moto], indirect=True)
+def test_the_doctor_tries_what_a_job_will_do_and_leaves_nothing(
+    server: ObjectServer, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "e.py").write_text("def run(mini_batch):\n    return mini_batch\n")
+    outputs = {"rows": {"path": bucket.url("out/rows.txt"), "type": "uri_file"}}
+    job = {"entry_script": "e.py", "code": ".", "inputs": {"x": bucket.url("in")}, "outputs": outputs}
+    (tmp_path / "job.yml").write_text(json.dumps(job | {"append_row_to": "rows"}))
+    place = Place(root=tmp_path, job_file=tmp_path / "job.yml")
+
+    def said() -> list[tuple[str, str]]:
+        return [(each.level, each.what) for check in stores.CHECKS for each in check(place)]
+
+    assert said()[0] == ("bad", f"input x: {bucket.url('in')} can be asked for, and has no objects")
+    bucket.put("in/a.txt")
+    assert said() == [
+        ("ok", f"input x: {bucket.url('in')} can be listed and read"),
+        ("ok", f"outputs.rows: {bucket.url('out')} can be written"),
+        ("ok", "outputs.rows: what others have written there is not replaced"),
+    ]
+    assert len(bucket.keys()) == 1
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr(clients, "_RETRY_FOR_S", 0)
+    clients.forget()
+    s3.forget()
+    assert [level for level, _ in said()] == ["bad", "bad"]
+
+
+@pytest.mark.parametrize("server", [Azurite, GoogleStub], indirect=True)
+@pytest.mark.parametrize("kind", ["azure_blob", "azure_data_lake_gen2", "gcs"])
+def test_datastores_of_azure_and_google_are_as_those_of_s3(
+    server: ObjectServer, bucket: Bucket, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (kind == "gcs") != isinstance(server, GoogleStub):
+        pytest.skip("of another server")
+    for name in server.environment:
+        monkeypatch.delenv(name)
+    secrets = tmp_path / "secrets"
+    (secrets / "datastores").mkdir(parents=True)
+    secrets.chmod(0o700)
+    (secrets / "datastores" / "key").write_text(f"account_key: {ACCOUNT_KEY}\n")
+    here.use(tmp_path, secrets)
+    given: dict[str, object] = {"type": kind, "prefix": bucket.prefix}
+    if kind == "gcs":
+        given |= {"bucket": BUCKET, "endpoint": server.url, "anonymous": True}
+    else:
+        container = "container_name" if kind == "azure_blob" else "filesystem"
+        account = {"account_name": ACCOUNT, "endpoint": f"{server.url}/{ACCOUNT}", "credentials": {"secret": "key"}}
+        given |= {container: BUCKET, **account}
+    Catalog(tmp_path).put(read_definition(given, name="images"))
+    clients.forget()
+    bucket.put("in/a.txt", b"one")
+    try:
+        assert listed(URL) == [f"{URL}/in/a.txt"]
+        assert STORAGE.open(f"{URL}/in/a.txt").read() == b"one"
+        written(f"{URL}/out.txt", b"rows")
+        assert bucket.content("out.txt") == b"rows"
+        with pytest.raises(Conflict):
+            written(f"{URL}/out.txt", b"of another", owner="job_b")
+    finally:
+        here._PLACES.clear()

@@ -7,15 +7,19 @@ import select
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from parallelrun_agent.staging import stager
 from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.fetching import fetch
 from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Moto, ObjectServer, require_programs
+from tests.twins.sabotage import expect_failure
 
 # One at a time: each of its servers takes many ports, and some of them by itself.
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("object-stores")]
@@ -105,18 +109,35 @@ def test_what_is_here_is_not_fetched_again_not_even_by_the_next_agent(bucket: Bu
     assert restarted.stage("t3", restarted.file("a")).fetched_bytes == 0
 
 
-def test_a_replaced_object_fails_and_the_new_version_is_another_one(bucket: Bucket, node: Make) -> None:
-    bucket.put("a", b"old")
-    here = node()
+SIZES = [1, 1 << 20, 6 << 20]
+"""Each in its own way: in memory, into a file, and as several ranges at the same time."""
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_replaced_object_fails_and_the_new_version_is_another_one(bucket: Bucket, node: Make, size: int) -> None:
+    bucket.put("a", b"old" * size)
+    here = node(max_bytes=1 << 30)
     listed = here.file("a")
-    bucket.put("a", b"new")
+    bucket.put("a", b"new" * size)
 
     failure = here.stage("t1", listed).failure
 
     assert failure is not None
     assert (failure.category, bucket.url("a") in failure.message) == ("INPUT_CHANGED", True)
     assert here.stage("t2", here.file("a")).failure is None
-    assert (here.tree / "a").read_bytes() == b"new"
+    assert (here.tree / "a").read_bytes() == b"new" * size
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_agent_that_fetches_any_version_is_found(
+    bucket: Bucket, node: Make, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def any_version(url: str, version: Version, *args: Any) -> int:
+        return fetch(url, version._replace(tag=""), *args)
+
+    monkeypatch.setattr(stager, "fetch", any_version)
+    with expect_failure():
+        test_a_replaced_object_fails_and_the_new_version_is_another_one(bucket, node, size)
 
 
 def test_a_missing_object_fails_only_its_mini_batch(bucket: Bucket, node: Make) -> None:
@@ -151,6 +172,17 @@ def test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket: Buc
     fetched = {key: here.stage(f"again {key}", here.file(key)).fetched_bytes for key in "ad"}
     assert fetched == {"a": 0, "d": 0}
     assert here.stage("again b", here.file("b")).fetched_bytes == 1000
+
+
+def test_a_cache_that_evicts_what_is_in_use_is_found(
+    bucket: Bucket, node: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = StageCache._entries
+    monkeypatch.setattr(
+        StageCache, "_entries", lambda cache: (each._replace(is_in_use=False) for each in entries(cache))
+    )
+    with expect_failure():
+        test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket, node)
 
 
 def test_a_mini_batch_waits_until_there_is_room(bucket: Bucket, node: Make) -> None:

@@ -1,4 +1,4 @@
-"""How long a worker waited for what was being staged: Load Seconds, which are not charged to run()."""
+"""What is staged ahead of workers, and how long one waited for it (Load Seconds, which run() is not charged)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import deque
 import pytest
 
 from parallelrun_agent.policy.commands import Command
+from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.leasing import Delivery
@@ -40,3 +41,25 @@ def test_a_worker_that_became_idle_later_has_waited_since_then(idle: Worker) -> 
 def test_a_worker_that_became_idle_when_all_was_there_has_not_waited(idle: Worker) -> None:
     idle.in_flight.head_since = 1000.05
     assert waited_s(idle, staged_at=1000.0, elapsed_s=2.0) == 0.0
+
+
+def test_no_more_is_begun_than_an_agent_can_between_two_renewals() -> None:
+    """Very short mini-batches of very many files: a worker could have hundreds of them in flight."""
+    deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
+    look_ahead.observe(1e-6)
+    workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
+    first = Delivery(0, "s/0", 0, 0, b"")
+    deliveries.receive([first])
+    deliveries.staged(first.token, 0.5, 1000.0, files=100)
+
+    assert deliveries.wanted(look_ahead, workers, 100_000, 1000.0) == 4
+    deliveries.staged("unknown", 0.5, 1000.0, files=1)
+    assert deliveries.wanted(look_ahead, workers, 100_000, 1000.0) == 4
+
+
+def test_mini_batches_of_one_file_are_staged_by_the_hundred() -> None:
+    deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
+    look_ahead.observe(1e-6)
+    workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
+
+    assert deliveries.wanted(look_ahead, workers, 100_000, 1000.0) == 256

@@ -155,9 +155,9 @@ class JobMachine:
 
     # Files that are brought to the node
 
-    def staged(self, token: str, elapsed_s: float, failure: Failure | None, now: float) -> None:
+    def staged(self, token: str, elapsed_s: float, failure: Failure | None, now: float, files: int = 1) -> None:
         """All files of a delivery are here, or this is why they can't be. One that was given back is ignored."""
-        assignment = self._staging.staged(token, elapsed_s, now) if self._staging is not None else None
+        assignment = self._staging.staged(token, elapsed_s, now, files) if self._staging is not None else None
         if assignment is not None and failure is None:
             self.deliveries.queue(assignment)
             self._hand_out(now)

@@ -24,6 +24,8 @@ _MOST_AHEAD: Final = 64
 _SHARE: Final = 4
 """Ahead of its workers, a node takes at most a quarter of what is ready."""
 _WEIGHT: Final = 0.2
+_MOST_FILES: Final = 256
+"""What may be on its way at the same time: more would not be faster, and the agent has leases to renew."""
 
 
 class StagedDeliveries(Deliveries):
@@ -40,6 +42,8 @@ class StagedDeliveries(Deliveries):
         self._staged: dict[str, tuple[float, float]] = {}
         """From when to when each was staged."""
         self._stage_s = 0.0
+        self._files = 1.0
+        """In a mini-batch, about."""
 
     def unassigned(self) -> list[str]:
         return [*self._staging, *super().unassigned()]
@@ -49,7 +53,9 @@ class StagedDeliveries(Deliveries):
         run_s = max(look_ahead.run_s, 1e-3)
         ahead = min(_MOST_AHEAD, 1 + math.ceil(self._stage_s / run_s)) * len(workers)
         room = sum(max(0, depth - len(worker.in_flight)) for worker in workers)
-        return max(0, room + min(ahead, ready // _SHARE) - len(self.backlog) - len(self._staging))
+        wanted = room + min(ahead, ready // _SHARE) - len(self.backlog) - len(self._staging)
+        most = max(2 * len(workers), int(_MOST_FILES / self._files)) - len(self._staging)
+        return max(0, min(wanted, most))
 
     def receive(self, deliveries: Iterable[Delivery]) -> None:
         assignments = [Assignment(delivery) for delivery in deliveries]
@@ -59,11 +65,16 @@ class StagedDeliveries(Deliveries):
         if assignments:
             self._commands.append(Stage(assignments))
 
-    def staged(self, token: str, elapsed_s: float, now: float) -> Assignment | None:
-        """Take the delivery whose staging has ended out of those that are staged; None if it was given back."""
+    def staged(self, token: str, elapsed_s: float, now: float, files: int = 1) -> Assignment | None:
+        """Take the delivery whose staging has ended out of those that are staged; None if it was given back.
+
+        Args:
+            files: how many it has.
+        """
         assignment = self._staging.pop(token, None)
         if assignment is not None:
             self._stage_s += _WEIGHT * (elapsed_s - self._stage_s)
+            self._files = max(1.0, files, (1 - _WEIGHT) * self._files + _WEIGHT * files)
             self._staged[token] = now - elapsed_s, now
         return assignment
 

@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from parallelrun_agent.staging.flushed import forget_unflushed
 from parallelrun_agent.staging.parts import Part
 from parallelrun_core.storage.interface import Version
 
@@ -59,6 +60,7 @@ class StageCache:
         self.folder = folder / "objects"
         self.max_bytes = max_bytes
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        forget_unflushed(self.folder)
         self._lock = threading.Lock()
         self._used = self._admitted = self._unseen = 0
         self.refresh()

@@ -24,9 +24,14 @@ from parallelrun_agent.staging.parts import Part
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced, Version
+from parallelrun_core.storage.objects.trouble import StoreAway
 
 THREADS: Final = 16
 """Objects that are fetched at the same time: most of the time of a small one is waiting for its first byte."""
+
+_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 8.0
+"""Between two times that a store is asked for the same object; each of them is more than one request."""
 
 
 class StagedFile(NamedTuple):
@@ -55,6 +60,7 @@ class Staged(NamedTuple):
     failure: Failure | None = None
     disk_error: str = ""
     """The node's disk failed, which is nobody's fault."""
+    files: int = 1
 
 
 @dataclass
@@ -75,6 +81,9 @@ class _Link:
 
     tokens: set[str] = field(default_factory=set)
     is_there: bool = False
+    tries: int = 0
+    trouble: str = ""
+    """Why its object isn't here yet."""
 
 
 class Stager:
@@ -83,7 +92,8 @@ class Stager:
     Args:
         tree: folder below which all targets are; created when needed, removed by `close`.
         wake: a pipe's end that doesn't block.
-        timeout_s: how long the files of a mini-batch may take, once there is room for them.
+        timeout_s: how long the files of a mini-batch may take, once there is room for them; as long is a store asked
+            again that doesn't answer, or has too much to do.
     """
 
     def __init__(
@@ -102,6 +112,8 @@ class Stager:
         self._waiting: deque[str] = deque()
         """Tokens of mini-batches that are not admitted yet, in their order."""
         self._without_room: deque[StagedFile] = deque()
+        self._later: list[tuple[float, StagedFile]] = []
+        """What a store could not give, and when it is asked again."""
         self._folders: set[str] = set()
         """Those in the tree that are there."""
         for _ in range(threads):  # which the end of the process doesn't wait for: a store may not answer
@@ -132,8 +144,12 @@ class Stager:
     def retry(self) -> None:
         """Begin what had to wait for room, and end what takes too long. For calls a few times a second."""
         with self._lock:
-            self._end_overdue(time.monotonic())
+            now = time.monotonic()
+            self._end_overdue(now)
             fetched, self._without_room = list(self._without_room), deque()
+            if self._later:
+                fetched += [file for at, file in self._later if at <= now]
+                self._later = [each for each in self._later if each[0] > now]
             while self._waiting:
                 mini_batch = self._mini_batches.get(self._waiting[0])
                 if mini_batch is not None:
@@ -149,11 +165,17 @@ class Stager:
     def _end_overdue(self, now: float) -> None:
         for token, mini_batch in self._mini_batches.items():
             if mini_batch.is_admitted and mini_batch.left > 0 and now - mini_batch.began_at > self._timeout_s:
-                limit = f"task_overhead_timeout ({self._timeout_s:g} s)"
-                message = f"Bringing the files of the mini-batch to the node took longer than {limit}."
-                mini_batch.failure = Failure("LOAD_TIMEOUT", message)
+                mini_batch.failure = self._overdue(mini_batch)
                 mini_batch.left = 0
                 self._end(token, mini_batch)
+
+    def _overdue(self, mini_batch: _MiniBatch) -> Failure:
+        limit = f"task_overhead_timeout ({self._timeout_s:g} s)"
+        for file in mini_batch.files:
+            link = self._links.get(file.target)
+            if link is not None and link.trouble:
+                return Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {link.trouble} For longer than {limit}.")
+        return Failure("LOAD_TIMEOUT", f"Bringing the files of the mini-batch to the node took longer than {limit}.")
 
     def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedFile]:
         """Note who needs which place; returns what nobody fetches yet."""
@@ -195,6 +217,7 @@ class Stager:
         with self._lock:
             self._waiting.clear()
             self._without_room.clear()
+            self._later.clear()
         for token in list(self._mini_batches):
             self.release(token)
         self._is_closed = True
@@ -223,6 +246,9 @@ class Stager:
             with self._lock:
                 self._without_room.append(file)
             return
+        except StoreAway as error:
+            self._try_later(file, error)
+            return
         except Replaced:
             failure = Failure("INPUT_CHANGED", f"{file.url} has been replaced since it was listed.")
         except OSError as error:
@@ -233,6 +259,15 @@ class Stager:
         except Exception as error:
             failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}")
         self._fetched(file, fetched, failure, disk_error)
+
+    def _try_later(self, file: StagedFile, error: StoreAway) -> None:
+        """No thread waits for a store that is away: others may be there."""
+        with self._lock:
+            link = self._links[file.target]
+            link.tries += 1
+            link.trouble = f"{str(error.strerror).rstrip('.')}."
+            pause_s = min(_PAUSE_S * 2 ** (link.tries - 1), _LONGEST_PAUSE_S)
+            self._later.append((time.monotonic() + pause_s, file))
 
     def _fetched(self, file: StagedFile, fetched: int, failure: Failure | None, disk_error: str) -> None:
         with self._lock:
@@ -256,7 +291,7 @@ class Stager:
 
     def _end(self, token: str, of: _MiniBatch) -> None:
         elapsed_s = time.monotonic() - of.began_at
-        self.done.append(Staged(token, elapsed_s, of.fetched_bytes, of.failure, of.disk_error))
+        self.done.append(Staged(token, elapsed_s, of.fetched_bytes, of.failure, of.disk_error, len(of.files)))
         with suppress(BlockingIOError):  # whoever reads it is woken already
             os.write(self._wake, b"\1")
 

@@ -100,4 +100,4 @@ class Staging:
                 if staged.disk_error:
                     machine.disk_failed(staged.disk_error, now)
                 else:
-                    machine.staged(staged.token, staged.elapsed_s, staged.failure, now)
+                    machine.staged(staged.token, staged.elapsed_s, staged.failure, now, staged.files)

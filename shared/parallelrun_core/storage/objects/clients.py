@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 _CONNECT_S: Final = 5
-_ANSWER_S: Final = 30
-_RETRY_FOR_S: Final = 60
+_ANSWER_S: Final = 15
+_RETRY_FOR_S: Final = 30
 _ENDPOINTS: Final = (
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT",
     environment.GOOGLE_ENDPOINT,
@@ -81,7 +81,9 @@ def _made(store: str) -> ObjectStore:
                 store, region=environment.s3_region(), credential_provider=environment.s3_credentials(), **given
             )
         if store.startswith(("az://", "abfss://")):
-            return AzureStore.from_url(store, **given, **environment.azure_options())
+            return AzureStore.from_url(
+                store, **given, **environment.azure_options(has_account=not store.startswith("az:"))
+            )
         if store.startswith("gs://"):
             return GCSStore.from_url(store, config=environment.google_options(), **given)
         return from_url(store, **given)

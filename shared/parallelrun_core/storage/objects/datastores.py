@@ -126,6 +126,7 @@ def azure_token(principal: ServicePrincipal) -> dict[str, Any]:
         with urllib.request.urlopen(request, timeout=_TOKEN_S) as answer:  # noqa: S310 - its scheme is checked
             document = json.load(answer)
     except urllib.error.HTTPError as error:
+        error.close()
         raise OSError(13, f"Azure refuses a token for {principal.client_id} (HTTP {error.code})") from None
     lives_s = max(0, int(document["expires_in"]) - _EARLY_S)
     return {"token": document["access_token"], "expires_at": datetime.now(UTC) + timedelta(seconds=lives_s)}

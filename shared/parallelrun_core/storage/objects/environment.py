@@ -81,12 +81,18 @@ def s3_region() -> str:
     return get_session().get_config_variable("region") or "us-east-1"
 
 
-def azure_options() -> dict[str, Any]:
-    """What Azure's own commands would take from the environment, and the library would not."""
+def azure_options(*, has_account: bool = False) -> dict[str, Any]:
+    """What Azure's own commands would take from the environment, and the library would not.
+
+    Args:
+        has_account: the URL names the account.
+    """
     return {
         option: value
         for option, (known, other) in _OF_AZURES_COMMANDS.items()
-        if not os.environ.get(known) and (value := os.environ.get(other, ""))
+        if not (has_account and option == "account_name")
+        and not os.environ.get(known)
+        and (value := os.environ.get(other, ""))
     }
 
 

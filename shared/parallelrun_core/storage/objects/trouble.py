@@ -12,14 +12,25 @@ from parallelrun_core.storage.interface import Replaced
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _WORDS: Final = re.compile(r"<(Code|Message)>([^<]*)</\1>")
+_NO_TOKEN: Final = re.compile(r"token request|//169\.254\.169\.254|//metadata\.google")
+_NO_CREDENTIALS: Final = (
+    "there are no credentials for this store here, and this machine has no role that gives some: set them in the "
+    "environment, or name a datastore with a secret (docs/storage.md, Credentials)"
+)
 _MAX_WORDS: Final = 300
 _NOTHING: Final = "there is no such object"
 _FORBIDDEN: Final = frozenset({"401", "403"})
 _NOT_FOUND: Final = "404"
+_FOR_GOOD: Final = re.compile(r"status code: 4(?!08|29)\d\d")
+"""It says what is wrong with the request, which another one would not change."""
 
 
 class StoreError(OSError):
     """A store didn't do what it was asked. `strerror` has its own words, `filename` the URL."""
+
+
+class StoreAway(StoreError):
+    """It didn't answer in time, or had too much to do: it may be asked again later."""
 
 
 class Missing(StoreError, FileNotFoundError):
@@ -54,12 +65,15 @@ def in_plain_words(url: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
     except of_store.BaseError as error:
+        if _NO_TOKEN.search(str(error)):
+            raise NotAllowed(errno.EACCES, f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}", url) from error
         status = _STATUS.search(str(error))
         if status and status[1] in _FORBIDDEN:
             raise NotAllowed(errno.EACCES, _words(error), url) from error
         if status and status[1] == _NOT_FOUND:
             raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
-        raise StoreError(errno.EIO, _words(error), url) from error
+        kind = StoreError if _FOR_GOOD.search(str(error)) else StoreAway
+        raise kind(errno.EIO, _words(error), url) from error
 
 
 def _words(error: BaseException, otherwise: str = "") -> str:

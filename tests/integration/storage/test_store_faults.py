@@ -1,0 +1,202 @@
+"""Whatever a store does, a mini-batch gets all of its objects in the versions that were listed, or is told why not."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun_agent.staging.cache import StageCache
+from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
+from parallelrun_core.storage.objects import ObjectStorage, clients
+from tests.integration.storage.conftest import Bucket
+from tests.object_servers import ObjectServer, SeaweedFS, require_programs
+from tests.store_proxy import StoreProxy
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("object-stores")]
+SIZE = 60_000
+Make = Callable[..., "Node"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectServer]:
+    require_programs()
+    with SeaweedFS() as server:
+        yield server
+
+
+@pytest.fixture
+def proxy(server: ObjectServer, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreProxy]:
+    with StoreProxy(server.url) as proxy:
+        for name, value in server.environment_at(proxy.url).items():
+            monkeypatch.setenv(name, value)
+        clients.forget()
+        yield proxy
+    clients.forget()
+
+
+class Node:
+    """What stages on a node, with four objects in the store."""
+
+    def __init__(self, folder: Path, bucket: Bucket, timeout_s: float) -> None:
+        self.cache, self.tree = StageCache(folder / "cache", 10 << 20), folder / "tree"
+        self._wake, self._end = os.pipe()
+        os.set_blocking(self._end, False)
+        self.stager = Stager(self.cache, self.tree, wake=self._end, timeout_s=timeout_s, threads=4)
+        self.contents = {f"in/{name}": os.urandom(SIZE) for name in "abcd"}
+        for key, content in self.contents.items():
+            bucket.put(key, content)
+        self._bucket = bucket
+        self.files = [self.file(key) for key in self.contents]
+
+    def file(self, key: str) -> StagedFile:
+        url = self._bucket.url(key)
+        return StagedFile(url, ObjectStorage().version(url), str(self.tree / key))
+
+    def staged(self, timeout_s: float = 60) -> Staged:
+        """How the staging ended; polled like an agent does."""
+        deadline = time.monotonic() + timeout_s
+        while not self.stager.done:
+            assert time.monotonic() < deadline, "nothing has ended"
+            select.select([self._wake], [], [], 0.2)
+            self.stager.retry()
+        return self.stager.done.popleft()
+
+    def is_whole(self) -> bool:
+        return {key: (self.tree / key).read_bytes() for key in self.contents} == self.contents
+
+    def close(self) -> None:
+        self.stager.close()
+        os.close(self._wake)
+        os.close(self._end)
+
+
+@pytest.fixture
+def node(bucket: Bucket, proxy: StoreProxy, tmp_path: Path) -> Iterator[Make]:
+    made: list[Node] = []
+
+    def make(timeout_s: float = 600) -> Node:
+        made.append(Node(tmp_path, bucket, timeout_s))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_a_store_that_has_too_much_to_do_is_asked_again(node: Make, proxy: StoreProxy) -> None:
+    here = node()
+    proxy.spoil("503", times=6)
+    here.stager.stage("t", here.files)
+
+    staged = here.staged()
+
+    assert staged.failure is None
+    assert proxy.faults >= 6
+    assert here.is_whole()
+
+
+def test_what_was_cut_off_in_the_middle_is_read_again(node: Make, proxy: StoreProxy) -> None:
+    here = node()
+    proxy.spoil("cut", times=4)
+    here.stager.stage("t", here.files)
+
+    staged = here.staged()
+
+    assert staged.failure is None
+    assert proxy.faults >= 4
+    assert here.is_whole()
+
+
+def test_a_store_that_was_away_for_a_while_costs_nothing_but_time(node: Make, proxy: StoreProxy) -> None:
+    here = node()
+    proxy.set("reset")
+    here.stager.stage("t", here.files)
+    assert not here.stager.done
+    threading.Timer(5.0, proxy.set, ("pass",)).start()
+
+    staged = here.staged()
+
+    assert (staged.failure, staged.fetched_bytes) == (None, 4 * SIZE)
+    assert here.is_whole()
+
+
+def test_a_store_that_is_slow_is_waited_for(node: Make, proxy: StoreProxy) -> None:
+    here = node()
+    proxy.set("delay")
+    here.stager.stage("t", here.files)
+
+    assert here.staged().failure is None
+    assert here.is_whole()
+
+
+@pytest.mark.parametrize("mode", ["reset", "blackhole"])
+def test_a_store_that_stays_away_fails_the_mini_batch_in_time(node: Make, proxy: StoreProxy, mode: str) -> None:
+    here = node(timeout_s=2)
+    proxy.set(mode)  # type: ignore[arg-type]
+    began = time.monotonic()
+    here.stager.stage("t", here.files)
+
+    failure = here.staged().failure
+
+    assert failure is not None
+    assert failure.category in ("INPUT_UNREADABLE", "LOAD_TIMEOUT")
+    assert "task_overhead_timeout (2 s)" in failure.message
+    assert time.monotonic() - began < 10
+
+
+def test_a_store_that_only_says_slow_down_is_quoted_in_the_end(
+    node: Make, proxy: StoreProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "_RETRY_FOR_S", 1)
+    clients.forget()
+    here = node(timeout_s=4)
+    proxy.spoil("503")
+    here.stager.stage("t", here.files)
+
+    failure = here.staged().failure
+
+    assert failure is not None
+    assert failure.category == "INPUT_UNREADABLE"
+    assert here.files[0].url in failure.message
+    assert "SlowDown: Please reduce your request rate" in failure.message
+
+
+def test_credentials_that_are_not_valid_any_more_are_told_at_once(
+    node: Make, proxy: StoreProxy, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = node()
+    for name, value in server.wrong.items():
+        monkeypatch.setenv(name, value)
+    clients.forget()
+    here.stager.stage("t", here.files)
+
+    failure = here.staged().failure
+
+    assert failure is not None
+    assert failure.category == "INPUT_UNREADABLE"
+    assert "SignatureDoesNotMatch" in failure.message or "403" in failure.message
+    assert any(file.url in failure.message for file in here.files)
+
+
+def test_an_object_that_is_replaced_on_the_way_is_never_mixed(bucket: Bucket, node: Make, proxy: StoreProxy) -> None:
+    here = node()
+    key = "in/large"
+    bucket.put(key, b"a" * (9 << 20))  # read in several ranges
+    large = here.file(key)
+    proxy.set("delay")
+    here.stager.stage("t", [large])
+    bucket.put(key, b"b" * (9 << 20))
+    proxy.set("pass")
+
+    staged = here.staged()
+
+    if staged.failure is None:
+        assert set(Path(large.target).read_bytes()) == {ord("a")}
+    else:
+        assert staged.failure.category == "INPUT_CHANGED"

@@ -1,0 +1,25 @@
+"""What the proofs find when documents of datastores are believed, and when nobody asks where they lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from parallelrun_core.datastores import document
+from parallelrun_core.storage.objects import allowed
+from tests.twins.sabotage import always, expect_failure, nothing
+from tests.unit.datastores import test_documents as documents
+from tests.unit.storage import test_allowed as places
+
+
+@pytest.mark.parametrize("given", [{"credentials": {"secret": documents.CANARY}}, {"account_key": documents.CANARY}])
+def test_documents_with_secrets_that_nobody_refuses_are_found(given: dict[str, object]) -> None:
+    with patch.object(document, "_check_credentials", nothing), expect_failure():
+        documents.test_a_document_with_a_secret_is_refused_without_repeating_it(documents.BLOB | given)
+
+
+def test_datastores_that_may_lead_anywhere_are_found(tmp_path: Path) -> None:
+    with patch.object(allowed, "is_below", always(True)), expect_failure():
+        places.test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path)
