@@ -1,8 +1,9 @@
 """Real work on objects of 64 KB, sha256 five times over each, 10 in each mini-batch, 2 workers.
 
 Round by round in turn: the loop of `loop.py`; our job over the prefix with an empty cache on the node; the same job
-again; the same files on the disk. The clock of a job runs from the beginning of its scheduling to the last commit, so it includes the listing, as the loop's does;
-workers of the job start meanwhile. `second_run_to_local` compares from the first run() on.
+again; the same files on the disk. The clock of a job runs from the beginning of its scheduling to the last commit, so
+it includes the listing, as the loop's does; workers of the job start meanwhile. `second_run_to_local` compares from the
+first run() on.
 """
 
 from __future__ import annotations
