@@ -1,9 +1,9 @@
 """Real work on objects of 64 KB, sha256 five times over each, 10 in each mini-batch, 2 workers.
 
 Round by round in turn: the loop of `loop.py`; our job over the prefix with an empty cache on the node; the same job
-again; the same files on the disk; at full size Ray Data and a Pool over s3fs, if `rivals/` can run them here. The clock
-of a job runs from the beginning of its scheduling to the last commit, so it includes the listing, as the loop's does;
-workers of the job start meanwhile. `second_run_to_local` compares from the first run() on.
+again; the same files on the disk. The clock of a job runs from the beginning of its scheduling to the last commit, so
+it includes the listing, as the loop's does; workers of the job start meanwhile. `second_run_to_local` compares from the
+first run() on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Final
 from benchmarks import Size
 from benchmarks.jobs import Jobs, Run
 from benchmarks.measure import Comparison, Figures, Spread
-from benchmarks.rivals import compare as rivals
 from benchmarks.rivals.work import EACH, WORKERS
 from benchmarks.store import server
 from parallelrun_core.folder.decisions import read_decisions
@@ -39,8 +38,6 @@ def hash_file(path):
 def run(mini_batch):
     return [hash_file(path) for path in mini_batch]
 """
-_RIVALS: Final = {"Ray Data": "ray_data_store", "Pool over s3fs": "pool_s3fs"}
-"""Modules in `rivals/`."""
 
 
 def run_loop(prefix: str, files: int) -> Figures:
@@ -106,9 +103,8 @@ class Rounds:
 
 def main(size: Size) -> dict[str, object]:
     """Measure; returns what the last line says."""
-    names = ("wall_to_best", "ratio_to_ray_data", "ratio_to_s3fs", "second_run_to_local")
     if not server.available():
-        return dict.fromkeys(names, "not_measured")
+        return {}
     rounds, files = {"tiny": (1, 100), "quick": (3, 4_000), "full": (5, 20_000)}[size]
     folder = server.same_files(files, _BYTES)
     with server.store():
@@ -121,11 +117,6 @@ def main(size: Size) -> dict[str, object]:
             "second run": ours.second,
             "local files": ours.local,
         }
-        if size == "full" and rivals.available():
-            systems |= {
-                name: lambda module=module: rivals.measure(module, "hashing_store", Path(f"{BUCKET}/in"), files)  # type: ignore[misc]
-                for name, module in _RIVALS.items()
-            }
         try:
             compared = Comparison(systems).run(rounds)
         finally:
@@ -133,8 +124,6 @@ def main(size: Size) -> dict[str, object]:
     print(compared.table())
     last = _ratio(compared, "first run", "loop").fields("wall_to_best")
     last |= {"first_wall_s": f"{compared.spread('first run', 'wall_s').median:.2f}", "objects": str(files)}
-    for name, rival in (("ratio_to_ray_data", "Ray Data"), ("ratio_to_s3fs", "Pool over s3fs")):
-        last[name] = f"{_ratio(compared, rival, 'first run').median:.2f}" if rival in systems else "not_measured"
     again = compared.ratio("second run", "local files", "run_s")
     return {**last, **again.fields("second_run_to_local")}
 

@@ -47,7 +47,11 @@ class Keys(S3Server):
 
 @contextmanager
 def _keys() -> Iterator[None]:
-    with server.environment({"PYTHONPATH": os.getcwd()}), Keys() as keys, server.environment(keys.environment):
+    with (
+        server.environment({"PYTHONPATH": os.getcwd()}),
+        Keys() as keys,
+        server.environment({**keys.environment, **server.empty_cache(keys)}),
+    ):
         yield
 
 

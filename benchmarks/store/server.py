@@ -14,6 +14,7 @@ from tests.object_servers import BUCKET, ObjectServer, SeaweedFS
 from tests.object_servers.server import PROGRAMS
 
 _THREADS: Final = 16
+_OPEN: Final[list[ObjectServer]] = []
 
 
 def available() -> bool:
@@ -41,9 +42,21 @@ def environment(values: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def store() -> Iterator[ObjectServer]:
-    """An empty store, which everything that is started within this context finds."""
-    with SeaweedFS() as server, environment(server.environment):
-        yield server
+    """A store that everything which is started within this context finds; the one of the context around it, if any."""
+    if _OPEN:
+        yield _OPEN[0]
+        return
+    with SeaweedFS() as server, environment({**server.environment, **empty_cache(server)}):
+        _OPEN.append(server)
+        try:
+            yield server
+        finally:
+            _OPEN.clear()
+
+
+def empty_cache(server: ObjectServer) -> dict[str, str]:
+    """What nodes have to find in their environment, so that they know no objects of earlier stores."""
+    return {"XDG_CACHE_HOME": str(server.home / "cache")}
 
 
 def upload(folder: Path, prefix: str) -> str:

@@ -73,8 +73,7 @@ class Outputs:
 
         The server doesn't read them: fetch them from there.
         """
-        answer = self._transport.request("GET", job_path(job_id, "outputs"), idempotent=True)
-        return {each["output"]: each["url"] for each in answer.get("elsewhere", ())}
+        return _elsewhere(self._transport.request("GET", job_path(job_id, "outputs"), idempotent=True))
 
     def download(
         self,
@@ -99,11 +98,24 @@ class Outputs:
         place = local_folder(folder, "folder")
         return self._download(self._job(job_id), path, place, on_bytes)
 
-    def download_all(self, job_id: str, folder: str | Path = ".") -> Iterator[Path]:
-        """Download all output files of a job, as `download` does; yields the path of each when it is complete."""
+    def download_all(
+        self,
+        job_id: str,
+        folder: str | Path = ".",
+        *,
+        on_elsewhere: Callable[[dict[str, str]], object] = lambda _: None,
+    ) -> Iterator[Path]:
+        """Download all output files of a job, as `download` does; yields the path of each when it is complete.
+
+        Args:
+            on_elsewhere: called with each page's answer to `elsewhere`.
+        """
         place = local_folder(folder, "folder")
         job = self._job(job_id)
-        for file in pages(self._transport, job_path(job_id, "outputs"), RemoteFile, asked=self._asked):
+        for file in pages(
+            self._transport, job_path(job_id, "outputs"), RemoteFile, asked=self._asked,
+            on_page=lambda page: on_elsewhere(_elsewhere(page)),
+        ):  # fmt: skip
             yield self._download(job, file.path, place, None)
 
     def _job(self, job_id: str) -> Job:
@@ -186,3 +198,7 @@ def _sha256_of(job: Job, path: str) -> str:
     if given.get("path") or given.get("type") == "uri_folder":
         listed = f"{output}/{listed}"
     return job.output.sha256 if path == listed else ""
+
+
+def _elsewhere(page: dict[str, Any]) -> dict[str, str]:
+    return {each["output"]: each["url"] for each in page.get("elsewhere", ())}

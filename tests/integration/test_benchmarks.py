@@ -19,7 +19,7 @@ _ROOT = Path(__file__).parents[2]
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks", *arguments]
-    return subprocess.run(command, cwd=_ROOT, capture_output=True, check=False, text=True, timeout=120)
+    return subprocess.run(command, cwd=_ROOT, capture_output=True, check=False, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

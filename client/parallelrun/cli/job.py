@@ -292,11 +292,11 @@ def download(
 
     target = local_folder(folder, "--path") if folder else Path(job_id)
     with connect(url, token) as client:
-        is_any = False
-        for place in client.outputs.download_all(job_id, target):
+        is_any, elsewhere = False, dict[str, str]()
+        for place in client.outputs.download_all(job_id, target, on_elsewhere=elsewhere.update):
             print(visible(str(place), lines=False), flush=True)
             is_any = True
-        for where in client.outputs.elsewhere(job_id).values():
+        for where in elsewhere.values():
             say(visible(f"in an object store, to be fetched from there: {where}", lines=False))
             is_any = True
         if not is_any:

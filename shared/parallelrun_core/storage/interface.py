@@ -193,8 +193,8 @@ class Storage(Protocol):
         """
         ...
 
-    def copy(self, path: str, version: Version, fd: int) -> None:
-        """Write all of a file, in this version, to an empty local file that is open.
+    def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
+        """Write all of a file, or these bytes of it, in this version, to an empty local file that is open.
 
         Raises:
             OSError: it can't be read (`filename` is the path), or not be written.

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from parallelrun import Client
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.objects import ObjectStorage
 from tests.cluster import Cluster
 from tests.integration.storage.conftest import Bucket
+from tests.integration.test_reopen import submit
 from tests.object_servers import Moto, ObjectServer
 from tests.twins import sabotage
 
@@ -124,3 +127,29 @@ def test_nothing_is_lost_with_an_agent(bucket: Bucket) -> None:
             f"deep/er/file-{number:07d}.txt" for number in range(40)
         }
         assert len(bucket.content("out/parallel_run_step.txt").split()) == 40
+
+
+def test_a_job_that_goes_on_replaces_its_own_rows_and_makes_lost_ones_again(bucket: Bucket) -> None:
+    rows = "out/parallel_run_step.txt"
+    with Cluster(api=True) as cluster, Client(cluster.api_url) as client:
+        job, switch, _ = submit(cluster, mini_batch_size=1, run_max_try=1, output=bucket.url("out"))
+        assert cluster.result(job).progress.failed == 10
+        assert len(bucket.content(rows).split()) == 90
+        switch.unlink()
+        cluster.until(lambda: job not in cluster.registry.active_jobs(), "the job is retired")
+        client.jobs.retry(job)
+        assert client.jobs.wait(job).progress.done == 100
+        whole = bucket.content(rows)
+        assert len(whole.split()) == 100
+        bucket.put(rows, b"of somebody else")
+        cluster.until(lambda: job not in cluster.registry.active_jobs(), "the job is retired")
+        client.jobs.resume(job)
+        failed = client.jobs.wait(job, raise_on_failure=False)
+        assert failed.failure is not None
+        assert "never overwritten" in failed.failure.summary
+        assert bucket.content(rows) == b"of somebody else"
+        ObjectStorage().discard([bucket.url(rows)])
+        cluster.until(lambda: job not in cluster.registry.active_jobs(), "the job is retired")
+        client.jobs.resume(job)
+        assert client.jobs.wait(job).state == "completed"
+        assert bucket.content(rows) == whole

@@ -121,3 +121,17 @@ def test_what_is_not_in_the_store_fails_the_job_by_its_url(bucket: Bucket, run: 
     with pytest.raises(AssertionError) as failed:
         run("[]", inputs={"x": {"path": bucket.url("nothing/here")}})
     assert bucket.url("nothing/here") in str(failed.value)
+
+
+def test_a_table_and_its_mltable_in_a_store_are_read_in_parts(bucket: Bucket, run: Run) -> None:
+    lines = "".join(f"{number},text of {number}\n" for number in range(30_000))
+    bucket.put("data/a.csv", f"number,text\n{lines}".encode())
+    bucket.put("t/MLTable", b"paths: [{file: ../data/a.csv}]\ntransformations: [read_delimited]\n")
+
+    inputs = {"x": {"path": bucket.url("t"), "type": "mltable"}}
+    rows = run("[path, len(mini_batch), int(mini_batch.number.sum())]", inputs=inputs, mini_batch_size="100kb")
+
+    parts = {(count, total) for _, count, total in rows}
+    assert sum(count for count, _ in parts) == 30_000
+    assert sum(total for _, total in parts) == sum(range(30_000))
+    assert len(parts) == 6

@@ -124,3 +124,20 @@ def test_a_node_leaves_when_all_that_its_workers_have_left_is_there(node: Upload
     turn = node.next_turn(500.0)
     assert turn is not None
     assert turn.mode == "leave"
+
+
+def test_a_node_that_is_told_to_stop_does_not_wait_for_a_store_that_is_away(node: UploadingJobMachine) -> None:
+    worker = answered(node, 1, files=1)
+    take(node, Commit)
+    node.drain(10.0, 102.0)
+    node.caught_up(worker, 102.0)
+    node.exited(worker, Exit(0), 103.0)
+    node.check_time(111.0)
+    assert not node.deliveries.reports
+    node.check_time(112.5)
+    assert node.deliveries.reports.returns == [(1, "s/1")]
+    turn = node.next_turn(112.5)
+    assert turn is not None
+    assert turn.mode == "leave"
+    node.uploaded("s/1", None)
+    assert not take(node, Commit)

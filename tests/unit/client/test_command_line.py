@@ -80,15 +80,15 @@ def job(state: str, **fields: Any) -> Job:
     return Job(id="job_1", state=state, **fields)
 
 
-def test_a_url_for_the_output_is_refused_before_anything_starts(
+def test_an_output_that_nothing_can_write_to_is_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words.txt").touch()
     (tmp_path / "e.py").write_text("def run(mini_batch):\n    return mini_batch\n")
     (tmp_path / "job.yml").write_text("entry_script: e.py\ncode: .\ninputs: words.txt\n")
-    assert main(["run", "job.yml", "--output", "s3://bucket/key"]) == ExitCode.USAGE
-    assert "--output: 's3://bucket/key' refers to Amazon S3" in capsys.readouterr().err
+    assert main(["run", "job.yml", "--output", "hdfs://host/key"]) == ExitCode.USAGE
+    assert "--output: 'hdfs://host/key' refers to a hdfs: URL" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["e.py", "job.yml", "words.txt"]
 
 

@@ -46,10 +46,12 @@ def test_a_run_does_not_read_what_it_writes(tmp_path: Path, pattern: str, folder
         places_of(place, inputs=f"{tmp_path}/{pattern}").folder.close(keep=False)
 
 
-@pytest.mark.parametrize("folder", ["s3://b/c", "azureml://datastores/d/paths/p", "https://h/x", Path("s3://b/c")])
-def test_a_url_for_the_results_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Any) -> None:
+@pytest.mark.parametrize("folder", ["azureml:a:1", "azureml://datastores/unknown/paths/p", "https://h/x", "hdfs://h/x"])
+def test_a_url_that_is_no_place_for_results_makes_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match=r"--output: .* refers to .*name a folder"):
+    with pytest.raises(InvalidInput, match="--output: "):
         places_of(folder)
     assert list(tmp_path.iterdir()) == []
 

@@ -115,8 +115,8 @@ class MemoryStorage:
     ) -> BinaryIO:
         return _Reader(self.content[_text(path)], self.ranges)  # type: ignore[return-value]
 
-    def copy(self, path: str, version: Version, fd: int) -> None:
-        os.write(fd, self.content[path])
+    def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
+        os.write(fd, self.content[path] if part is None else self.content[path][part.start : part.stop])
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}

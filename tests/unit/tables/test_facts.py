@@ -444,7 +444,7 @@ def test_a_name_that_the_data_have_as_well_is_an_error() -> None:
     ("paths: []", "/paths"),
     ("paths: [{folder: .}]\npath: a", "/path"),
     ("paths: [{file: '*.csv'}]", "/paths/0/file"),
-    ("paths: [{file: 'azureml://datastores/x/paths/y'}]", "/paths/0/file"),
+    ("paths: [{file: 'hdfs://x/y'}]", "/paths/0/file"),
     ("paths: [{folder: .}]\nquery_source: {}", "/query_source"),
     ("paths: [{folder: .}]\ntype: table", "/type"),
     ("paths: [{folder: .}]\ntransformations: [read_csv]", "/transformations/0/read_csv"),

@@ -61,5 +61,14 @@ class UploadingJobMachine(JobMachine):
         """What a worker has left is in the store, or can't be brought there."""
         self._ending.discard(process)
 
+    def check_time(self, now: float) -> None:
+        """As for any job; what is not uploaded when a drain is to be over is returned, as if it had not been run."""
+        super().check_time(now)
+        if now > self._end_by:
+            for outcome, _ in self._uploads.values():
+                self.deliveries.not_stored(outcome, now)
+            self._uploads.clear()
+            self._ending.clear()
+
     def _is_done(self) -> bool:
         return super()._is_done() and not self._ending

@@ -50,8 +50,8 @@ def _fetch_part(url: str, version: Version, part: Part, new: NewObject) -> int:
     if part.start == part.end:
         return 0
     with storage_of(url).open(url, version=version) as source:
-        growing = GrowingPart(source, version.size_bytes, new, part, url)
-        growing.fetch(part.end)
+        growing = GrowingPart(source, version, new, part, url)
+        growing.begin()
         if part.rest is not None:
             complete(growing, part.rest)
         return growing.end - part.start

@@ -7,11 +7,11 @@ from typing import BinaryIO, Final, cast
 
 from parallelrun_agent.staging.cache import NewObject
 from parallelrun_agent.staging.parts import Part, Rest
-from parallelrun_core.storage.interface import Replaced
+from parallelrun_core.storage.interface import Replaced, Version
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_worker.tables.elsewhere import Elsewhere
 from parallelrun_worker.tables.text import after_newline, encoding_of, header_bytes
 
-_CHUNK_BYTES: Final = 4 << 20
 _MORE: Final = 64 << 10
 
 
@@ -26,34 +26,37 @@ class GrowingPart(Elsewhere):
         end: how far it goes by now, in the file.
     """
 
-    def __init__(self, source: BinaryIO, size: int, new: NewObject, part: Part, url: str) -> None:
+    def __init__(self, source: BinaryIO, version: Version, new: NewObject, part: Part, url: str) -> None:
         super().__init__()
-        self.size = size
+        self.size = version.size_bytes
         self.end = part.start
         self._start = part.start
         self._planned = part.end
         self._source = source
         self._new = new
         self._url = url
+        self._version = version
 
-    def fetch(self, end: int) -> None:
-        """Have all up to there.
+    def begin(self) -> None:
+        """Have all of it that is known.
 
         Raises:
-            Replaced, NoRoom, OSError: see `fetching.fetch`.
+            Replaced, OSError: see `fetching.fetch`.
         """
-        if end > self._planned:
-            self._new.grow(end - self._planned)
-            self._planned = end
+        storage_of(self._url).copy(self._url, self._version, self._new.fd, range(self._start, self._planned))
+        self.end = self._planned
+
+    def _fetch_more(self) -> None:
+        more = min(_MORE, self.size - self.end)
+        self._new.grow(more)
         self._source.seek(self.end)
-        while self.end < end:
-            chunk = self._source.read(min(end - self.end, _CHUNK_BYTES))
-            if not chunk:
-                raise Replaced(f"{self._url} is shorter than it was when it was listed")
-            self.end += len(chunk)
-            view = memoryview(chunk)
-            while view:
-                view = view[os.write(self._new.fd, view) :]
+        chunk = self._source.read(more)
+        if len(chunk) < more:
+            raise Replaced(f"{self._url} is shorter than it was when it was listed")
+        view = memoryview(chunk)
+        while view:
+            written = os.pwrite(self._new.fd, view, self.end - self._start)
+            view, self.end = view[written:], self.end + written
 
     def pread(self, size: int, at: int) -> bytes:
         """See the base: what is not there yet is fetched; what is before the part is not kept."""
@@ -63,7 +66,7 @@ class GrowingPart(Elsewhere):
             self._source.seek(at)
             return self._source.read(min(size, self._start - at))
         while at >= self.end:
-            self.fetch(min(self.end + _MORE, self.size))
+            self._fetch_more()
         return os.pread(self._new.fd, min(size, self.end - at), at - self._start)
 
 

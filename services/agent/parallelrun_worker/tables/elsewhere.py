@@ -7,7 +7,6 @@ import errno
 import io
 import json
 import os
-import socket
 from typing import Any
 
 Place = tuple[int, list[tuple[int, str]]]
@@ -124,6 +123,8 @@ class AskedFiles:
     """
 
     def __init__(self, fd: int) -> None:
+        import socket  # workers never need it
+
         self._channel = socket.socket(fileno=os.dup(fd)).makefile("rwb")
 
     def __call__(self, path: str, mode: str) -> Any:

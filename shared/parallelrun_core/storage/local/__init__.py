@@ -76,9 +76,13 @@ class LocalStorage:
                 raise
         return file
 
-    def copy(self, path: str, version: Version, fd: int) -> None:
+    def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
         with open(path, "rb") as source, open(fd, "wb", closefd=False) as target:
-            shutil.copyfileobj(source, target)
+            if part is None:
+                shutil.copyfileobj(source, target)
+            else:
+                source.seek(part.start)
+                target.write(source.read(len(part)))
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, {}

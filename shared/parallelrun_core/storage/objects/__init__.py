@@ -115,8 +115,8 @@ class ObjectStorage:
         file = ObjectFile(url, version)
         return cast(BinaryIO, StreamedObject(file) if is_streamed else file)
 
-    def copy(self, path: str, version: Version, fd: int) -> None:
-        copy(path, version, fd)
+    def copy(self, path: str, version: Version, fd: int, part: range | None = None) -> None:
+        copy(path, version, fd, part)
 
     def for_engines(self, path: str) -> tuple[str, dict[str, str]]:
         return path, engine_options(address_of(path).store)

@@ -28,14 +28,14 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_AT_ONCE, "copy")
 
 
-def copy(url: str, version: Version, fd: int) -> None:
+def copy(url: str, version: Version, fd: int, part: range | None = None) -> None:
     """See `interface.Storage.copy`."""
-    size = version.size_bytes
-    if size <= 2 * _RANGE_BYTES:
-        _copy_range(url, version, fd, 0, size)
+    whole = part if part is not None else range(version.size_bytes)
+    if len(whole) <= 2 * _RANGE_BYTES:
+        _copy_range(url, version, fd, whole, whole.start)
         return
-    starts = range(0, size, _RANGE_BYTES)
-    copied = [_pool().submit(_copy_range, url, version, fd, start, min(start + _RANGE_BYTES, size)) for start in starts]
+    ranges = [whole[at : at + _RANGE_BYTES] for at in range(0, len(whole), _RANGE_BYTES)]
+    copied = [_pool().submit(_copy_range, url, version, fd, each, whole.start) for each in ranges]
     try:
         for each in copied:
             each.result()
@@ -47,20 +47,21 @@ def copy(url: str, version: Version, fd: int) -> None:
                 each.exception()
 
 
-def _copy_range(url: str, version: Version, fd: int, start: int, end: int) -> None:
+def _copy_range(url: str, version: Version, fd: int, part: range, first: int) -> None:
+    """Write a part to where it belongs in a file that begins with the byte `first`."""
     import obstore
 
-    if start == end:
+    if not part:
         return
     address = address_of(url)
     options: GetOptions = {"if_match": version.tag} if version.tag else {}
-    if end - start < version.size_bytes:
-        options["range"] = (start, end)
+    if len(part) < version.size_bytes:
+        options["range"] = (part.start, part.stop)
     with in_plain_words(url):
         data = obstore.get(client_of(address.store), address.key, options=options).bytes()
-    if len(data) != end - start:
+    if len(data) != len(part):
         raise Replaced(f"{url} has another size than when it was listed")
-    view = memoryview(data)
+    view, at = memoryview(data), part.start - first
     while view:
-        written = os.pwrite(fd, view, start)
-        view, start = view[written:], start + written
+        written = os.pwrite(fd, view, at)
+        view, at = view[written:], at + written

@@ -21,7 +21,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats.delta_lake import Read
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
-from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.location import datastore_of, is_url
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import parquet
 
@@ -119,6 +119,11 @@ def _open(plan: InputPlan, rule: PathRule | None) -> Any:
         message = "a Delta table is read with the library deltalake, which is not installed where the master runs"
         raise InvalidInput(message) from error
     folder = _folder(plan)
+    if datastore_of(folder):
+        raise InvalidInput(
+            f"{folder}: a Delta table can't be read through a datastore yet: give its own address, as in "
+            "s3://bucket/table, and the master credentials for it in its environment"
+        )
     if rule is not None:
         _check_log(folder, rule)
     try:
