@@ -22,12 +22,16 @@ def supported_path(text: str, *, is_written: bool = False) -> str:
         is_written: it is for an output.
 
     Raises:
-        ValueError: no storage is there for it; the message says which are, and what to do.
+        ValueError: no storage is there for it, or a URL that nobody could use; the message says what to do.
     """
     location = location_of(text)
     if location.kind in KINDS:
         if text and not location.path:
             raise ValueError(f"{text!r} names no file or folder")
+        if location.kind != LOCAL:
+            from parallelrun_core.storage.objects.address import check_url  # most jobs have local paths
+
+            check_url(location.path)
         return location.path
     can, instead = ("written to", "name one of these, and copy what is there afterwards")
     if not is_written:
