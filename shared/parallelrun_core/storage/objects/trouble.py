@@ -72,7 +72,8 @@ def in_plain_words(url: str) -> Iterator[None]:
             raise NotAllowed(errno.EACCES, _words(error), url) from error
         if status and status[1] == _NOT_FOUND:
             raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
-        kind = StoreError if _FOR_GOOD.search(str(error)) else StoreAway
+        never = (of_store.NotSupportedError, of_store.InvalidPathError, of_store.UnknownConfigurationKeyError)
+        kind = StoreError if isinstance(error, never) or _FOR_GOOD.search(str(error)) else StoreAway
         raise kind(errno.EIO, _words(error), url) from error
 
 
