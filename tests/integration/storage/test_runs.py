@@ -150,5 +150,5 @@ def test_a_run_looks_before_it_begins(bucket: Bucket, run: Run, name: str, tmp_p
 
 def test_a_run_into_a_bucket_that_is_not_there_does_not_begin(bucket: Bucket, run: Run) -> None:
     bucket.put("in/a")
-    with pytest.raises(AssertionError, match="no-such-bucket.*NoSuchBucket"):
+    with pytest.raises(AssertionError, match=r"no-such-bucket.*NoSuchBucket"):
         run("[]", "--output", "s3://no-such-bucket/out", inputs={"x": {"path": bucket.url("in")}})
