@@ -22,16 +22,13 @@ from urllib.parse import unquote
 
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import datastore_of, in_datastore
+from parallelrun_core.storage.url_flaws import NO_PASSWORDS
 
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _AZURE_HOST: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.[a-z.]+", re.IGNORECASE)
 _ALIASES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "wasb": "abfs", "wasbs": "abfss", "adl": "abfss"}
 _BY_CONTAINER: Final = frozenset({"abfs", "abfss"})
 _AZURE: Final = frozenset({"az", "abfs", "abfss"})
-_NO_PASSWORDS: Final = "a URL with a user name or a password in it is not taken: it would be kept with the job"
-_SECRET: Final = re.compile(r"sig|.*(signature|token|credential|secret|password|api-?_?key).*|key")
-"""What is called like this in a query lets its owner in."""
-LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _WEB: Final = frozenset({"http", "https"})
 MAX_KEY_BYTES: Final = 1024
 """Of every store here."""
@@ -56,33 +53,6 @@ class Address(NamedTuple):
 def is_azure_host(host: str) -> bool:
     """Whether a web address is that of an account of Azure Storage."""
     return _AZURE_HOST.fullmatch(host) is not None
-
-
-def check_url(url: str) -> None:
-    """Make sure that a URL names something, and nothing that must not be kept with a job.
-
-    Raises:
-        ValueError: what is wrong, and what to do. Nothing that might be a secret is in the message.
-    """
-    if datastore_of(url):
-        return
-    parts = _URL.fullmatch(url)
-    if parts is None:
-        raise ValueError(f"{url[:200]!r} is not a URL")
-    scheme, host, rest = parts[1].lower(), parts[2], parts[3]
-    if "@" in host and _ALIASES.get(scheme, scheme) not in _BY_CONTAINER:
-        raise ValueError(_NO_PASSWORDS)
-    if scheme in _WEB:
-        names = {name.partition("=")[0].lower() for name in rest.partition("?")[2].split("&")}
-        if any(_SECRET.fullmatch(name) for name in names):
-            what = "and set AZURE_STORAGE_SAS_TOKEN on the nodes" if is_azure_host(host) else "and name a datastore"
-            raise ValueError(
-                f"{url.partition('?')[0][:200]!r} has a signature or a token behind it, which would be kept with the "
-                f"job: leave it out, {what}"
-            )
-        if scheme == "http" and host.rpartition(":")[0].strip("[]") not in LOOPBACK and host not in LOOPBACK:
-            raise ValueError(f"{url[:200]!r} would be read unencrypted: http:// is for this machine only, use https://")
-    address_of(split(url)[0])
 
 
 def split(url: str) -> tuple[str, list[str]]:
@@ -127,7 +97,7 @@ def address_of(url: str) -> Address:
 
 def _of_web(url: str, scheme: str, host: str, rest: str) -> Address:
     if "@" in host:
-        raise ValueError(_NO_PASSWORDS)
+        raise ValueError(NO_PASSWORDS)
     if not host:
         raise ValueError(f"{url[:200]!r} names no server")
     if not is_azure_host(host):

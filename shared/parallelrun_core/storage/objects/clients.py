@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from parallelrun_core.datastores.here import Known, known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects import datastores, environment
-from parallelrun_core.storage.objects.address import LOOPBACK
+from parallelrun_core.storage.url_flaws import LOOPBACK
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
