@@ -132,5 +132,5 @@ class StageCache:
 
     def _place(self, url: str, version: Version, part: Part | None) -> tuple[int, str]:
         of = "" if part is None or part == (0, version.size_bytes, None) else f"\0{part}"
-        name = f"{url}\0{version.tag}\0{version.size_bytes}{of}".encode(errors="surrogateescape")
+        name = f"{url}\0{version.tag or version.modified}\0{version.size_bytes}{of}".encode(errors="surrogateescape")
         return self._shards.place(name)

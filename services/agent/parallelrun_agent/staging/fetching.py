@@ -28,7 +28,7 @@ def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part
         NoRoom: too much of the cache is in use, or the disk is full, whatever is removed from the cache.
         OSError: the store refuses or doesn't answer (`filename` is the URL), or the disk fails.
     """
-    if cache.take(url, version, target, part):
+    if version.is_known and cache.take(url, version, target, part):
         return 0
     try:
         return _fetch(url, version, target, cache, part)
