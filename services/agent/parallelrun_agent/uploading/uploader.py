@@ -17,6 +17,7 @@ from typing import BinaryIO, Final, NamedTuple
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.outcome import Failure
 from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.stores import storage_of
 
 THREADS: Final = 8
@@ -127,6 +128,7 @@ class Uploader:
                 break
             except OSError as error:  # the last one is told when its time is over
                 upload.failure = Failure("OUTPUT_UNWRITABLE", _words(url, error))
+                asked_again(url, "put")
                 self._closing.wait(pauses.next_s())
             except Exception as error:
                 self._failed(upload, _words(url, error))

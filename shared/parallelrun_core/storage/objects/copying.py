@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ def _copy_range(url: str, version: Version, fd: int, part: range, first: int) ->
     options: GetOptions = {"if_match": version.tag} if version.tag else {}
     if len(part) < version.size_bytes:
         options["range"] = (part.start, part.stop)
-    with in_plain_words(url):
+    with metered(url, "get") as call, in_plain_words(url):
         data = obstore.get(client_of(address.store), address.key, options=options).bytes()
+        call.bytes = len(data)
     if len(data) != len(part):
         raise Replaced(f"{url} has another size than when it was listed")
     view, at = memoryview(data), part.start - first

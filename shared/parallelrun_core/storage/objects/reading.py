@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def present_version(url: str, address: Address) -> Version:
     """
     import obstore
 
-    with in_plain_words(url):
+    with metered(url, "head"), in_plain_words(url):
         meta = obstore.head(client_of(address.store), address.key)
     return version_of(meta)
 
@@ -86,12 +87,14 @@ class ObjectFile(io.RawIOBase):
         """
         import obstore
 
-        with in_plain_words(self._url):
+        with metered(self._url, "get") as call, in_plain_words(self._url):
             answer = obstore.get(
                 self._client, self._key,
                 options={"range": (start, start + count), **({"if_match": self._tag} if self._tag else {})},
             )  # fmt: skip
-            return bytes(answer.bytes())
+            data = bytes(answer.bytes())
+            call.bytes = len(data)
+        return data
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self.read(len(buffer))
