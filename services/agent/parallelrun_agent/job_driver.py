@@ -53,7 +53,7 @@ class JobDriver:
     """Drives one job on one node, session after session. Used by the agent's one thread only.
 
     Args:
-        open_session: opens a session, whose events go to what it is given.
+        open_session: opens a session, whose events go to what it is given, after another one was closed.
 
     Raises:
         OSError: the first session can't be opened for now.
@@ -65,7 +65,7 @@ class JobDriver:
         folder: JobFolder,
         errors: ErrorFiles,
         reports: LeaderReports,
-        open_session: Callable[[AbstractContextManager[JobMachine]], Session],
+        open_session: Callable[[AbstractContextManager[JobMachine], Session | None], Session],
     ) -> None:
         self._machine = machine
         self._job_id = folder.job_id
@@ -73,7 +73,7 @@ class JobDriver:
         self._errors = errors
         self._reports = reports
         self._open_session = open_session
-        self.session = open_session(self)
+        self.session = open_session(self, None)
         """The present one."""
 
     def __enter__(self) -> JobMachine:
@@ -125,7 +125,7 @@ class JobDriver:
             case Abandon():
                 log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.held)
                 self.session.close()
-                self.session = self._open_session(self)
+                self.session = self._open_session(self, self.session)
 
     def _deliver(self, worker: Worker, assignments: list[Assignment]) -> None:
         machine, process = self._machine, self.session.processes.process(worker)

@@ -24,6 +24,11 @@ class Version(NamedTuple):
     tag: str = ""
     """An ETag or a generation; empty where the storage has none."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it tells anything: some web servers say neither what content they have nor since when."""
+        return bool(self.tag or self.modified)
+
 
 class Replaced(OSError):
     """A file is not the one that was asked for: there is another version of it now."""

@@ -55,6 +55,18 @@ def test_no_url_is_allowed_by_a_folder_nor_by_another_bucket(tmp_path: Path, roo
         storage.create("s3://b/k", "job", rule)
 
 
+@pytest.mark.parametrize(
+    "url, expected",
+    [
+        ("abfss://c@acc.dfs.core.windows.net/k", True), ("az://c/k", True),
+        ("https://acc.blob.core.usgovcloudapi.net/c/k", True), ("abfss://c@acc.dfs.evil.example/k", False),
+        ("wasbs://c@acc.blob.evil.example/k", False), ("abfss://c@acc.dfs.core.windows.net.evil.example/k", False),
+    ],
+)  # fmt: skip
+def test_a_scheme_alone_stands_for_the_accounts_of_azure_and_for_no_other_server(url: str, expected: bool) -> None:
+    assert is_below(url, ["abfss://"]) is expected
+
+
 def test_urls_alone_allow_no_folder(tmp_path: Path) -> None:
     rule = PathRule(tmp_path / "root", Places(roots=["s3://b"]))
     assert rule.refusal(str(tmp_path)) is not None

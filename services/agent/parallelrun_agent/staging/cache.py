@@ -179,7 +179,7 @@ class StageCache:
 
     def _path(self, url: str, version: Version, part: Part | None) -> str:
         of = "" if part is None or part == (0, version.size_bytes, None) else f"\0{part}"
-        name = f"{url}\0{version.tag}\0{version.size_bytes}{of}".encode(errors="surrogateescape")
+        name = f"{url}\0{version.tag or version.modified}\0{version.size_bytes}{of}".encode(errors="surrogateescape")
         return f"{self.folder}/{hashlib.sha256(name).hexdigest()}"
 
 

@@ -25,7 +25,7 @@ def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part
         NoRoom: too much of the cache is in use.
         OSError: the store refuses or doesn't answer (`filename` is the URL), or the disk fails.
     """
-    if cache.take(url, version, target, part):
+    if version.is_known and cache.take(url, version, target, part):
         return 0
     if part is None and 0 < version.size_bytes <= _SMALL_BYTES:
         cache.reserve(version.size_bytes)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.stores import storage_of
 
 OUTPUTS: Final = ".outputs"
 _LIVE, _ASIDE = "live", "aside"
@@ -40,16 +41,17 @@ class OutputPlaces:
     """
 
     def __init__(self, folder: JobFolder, spec: JobSpec, local: Path) -> None:
-        self._main = _main_folder(folder, spec)
+        self._main = _with_plain_names(_main_folder(folder, spec))
         self._local = local / OUTPUTS
         self._folders: dict[str, tuple[str, str]] = {}
         """The folder of each named output, and the name of its file there; empty for the folder itself."""
         for name, path in folder.output_paths(spec).items():
             is_file = spec.outputs[name].type == "uri_file"
-            self._folders[name] = posixpath.split(path) if is_file else (path, "")
+            above, file = posixpath.split(path) if is_file else (path, "")
+            self._folders[name] = _with_plain_names(above), file
         folders = [self._main, *(above for above, _ in self._folders.values())]
         self.urls: Sequence[str] = tuple(dict.fromkeys(filter(is_url, folders)))
-        """Outputs in stores, by their numbers."""
+        """Outputs in stores, by their numbers. What is put behind one of them is the name of an object as it is."""
         self.shared: Sequence[Path] = tuple(Path(each) for each in dict.fromkeys(folders) if not is_url(each))
         """Folders in which all workers write."""
 
@@ -86,3 +88,8 @@ def _main_folder(folder: JobFolder, spec: JobSpec) -> str:
     if spec.writes_rows or len(folders) != 1:
         return posixpath.dirname(folder.output_file(spec))
     return folders[0]
+
+
+def _with_plain_names(path: str) -> str:
+    """The URL of the same folder below which nothing is quoted: names of files are no parts of web addresses."""
+    return storage_of(path).identity(path) if is_url(path) else path

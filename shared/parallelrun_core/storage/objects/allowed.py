@@ -12,6 +12,8 @@ from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import address_of, schemes_like
 
 _AS = "s3://bucket/prefix"
+_CLOUDS = (".core.windows.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.net")
+"""Azure's own, as the names of their servers end."""
 
 
 def refusal(url: str, rule: PathRule) -> Trouble | None:
@@ -48,7 +50,8 @@ def _of_datastore(name: str, url: str, rule: PathRule) -> Trouble | None:
 
 
 def is_below(url: str, roots: Iterable[str]) -> bool:
-    """Whether an object or prefix is one of these URLs, or below one; `s3://` alone stands for every bucket.
+    """Whether an object or prefix is one of these URLs, or below one. `s3://` alone stands for every bucket, `abfss://`
+    for every account of Azure's clouds: what goes to a server of another name is credentials, too.
 
     Raises:
         ValueError: it is no URL of an object.
@@ -57,13 +60,18 @@ def is_below(url: str, roots: Iterable[str]) -> bool:
     for root in roots:
         scheme, _, rest = root.partition("://")
         if not rest.strip("/"):
-            if address.store.partition("://")[0] in schemes_like(scheme):
+            if address.store.partition("://")[0] in schemes_like(scheme) and _is_of_a_cloud(address.store):
                 return True
             continue
         allowed = address_of(root)
         if address.store == allowed.store and f"{address.key}/".startswith(allowed.key and f"{allowed.key}/"):
             return True
     return False
+
+
+def _is_of_a_cloud(store: str) -> bool:
+    _, at, server = store.partition("@")
+    return not at or "." not in server or server.endswith(_CLOUDS)
 
 
 def check(url: str, rule: PathRule | None) -> None:

@@ -1,6 +1,7 @@
 """A whole object to a local file, with as little between the store and the disk as there can be.
 
-A small object is one request. A large one is several at the same time, as stores limit what one connection gets.
+A small object is one request. A large one is several at the same time, as stores limit what one connection gets. A file
+of a web server is always one: it may have no tag, and then several answers could be of several versions.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
+from parallelrun_core.storage.objects.reading import check_version
 from parallelrun_core.storage.objects.trouble import in_plain_words
 
 if TYPE_CHECKING:
-    from obstore import GetOptions
+    from obstore import Bytes, GetOptions
 
 _RANGE_BYTES: Final = 8 << 20
+_CHUNK_BYTES: Final = 1 << 20
 _AT_ONCE: Final = 8
 """Ranges of large objects, in this process: each is in memory."""
 
@@ -31,6 +34,9 @@ def _pool() -> ThreadPoolExecutor:
 
 def copy(url: str, version: Version, fd: int, part: range | None = None) -> None:
     """See `interface.Storage.copy`."""
+    if part is None and address_of(url).is_web:
+        _copy_web_file(url, version, fd)
+        return
     whole = part if part is not None else range(version.size_bytes)
     if len(whole) <= 2 * _RANGE_BYTES:
         _copy_range(url, version, fd, whole, whole.start)
@@ -48,6 +54,22 @@ def copy(url: str, version: Version, fd: int, part: range | None = None) -> None
                 each.exception()
 
 
+def _copy_web_file(url: str, version: Version, fd: int) -> None:
+    import obstore
+
+    address, size = address_of(url), 0
+    with metered(url, "get") as call, in_plain_words(url):
+        options: GetOptions = {"if_match": version.tag} if version.tag else {}
+        answer = obstore.get(client_of(address.store), address.key, options=options)
+        check_version(url, answer.meta, version)
+        for chunk in answer.stream(min_chunk_size=_CHUNK_BYTES):
+            _write(fd, chunk, size)
+            size += len(chunk)
+            call.bytes = size
+    if size != version.size_bytes:
+        raise Replaced(f"{url} has another size than when it was listed")
+
+
 def _copy_range(url: str, version: Version, fd: int, part: range, first: int) -> None:
     """Write a part to where it belongs in a file that begins with the byte `first`."""
     import obstore
@@ -59,11 +81,18 @@ def _copy_range(url: str, version: Version, fd: int, part: range, first: int) ->
     if len(part) < version.size_bytes:
         options["range"] = (part.start, part.stop)
     with metered(url, "get") as call, in_plain_words(url):
-        data = obstore.get(client_of(address.store), address.key, options=options).bytes()
+        answer = obstore.get(client_of(address.store), address.key, options=options)
+        if address.is_web:
+            check_version(url, answer.meta, version)
+        data = answer.bytes()
         call.bytes = len(data)
     if len(data) != len(part):
         raise Replaced(f"{url} has another size than when it was listed")
-    view, at = memoryview(data), part.start - first
+    _write(fd, data, part.start - first)
+
+
+def _write(fd: int, data: Bytes | bytes, at: int) -> None:
+    view = memoryview(data)
     while view:
         written = os.pwrite(fd, view, at)
         view, at = view[written:], at + written

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from parallelrun_core.storage.interface import Version
+from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import GetOptions, ObjectMeta
 
 
 def present_version(url: str, address: Address) -> Version:
@@ -36,6 +36,18 @@ def version_of(meta: ObjectMeta) -> Version:
     return Version(meta["size"], meta["last_modified"].timestamp(), tag)
 
 
+def check_version(url: str, answered: ObjectMeta, wanted: Version) -> None:
+    """Make sure that an answer is of this version, where the request alone doesn't: not all web servers have tags.
+
+    Raises:
+        Replaced: it is another one.
+    """
+    given = version_of(answered)
+    is_same = given.tag == wanted.tag if wanted.tag else given.modified == wanted.modified
+    if not is_same:
+        raise Replaced(f"{url} has been replaced since it was listed")
+
+
 class ObjectFile(io.RawIOBase):
     """One version of an object: a read raises `Replaced` once there is another.
 
@@ -50,10 +62,10 @@ class ObjectFile(io.RawIOBase):
         super().__init__()
         self._url = url
         address = address_of(url)
-        self._client, self._key = client_of(address.store), address.key
+        self._client, self._key, self._is_web = client_of(address.store), address.key, address.is_web
         version = version or present_version(url, address)
         self.size = version.size_bytes
-        self._tag = version.tag
+        self._version = version
         self._at = 0
 
     def readable(self) -> bool:
@@ -87,13 +99,17 @@ class ObjectFile(io.RawIOBase):
         """
         import obstore
 
+        options: GetOptions = {"if_match": self._version.tag} if self._version.tag else {}
+        if count < self.size:  # some web servers only give whole files
+            options["range"] = (start, start + count)
         with metered(self._url, "get") as call, in_plain_words(self._url):
-            answer = obstore.get(
-                self._client, self._key,
-                options={"range": (start, start + count), **({"if_match": self._tag} if self._tag else {})},
-            )  # fmt: skip
+            answer = obstore.get(self._client, self._key, options=options)
+            if self._is_web:
+                check_version(self._url, answer.meta, self._version)
             data = bytes(answer.bytes())
             call.bytes = len(data)
+        if len(data) != count:
+            raise Replaced(f"{self._url} has another size than when it was listed")
         return data
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
