@@ -18,12 +18,14 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple
 
-from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
 from parallelrun_agent.staging.parts import Part
+from parallelrun_agent.staging.room import NoRoom
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced, Version
+from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
 
 THREADS: Final = 16
@@ -264,6 +266,7 @@ class Stager:
 
     def _try_later(self, file: StagedFile, error: StoreAway) -> None:
         """No thread waits for a store that is away: others may be there."""
+        asked_again(file.url, "get")
         with self._lock:
             link = self._links[file.target]
             link.tries += 1
