@@ -24,6 +24,7 @@ from parallelrun_agent.policy.commands import (
     End,
     Kill,
     ReportInitFailure,
+    ReportRestLost,
     Stage,
     TakeBack,
     Unstage,
@@ -53,7 +54,7 @@ class JobDriver:
     """Drives one job on one node, session after session. Used by the agent's one thread only.
 
     Args:
-        open_session: opens a session, whose events go to what it is given.
+        open_session: opens a session, whose events go to what it is given, after another one was closed.
 
     Raises:
         OSError: the first session can't be opened for now.
@@ -65,7 +66,7 @@ class JobDriver:
         folder: JobFolder,
         errors: ErrorFiles,
         reports: LeaderReports,
-        open_session: Callable[[AbstractContextManager[JobMachine]], Session],
+        open_session: Callable[[AbstractContextManager[JobMachine], Session | None], Session],
     ) -> None:
         self._machine = machine
         self._job_id = folder.job_id
@@ -73,7 +74,7 @@ class JobDriver:
         self._errors = errors
         self._reports = reports
         self._open_session = open_session
-        self.session = open_session(self)
+        self.session = open_session(self, None)
         """The present one."""
 
     def __enter__(self) -> JobMachine:
@@ -118,14 +119,21 @@ class JobDriver:
                 processes.process(command.worker).dump_stacks(command.why)
             case Kill():
                 processes.process(command.worker).kill()
-            case ReportInitFailure():
-                self._reports.init_failed(command.process, command.failure, command.after_s)
+            case ReportInitFailure() | ReportRestLost():
+                self._report(command)
             case WatchDisk():
                 self.session.disk.failed(command.error, time.monotonic())
             case Abandon():
                 log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.held)
                 self.session.close()
-                self.session = self._open_session(self)
+                self.session = self._open_session(self, self.session)
+
+    def _report(self, command: ReportInitFailure | ReportRestLost) -> None:
+        if isinstance(command, ReportInitFailure):
+            self._reports.init_failed(command.process, command.failure, command.after_s)
+        else:
+            failure = Failure("OUTPUT_UNWRITABLE", command.why)
+            self._reports.phase_ended(command.process, "SHUTDOWN", 0.0, failure)
 
     def _deliver(self, worker: Worker, assignments: list[Assignment]) -> None:
         machine, process = self._machine, self.session.processes.process(worker)

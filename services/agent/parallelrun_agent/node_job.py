@@ -105,10 +105,10 @@ class NodeJob:
             user,
         )
 
-    def _open_session(self, events: AbstractContextManager[JobMachine]) -> Session:
+    def _open_session(self, events: AbstractContextManager[JobMachine], earlier: Session | None) -> Session:
         return Session(
             self._redis, self.folder, self._settings, self._node,
-            plans=self._plans, reports=self._reports, generation=self._generation, events=events,
+            plans=self._plans, reports=self._reports, generation=self._generation, events=events, earlier=earlier,
             open_staging=self._stage.open if self._stage.has_data else None,
         )  # fmt: skip
 

@@ -37,6 +37,7 @@ class Session:
 
     Args:
         events: what its workers, its committer and its disk report goes there.
+        earlier: the one before, which is closed.
         open_staging: if its mini-batches have files that are elsewhere.
 
     Raises:
@@ -54,6 +55,7 @@ class Session:
         reports: LeaderReports,
         generation: int,
         events: AbstractContextManager[JobMachine],
+        earlier: Session | None = None,
         open_staging: Callable[[AbstractContextManager[JobMachine]], Staging] | None = None,
     ) -> None:
         self.name = new_session(settings.node)
@@ -85,7 +87,8 @@ class Session:
         self.uploading: Uploading | None = None
         """There if its workers write into folders of stores."""
         if plans.outputs.urls:
-            self.uploading = Uploading(plans, self.processes, reports, node.loop, events)
+            before = None if earlier is None else earlier.uploading
+            self.uploading = Uploading(plans, self.processes, reports, node.loop, events, earlier=before)
 
     @property
     def seal(self) -> Seal:

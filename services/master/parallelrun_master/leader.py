@@ -6,13 +6,10 @@ term, reads what those before it have logged, and continues.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
@@ -29,14 +26,15 @@ from parallelrun_master.finishing import Finishing
 from parallelrun_master.last_resort import end_damaged
 from parallelrun_master.leadership import Leadership
 from parallelrun_master.led_job import LedJob
+from parallelrun_master.planning.apart import Hung, where_is
 from parallelrun_master.policy.error_groups import ErrorGroups
-from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, TROUBLE, Setback
+from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, STORE_AWAY, TROUBLE, Setback
 from parallelrun_master.policy.stages import Stage, TermStages
 from parallelrun_master.processing import Processing
 from parallelrun_master.recovery import recover
 from parallelrun_master.reports import Reports
 from parallelrun_master.reports.result import write_job_result
-from parallelrun_master.scheduling import InputTrouble
+from parallelrun_master.scheduling import InputTrouble, StoreTrouble
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -135,7 +133,7 @@ class Leader:
             setback = setback_of(error)
             if setback is CRASH:
                 leadership.log.exception("leader_crashed")
-            leadership.set_back(setback, _why(error))
+            leadership.set_back(setback, _why(error), limit_s=self._spec.task_overhead_timeout)
             if setback is CRASH:
                 raise
 
@@ -226,13 +224,9 @@ class Leader:
     def _hung(self) -> None:
         """The leading thread has been waiting for longer than its lease: end it, so that others can have its place."""
         seconds = self._settings.leader_seconds
-        self._leadership.set_back(HANG, f"a file system has not answered for {seconds:g} s, in {self._where()}")
+        why = f"a file system has not answered for {seconds:g} s, in {where_is(self._thread)}"
+        self._leadership.set_back(HANG, why)
         self._leave()
-
-    def _where(self) -> str:
-        """Where the leading thread is now: its innermost two functions."""
-        stack = traceback.extract_stack(sys._current_frames()[self._thread])
-        return ", called by ".join(f"{each.name} ({Path(each.filename).name})" for each in stack[:-3:-1])
 
 
 def _start(job: LedJob) -> None:
@@ -249,7 +243,9 @@ def _start(job: LedJob) -> None:
 def setback_of(error: Exception) -> Setback:
     """Which kind of setback this is. It ends the term: what was written last may be torn, so nothing is retried."""
     if isinstance(error, InputTrouble):
-        return INPUT_TROUBLE
+        return STORE_AWAY if isinstance(error, StoreTrouble) else INPUT_TROUBLE
+    if isinstance(error, Hung):
+        return HANG
     if not isinstance(error, OSError) or not may_pass(error):
         return CRASH  # a bug of ours: another leader may get through
     return FULL if is_full(error) else TROUBLE

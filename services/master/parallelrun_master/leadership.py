@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -150,11 +151,16 @@ class Leadership:
         """Let another process lead at once."""
         self.queue.resign(self._token)
 
-    def set_back(self, setback: Setback, why: str) -> None:
-        """This term can't continue: let another process lead after a pause, or fail the job. Touches no file."""
+    def set_back(self, setback: Setback, why: str, limit_s: float = inf) -> None:
+        """This term can't continue: let another process lead after a pause, or fail the job. Touches no file.
+
+        Args:
+            limit_s: how long a setback that is limited in time may come again and again.
+        """
         why = self._mask.printable(why)
         count = self.queue.count_setback(setback.kind, mark=self.durable_before)
-        failure, pause_s = setback.failure(count, why), setbacks.pause_s(count)
+        lasted_s = self.queue.set_back_for_s(setback.kind)
+        failure, pause_s = setback.failure(count, why, lasted_s, limit_s), setbacks.pause_s(count)
         self.log.warning(setback.kind, count=count, reason=why, pause_s=pause_s)
         error = {"category": setback.code, "message": why, "traceback": "", "count": count}
         self.queue.announce("error", msgspec.json.encode(error))

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import socket
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_master.intake import Intake
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.node_watch import NodeWatch
+from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.changed_inputs import changed_inputs
 from parallelrun_master.planning.shuffling import ShuffleFailed
 from parallelrun_master.policy.completion import Completion, End
 from parallelrun_master.policy.speculation import Speculation
 from parallelrun_master.publisher import Publisher
 from parallelrun_master.reports.scheduling_log import SchedulingLog
-from parallelrun_master.scheduling import InputUnreadable, Scheduler
+from parallelrun_master.scheduling import InputUnreadable, Scheduler, StoreTrouble
 from parallelrun_master.watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -37,12 +40,13 @@ class Processing:
     def __init__(self, job: LedJob, settings: MasterSettings) -> None:
         now = time.monotonic()
         self._job = job
+        self._patience_s = settings.leader_seconds
         self._leadership = job.leadership
         self._ledger = job.ledger
         self._scheduling_log = SchedulingLog(job.reports.log, job.spec.data_paths(), socket.gethostname())
         self._scheduler = Scheduler(
             job.folder.path, job.spec, job.queue.term, self._scheduling_log.begin_input, self._shuffled,
-            closing=job.closing, rule=job.path_rule,
+            closing=job.closing, rule=job.path_rule, patience_s=settings.leader_seconds,
         )  # fmt: skip
         self._leadership.durable_before += self._scheduler.mini_batches
         self._publisher = Publisher(job.folder.path, job.queue, job.ledger.decided, self._scheduler.handover)
@@ -194,7 +198,7 @@ class Processing:
         reopening = self._job.reopening
         if reopening is None or reopening.accept_changed_inputs:
             return None
-        changes = changed_inputs(self._job.folder.path, self._ledger.decided)
+        changes = self._changes()
         if not changes:
             return None
         return JobFailure(
@@ -202,6 +206,25 @@ class Processing:
             summary="The inputs have changed since they were scheduled: " + "; ".join(changes),
             hint="put them back, or continue anyway with accept_changed_inputs",
         )
+
+    def _changes(self) -> list[str]:
+        """What has changed; nothing if the job's state does so first, or the leader has to resign."""
+        apart = Apart(self._patience_s)
+        find = partial(changed_inputs, self._job.folder.path, self._ledger.decided)
+        try:
+            while (changes := apart.ask(find)) is None:
+                try:
+                    if self._leadership.tick(time.monotonic()) and self._job.state() is not JobState.PROCESSING:
+                        break
+                except CONNECTION_ERRORS as error:
+                    self._job.wait_for_redis(error)
+                if self._leadership.is_resigning:
+                    break
+        except StoreAway as error:
+            raise StoreTrouble(str(error)) from error
+        finally:
+            apart.close()
+        return changes or []
 
     def _end(self, end: End) -> None:
         if self._job.is_canceled():

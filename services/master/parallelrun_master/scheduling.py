@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 
 from parallelrun_core.folder.disk_trouble import is_full, is_shortage_here, may_pass
@@ -15,7 +17,9 @@ from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closi
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_master.handover import Handover
+from parallelrun_master.planning.apart import Apart
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, Known, known_in
 from parallelrun_master.planning.shuffling import OnProgress
@@ -29,12 +33,17 @@ class InputTrouble(Exception):
     """An input can't be listed or read for now."""
 
 
+class StoreTrouble(InputTrouble):
+    """The store that it is in doesn't answer, or refuses for now."""
+
+
 class Scheduler:
     """Lists the inputs and writes the manifest, a slice of time at a time.
 
     Args:
-        begins, on_progress, rule: see `InputCuts`.
+        begins, on_progress, rule: see `InputCuts`; what these call is called in `step`.
         closing: the manifest's, if it is known to be complete.
+        patience_s: how long a file system may leave it without an answer, while other inputs are in a store.
 
     Raises:
         FileExistsError: this term has a manifest already.
@@ -50,8 +59,13 @@ class Scheduler:
         *,
         closing: Closing | None = None,
         rule: PathRule | None = None,
+        patience_s: float = 60.0,
     ) -> None:
         self._folder = folder
+        self._apart = Apart(patience_s)
+        self._said: deque[Callable[[], object]] = deque()
+        self._ready: deque[Cut] = deque()
+        """What the other thread has cut: given out also while it waits for more."""
         self.closing: Closing | None = closing or read_closing(folder)
         self.handover = Handover()
         """What was scheduled last, durable."""
@@ -64,7 +78,9 @@ class Scheduler:
                 self._writer = None
         if self._writer is not None:
             known = known_in(folder) if self._writer.mini_batches else Known()
-            self._inputs = InputCuts(folder, spec, known, begins, term=term, on_progress=on_progress, rule=rule)
+            self._inputs = InputCuts(
+                folder, spec, known, self._later(begins), term=term, on_progress=self._later(on_progress), rule=rule
+            )
             self._cuts = self._cuts_of(self._inputs)
 
     @property
@@ -79,8 +95,11 @@ class Scheduler:
     def step(self, budget_s: float) -> bool:
         """Schedule for about this long; returns whether there is more to do. What was scheduled is durable on return.
 
+        It returns in that time also while a store is waited for.
+
         Raises:
-            InputTrouble: an input can't be read for now.
+            InputTrouble: an input can't be read for now; of an input in a store, `StoreTrouble`.
+            Hung: a file system has not answered for long.
             InputUnreadable: an input can't be read.
             InvalidInput: an input is not what the job spec or its MLTable file says.
             ShuffleFailed: its rows can't be grouped here.
@@ -105,14 +124,27 @@ class Scheduler:
 
     def _cut(self, budget_s: float) -> tuple[list[Cut], bool]:
         """What can be cut in about this long, and whether there is more."""
+        try:
+            if self._inputs.asks_stores:
+                has_more = self._apart.ask(partial(self._cut_here, budget_s)) is not False
+            else:
+                has_more = self._cut_here(budget_s)
+        finally:
+            while self._said:
+                self._said.popleft()()
+        return [self._ready.popleft() for _ in range(len(self._ready))], has_more
+
+    def _cut_here(self, budget_s: float) -> bool:
         until = time.perf_counter() + budget_s
-        cuts = []
         for cut in self._cuts:
             if cut is not None:
-                cuts.append(cut)
+                self._ready.append(cut)
             if time.perf_counter() >= until:
-                return cuts, True
-        return cuts, False
+                return True
+        return False
+
+    def _later(self, call: Callable[..., object]) -> Callable[..., None]:
+        return lambda *given: self._said.append(partial(call, *given))
 
     def _cuts_of(self, inputs: InputCuts) -> Generator[Cut | None]:
         try:
@@ -120,6 +152,8 @@ class Scheduler:
         except OSError as error:
             if is_full(error) or is_shortage_here(error) or self._is_in_folder(error):
                 raise
+            if isinstance(error, StoreAway):
+                raise StoreTrouble(str(error)) from error
             raise (InputTrouble if may_pass(error) else InputUnreadable)(str(error)) from error
 
     def _is_in_folder(self, error: OSError) -> bool:
@@ -128,6 +162,6 @@ class Scheduler:
         return isinstance(name, str | bytes) and Path(os.fsdecode(name)).is_relative_to(self._folder)
 
     def stop(self) -> None:
-        """Stop: nothing that was begun continues in the background."""
+        """Stop: nothing that was begun continues in the background, but a request to a store until it is answered."""
         if self._writer is not None:
-            self._cuts.close()
+            self._apart.close(self._cuts.close)

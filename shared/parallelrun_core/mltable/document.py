@@ -13,6 +13,7 @@ from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import load_document
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import is_url, joined, shortened
+from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
 
@@ -50,12 +51,15 @@ def load_mltable(path: str, rule: PathRule | None = None, *, fetches: bool = Tru
 
     Raises:
         InvalidInput: it doesn't exist, or is not valid; with one problem for each wrong place.
+        StoreAway: a store doesn't answer, or refuses for now.
     """
     storage = storage_of(path)
     try:
         file = joined(path, FILE_NAME) if storage.is_folder(path) else joined("", path)  # spelled as it will be listed
         with storage.open(file, rule) as opened:
             text = opened.read()
+    except StoreAway:
+        raise
     except OSError as error:
         hint = f"an input of type mltable is a folder with a file {FILE_NAME}; transformations of the job need no type"
         raise InvalidInput.at("", f"{error.filename or path!r} can't be read: {error.strerror}", hint) from error

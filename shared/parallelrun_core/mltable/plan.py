@@ -41,6 +41,7 @@ from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec, load_document
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.stores import storage_of
 
 FILES: Final = "files"
@@ -253,6 +254,8 @@ def _is_mltable(path: str, rule: PathRule | None) -> bool:
         if not _PATHS.search(text):  # spares most data the slow parser
             return False
         document = load_document(text)
+    except StoreAway:
+        raise
     except (OSError, InvalidInput):
         return False
     return isinstance(document, dict) and "paths" in document

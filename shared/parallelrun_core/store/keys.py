@@ -103,7 +103,8 @@ class JobKeys:
 
     @property
     def setbacks(self) -> str:
-        """hash: kind → how many in a row; `mark` → how much was durable at the last one (`count_setback`)."""
+        """hash: kind → how many in a row; `kind:since` → when the first of them was; `mark` → how much was durable at
+        the last one (`count_setback`)."""
         return self._reserved("setbacks")
 
     @property

@@ -267,7 +267,19 @@ class LeaderQueue:
                 pipe.delete(key)
                 pipe.hset(key, "mark", mark)
                 pipe.execute()
-        return int(self._redis.hincrby(key, kind, 1))
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.hincrby(key, kind, 1)
+            pipe.hsetnx(key, f"{kind}:since", repr(self._now()))
+            return int(pipe.execute()[0])
+
+    def set_back_for_s(self, kind: str) -> float:
+        """How long ago the first of the present row of such setbacks was counted."""
+        since = self._redis.hget(self._keys.setbacks, f"{kind}:since")
+        return max(0.0, self._now() - float(since)) if since else 0.0
+
+    def _now(self) -> float:
+        seconds, micros = self._redis.time()
+        return float(seconds) + float(micros) / 1e6
 
     def is_concatenating(self) -> bool:
         """Whether a process that puts the output together is alive, or was a few seconds ago."""

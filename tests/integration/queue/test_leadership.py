@@ -12,6 +12,7 @@ from parallelrun_core.leasing import Reports
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, message, successor
+from tests.integration.queue.led_job import wait_until
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -144,6 +145,18 @@ def test_setbacks_are_counted_across_leaders_each_kind_anew_when_more_is_durable
     job.registry.move(job.job_id, JobState.CANCELED)
     job.reopen_retired()
     assert job.leader.count_setback("crashes") == 1
+
+
+def test_how_long_setbacks_last_is_counted_from_the_first_of_a_row(job: JobOnRedis) -> None:
+    assert job.leader.set_back_for_s("store_away") == 0
+    job.leader.count_setback("store_away")
+    before = job.registry.now()
+    wait_until(lambda: job.registry.now() > before + 0.2)
+    successor(job).count_setback("store_away")
+    assert 0.2 <= job.leader.set_back_for_s("store_away") < 60
+    assert job.leader.set_back_for_s("hangs") == 0
+    job.leader.count_setback("store_away", mark=1)
+    assert job.leader.set_back_for_s("store_away") < 0.2, "something was done since"
 
 
 def test_after_a_resignation_with_a_pause_nobody_leads_for_so_long(job: JobOnRedis) -> None:

@@ -7,8 +7,9 @@ import errno
 import pytest
 
 from parallelrun_master.leader import setback_of
-from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, TROUBLE, Setback, pause_s
-from parallelrun_master.scheduling import InputTrouble
+from parallelrun_master.planning.apart import Hung
+from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, STORE_AWAY, TROUBLE, Setback, pause_s
+from parallelrun_master.scheduling import InputTrouble, StoreTrouble
 
 
 @pytest.mark.parametrize("error, expected", [
@@ -20,6 +21,8 @@ from parallelrun_master.scheduling import InputTrouble
     (OSError(errno.ENOTCONN, ""), TROUBLE),
     (OSError(errno.ENOMEM, ""), TROUBLE),
     (InputTrouble(""), INPUT_TROUBLE),
+    (StoreTrouble(""), STORE_AWAY),
+    (Hung(""), HANG),
     (PermissionError(errno.EACCES, ""), CRASH),
     (ValueError(), CRASH),
 ])  # fmt: skip
@@ -42,3 +45,10 @@ def test_so_many_in_a_row_fail_the_job_with_the_last_reason(setback: Setback) ->
 
 def test_a_full_disk_is_waited_for_as_long_as_it_takes() -> None:
     assert FULL.failure(1_000_000, "why") is None
+
+
+def test_a_store_that_is_away_is_waited_for_as_long_as_the_job_says_however_often() -> None:
+    assert STORE_AWAY.failure(1_000_000, "why", 599.0, 600.0) is None
+    failure = STORE_AWAY.failure(2, "SlowDown", 601.0, 600.0)
+    assert failure is not None
+    assert (failure.code, "for 601 s, in 2 tries: SlowDown" in failure.summary) == ("INPUT_UNREADABLE", True)

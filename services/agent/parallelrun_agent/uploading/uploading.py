@@ -26,6 +26,7 @@ class Uploading:
         processes: keep the part file of a worker for as long as an outcome of it waits for its files.
         reports: get what could not be uploaded at a worker's end.
         events: gets `uploaded` and `rest_uploaded`.
+        earlier: that of the job's session before.
     """
 
     def __init__(
@@ -35,13 +36,21 @@ class Uploading:
         reports: LeaderReports,
         loop: EventLoop,
         events: AbstractContextManager[JobMachine],
+        *,
+        earlier: Uploading | None = None,
     ) -> None:
         self._plans, self._processes, self._reports = plans, processes, reports
         self._loop, self._events = loop, events
         self._wake, self._wake_end = os.pipe()
         for fd in (self._wake, self._wake_end):
             os.set_blocking(fd, False)
-        self._uploader = Uploader(plans.outputs.urls, plans.user, wake=self._wake_end, timeout_s=plans.upload_timeout_s)
+        self._uploader: Uploader = Uploader(
+            plans.outputs.urls,
+            plans.user,
+            wake=self._wake_end,
+            timeout_s=plans.upload_timeout_s,
+            earlier=None if earlier is None else earlier._uploader,
+        )
         loop.add(self._wake, self._on_done)
 
     def begin(self, process: str, mini_batch: int, token: str) -> None:

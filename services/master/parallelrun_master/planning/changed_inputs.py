@@ -11,6 +11,7 @@ from parallelrun_core.folder.manifest import NAME, read_manifest
 from parallelrun_core.folder.term_log import file_of
 from parallelrun_core.message import FileVersion, decode, files_of, listed_versions
 from parallelrun_core.storage.location import joined
+from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.versions import packed
 
@@ -24,6 +25,9 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
 
     A file counts as changed when it was written to after the last entry of the term that listed it: what was changed
     while the rest was still being listed is not noticed. A file with a version counts as changed when that is another.
+
+    Raises:
+        StoreAway: a store doesn't answer, or refuses for now.
     """
     changes: list[str] = []
     more = asked = 0
@@ -59,5 +63,7 @@ def _change(path: bytes, scheduled: float, listed: FileVersion | None) -> str:
         present = storage_of(path).version(path)
         is_changed = present.modified > scheduled if listed is None else packed(present) != listed
         return "was changed" if is_changed else ""
+    except StoreAway:
+        raise
     except OSError:
         return "is gone"

@@ -30,6 +30,7 @@ from parallelrun_core.path_rule import PathRule
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.interface import Page
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.column_check import check_columns, freeze_columns
 from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
@@ -107,6 +108,8 @@ class InputCuts:
         self._known = known
         self.is_sorted = True
         """Whether all that has been listed came by path."""
+        self.asks_stores = any(is_url(given.path) or given.type == "mltable" for _, given in spec.data_inputs())
+        """Whether iterating may ask a store; what an MLTable file names is known when it has been read."""
 
     def __iter__(self) -> Generator[Cut | None]:
         if self._spec.rank_mini_batch_count:
@@ -120,6 +123,7 @@ class InputCuts:
                 if plan.is_table:
                     yield from self._prepare(number, plan)
             plans = save_plans(self._folder, plans)
+        self.asks_stores = self.asks_stores and any(_is_elsewhere(plan) for plan in plans)
         for number, plan in enumerate(plans):
             self._begins(number, plan.is_table)
             versions = Versions() if plan.is_staged else None
@@ -215,6 +219,10 @@ class InputCuts:
                 own = versions.taken(groups) if versions is not None else []
                 described = Described(number, list(values), [], join_groups(groups), own)
                 yield Cut(encode_described(described, items), items)
+
+
+def _is_elsewhere(plan: InputPlan) -> bool:
+    return is_url(plan.path) or any(is_url(source.path) for source in plan.sources)
 
 
 def _encoder(number: int, versions: Versions | None) -> Encode:

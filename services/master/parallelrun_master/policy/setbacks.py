@@ -6,6 +6,7 @@ one: what recurs now and then in a job of weeks is no reason to fail it.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Final, NamedTuple
 
 from parallelrun_core.failure import JobFailure
@@ -22,17 +23,21 @@ class Setback(NamedTuple):
     kind: str
     """The name under which it is counted and logged."""
     most: int | None
-    """How many in a row fail the job; None: it waits for as long as it takes."""
+    """How many in a row fail the job; None: their number doesn't matter."""
     code: str
     summary: str
     """Of the failure, with places for the count and the last reason."""
     hint: str = ""
+    is_limited_in_time: bool = False
+    """Whether the job fails when they last for longer than its `task_overhead_timeout`."""
 
-    def failure(self, count: int, why: str) -> JobFailure | None:
-        """How the job fails after this many of them in a row, if it does."""
-        if self.most is None or count < self.most:
+    def failure(self, count: int, why: str, lasted_s: float = 0.0, limit_s: float = inf) -> JobFailure | None:
+        """How the job fails after this many of them in a row, in so many seconds, if it does."""
+        is_over = lasted_s > limit_s if self.is_limited_in_time else self.most is not None and count >= self.most
+        if not is_over:
             return None
-        return JobFailure(code=self.code, summary=self.summary.format(count=count, why=why), hint=self.hint)
+        summary = self.summary.format(count=count, why=why, seconds=lasted_s)
+        return JobFailure(code=self.code, summary=summary, hint=self.hint)
 
 
 CRASH: Final = Setback("leader_crashes", 3, "MASTER_ERROR", "The master failed {count} times: {why}")
@@ -46,6 +51,15 @@ TROUBLE: Final = Setback(
 )
 INPUT_TROUBLE: Final = Setback(
     "input_trouble", 7, "INPUT_UNREADABLE", "The input can't be read, even after {count} tries: {why}"
+)
+STORE_AWAY: Final = Setback(
+    "store_away",
+    None,
+    "INPUT_UNREADABLE",
+    "The store of an input has not answered for {seconds:.0f} s, in {count} tries: {why}",
+    "make sure that the masters can reach the store; the job can then be resumed. task_overhead_timeout says how long "
+    "it is waited for",
+    is_limited_in_time=True,
 )
 HANG: Final = Setback(
     "leader_hangs",

@@ -10,6 +10,7 @@
     copying.py      an object that is copied to a local file
     reading.py      an object that is read in ranges
     ahead.py        the same for small reads that follow each other
+    asking.py       which threads wait for a store
     uploads/        new objects
     trouble.py      what a store answers, as the errors that files have
 

@@ -21,6 +21,7 @@ _MAX_WORDS: Final = 300
 _NOTHING: Final = "there is no such object"
 _FORBIDDEN: Final = frozenset({"401", "403"})
 _NOT_FOUND: Final = "404"
+_NOT_THAT_ONE: Final = "412"
 _FOR_GOOD: Final = re.compile(r"status code: 4(?!08|29)\d\d")
 """It says what is wrong with the request, which another one would not change."""
 
@@ -72,6 +73,8 @@ def in_plain_words(url: str) -> Iterator[None]:
             raise NotAllowed(errno.EACCES, _words(error), url) from error
         if status and status[1] == _NOT_FOUND:
             raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
+        if status and status[1] == _NOT_THAT_ONE:  # when the library asks for the rest of an answer that was cut off
+            raise Replaced(errno.ESTALE, _words(error), url) from error
         never = (of_store.NotSupportedError, of_store.InvalidPathError, of_store.UnknownConfigurationKeyError)
         kind = StoreError if isinstance(error, never) or _FOR_GOOD.search(str(error)) else StoreAway
         raise kind(errno.EIO, _words(error), url) from error

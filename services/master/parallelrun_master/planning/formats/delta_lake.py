@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -22,6 +23,7 @@ from parallelrun_core.mltable.formats.delta_lake import Read
 from parallelrun_core.mltable.plan import InputPlan
 from parallelrun_core.path_rule import PathRule
 from parallelrun_core.storage.location import datastore_of, is_url
+from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.formats import parquet
 
@@ -128,11 +130,19 @@ def _open(plan: InputPlan, rule: PathRule | None) -> Any:
         _check_log(folder, rule)
     try:
         address, options = storage_of(folder).for_engines(folder)
-        table = deltalake.DeltaTable(address, version=read.version, storage_options=options or None)
-        if read.version is None:
-            table.load_as_version(datetime.fromisoformat(str(read.timestamp)))
+        load = partial(_load, deltalake, address, options, read)
+        table = asking(load) if is_url(folder) else load()
     except Exception as error:  # of its own types, which change with its versions
+        if is_url(folder):
+            storage_of(folder).is_folder(folder)  # raises what is wrong with the store, if that is it
         raise InvalidInput(f"{folder}: not a Delta table, or not one of its versions: {error}") from error
+    return table
+
+
+def _load(deltalake: Any, address: str, options: dict[str, str], read: Read) -> Any:
+    table = deltalake.DeltaTable(address, version=read.version, storage_options=options or None)
+    if read.version is None:
+        table.load_as_version(datetime.fromisoformat(str(read.timestamp)))
     return table
 
 
