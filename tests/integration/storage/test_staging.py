@@ -242,9 +242,7 @@ def test_what_a_dead_agent_was_fetching_is_removed(bucket: Bucket, node: Make) -
     assert list(second.cache.folder.iterdir()) == []
 
 
-def test_a_mini_batch_that_does_not_fit_beside_a_model_is_told_so_and_holds_up_nothing(
-    bucket: Bucket, node: Make
-) -> None:
+def test_a_mini_batch_that_does_not_fit_beside_a_model_holds_up_nothing(bucket: Bucket, node: Make) -> None:
     here = node(max_bytes=2000, beside=1500)
     bucket.put("large", b"1" * 600)
     bucket.put("small", b"1" * 400)

@@ -138,9 +138,7 @@ def test_an_object_that_would_be_a_file_and_a_folder_is_told(store: Store, bring
     assert f"{MODEL}/a can't be a file" in failure.message
 
 
-def test_a_store_that_was_away_for_too_long_is_told_again_and_again_and_may_come_back(
-    store: Store, bring: Bring
-) -> None:
+def test_a_store_that_is_away_for_too_long_is_told_again_and_may_come_back(store: Store, bring: Bring) -> None:
     store.have("a")
     store.errors = [StoreAway(5, "SlowDown", f"{MODEL}/a") for _ in range(60)]
     inputs = bring(timeout_s=0.05)
