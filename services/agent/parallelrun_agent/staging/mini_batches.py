@@ -85,4 +85,4 @@ class MiniBatches:
 
 
 def _name_of(url: str, version: Version, part: Part) -> str:
-    return hashlib.sha256(f"{url}\0{version.tag}\0{part}".encode(errors="surrogateescape")).hexdigest()[:40]
+    return hashlib.sha256(f"{url}\0{version.tag or version.modified}\0{part}".encode(errors="surrogateescape")).hexdigest()[:40]

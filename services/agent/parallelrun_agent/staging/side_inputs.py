@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Literal
 
-from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
+from parallelrun_agent.staging.room import NoRoom
 from parallelrun_agent.staging.side_objects import SideObject, SideObjects
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.outcome import Failure
