@@ -24,6 +24,7 @@ from parallelrun_agent.staging.parts import Part
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced, Version
+from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
 
 THREADS: Final = 16
@@ -264,6 +265,7 @@ class Stager:
 
     def _try_later(self, file: StagedFile, error: StoreAway) -> None:
         """No thread waits for a store that is away: others may be there."""
+        asked_again(file.url, "get")
         with self._lock:
             link = self._links[file.target]
             link.tries += 1

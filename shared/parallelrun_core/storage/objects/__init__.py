@@ -12,6 +12,7 @@
     ahead.py        the same for small reads that follow each other
     asking.py       which threads wait for a store
     uploads/        new objects
+    meters.py       what this process has asked of stores, and how long it took
     trouble.py      what a store answers, as the errors that files have
 
 Nothing is imported, and no store is asked, before it is needed: most clusters have no object store. obstore does not
@@ -35,6 +36,7 @@ from parallelrun_core.storage.objects.allowed import check, refusal
 from parallelrun_core.storage.objects.clients import client_of, engine_options
 from parallelrun_core.storage.objects.copying import copy
 from parallelrun_core.storage.objects.listing import ObjectListing, single
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.reading import ObjectFile
 from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
 
@@ -85,7 +87,7 @@ class ObjectStorage:
         address = address_of(path)
         if address.is_web:
             return False
-        with in_plain_words(path):
+        with metered(path, "list"), in_plain_words(path):
             pages = obstore.list(client_of(address.store), address.key or None, chunk_size=1)
             return next(iter(pages), None) is not None
 

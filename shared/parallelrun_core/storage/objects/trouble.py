@@ -21,6 +21,7 @@ _MAX_WORDS: Final = 300
 _NOTHING: Final = "there is no such object"
 _FORBIDDEN: Final = frozenset({"401", "403"})
 _NOT_FOUND: Final = "404"
+_TOO_MUCH: Final = frozenset({"429", "503"})
 _NOT_THAT_ONE: Final = "412"
 _FOR_GOOD: Final = re.compile(r"status code: 4(?!08|29)\d\d")
 """It says what is wrong with the request, which another one would not change."""
@@ -32,6 +33,10 @@ class StoreError(OSError):
 
 class StoreAway(StoreError):
     """It didn't answer in time, or had too much to do: it may be asked again later."""
+
+
+class Throttled(StoreAway):
+    """It said that it has too much to do."""
 
 
 class Missing(StoreError, FileNotFoundError):
@@ -75,6 +80,8 @@ def in_plain_words(url: str) -> Iterator[None]:
             raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
         if status and status[1] == _NOT_THAT_ONE:  # when the library asks for the rest of an answer that was cut off
             raise Replaced(errno.ESTALE, _words(error), url) from error
+        if status and status[1] in _TOO_MUCH:
+            raise Throttled(errno.EIO, _words(error), url) from error
         never = (of_store.NotSupportedError, of_store.InvalidPathError, of_store.UnknownConfigurationKeyError)
         kind = StoreError if isinstance(error, never) or _FOR_GOOD.search(str(error)) else StoreAway
         raise kind(errno.EIO, _words(error), url) from error
