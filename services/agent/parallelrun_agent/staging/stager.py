@@ -18,9 +18,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple
 
-from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
 from parallelrun_agent.staging.parts import Part
+from parallelrun_agent.staging.room import NoRoom
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced, Version

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.storage.globs import START, Pattern, split_pattern
+from parallelrun_core.storage.globs import START, Pattern
 from parallelrun_core.storage.interface import Page, Version
-from parallelrun_core.storage.objects.address import Address, address_of
+from parallelrun_core.storage.objects.address import Address, address_of, split
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.parallel_listing import folders_at_once, pages_at_once
@@ -41,7 +41,7 @@ class ObjectListing:
     """
 
     def __init__(self, url: str, below: Sequence[str] = ()) -> None:
-        self._url, names = (url, list(below)) if below else split_pattern(url)
+        self._url, names = (url, list(below)) if below else split(url)
         self._pattern = Pattern(names) if names else None
         self.versions: Sequence[Version] | None = None
         self.is_sorted = True
