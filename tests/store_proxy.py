@@ -9,14 +9,19 @@ from typing import Literal
 
 from tests.proxy import Proxy, reset
 
-Fault = Literal["", "503", "cut"]
+Fault = Literal["", "503", "expired", "cut", "cut-off"]
 """Instead of an answer, or in the middle of it.
 
-    503     it has too much to do
-    cut     the connection is reset when a part of the answer has arrived
+    503      it has too much to do
+    expired  the credentials were right, and are not any more
+    cut      the connection is reset when a part of the answer has arrived
+    cut-off  the same, and then there is no way to it any more (mode `reset`)
 """
 
-_SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+_REFUSALS: dict[Fault, tuple[bytes, bytes]] = {
+    "503": (b"503 Slow Down", b"<Code>SlowDown</Code><Message>Please reduce your request rate.</Message>"),
+    "expired": (b"403 Forbidden", b"<Code>ExpiredToken</Code><Message>The provided token has expired.</Message>"),
+}
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _CUT_AFTER = 20_000
 
@@ -41,21 +46,24 @@ class StoreProxy(Proxy):
             link.close()  # clients open new ones
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._fault != "503" or self._mode != "pass":
+        if self._fault not in _REFUSALS or self._mode != "pass":
             await super()._accept(reader, writer)
             return
         with suppress(OSError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             length = _LENGTH.search(head)
             await reader.readexactly(int(length[1]) if length else 0)
+            status, words = _REFUSALS[self._fault]
             self._count()
-            more = b"HTTP/1.1 503 Slow Down\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(_SLOW_DOWN)
-            writer.write(more + (b"" if head.startswith(b"HEAD") else _SLOW_DOWN))
+            body = b"<Error>" + words + b"</Error>"
+            more = b"HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
+            writer.write(more + (b"" if head.startswith(b"HEAD") else body))
             await writer.drain()
             writer.close()
 
     async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, open_gate: asyncio.Event) -> None:
-        if self._fault != "cut" or open_gate is not self._answering:
+        fault = self._fault
+        if fault not in ("cut", "cut-off") or open_gate is not self._answering:
             await super()._pump(source, target, open_gate)
             return
         left = _CUT_AFTER
@@ -67,6 +75,8 @@ class StoreProxy(Proxy):
                 if not left:
                     self._count()
                     reset(target)
+                    if fault == "cut-off":
+                        await self._set("reset")
                     return
         target.close()
 

@@ -1,11 +1,14 @@
-"""The long run: `python -m tests.chaos --seeds N`."""
+"""The long run: `python -m tests.chaos --seeds N`, with `--store` for inputs and outputs in an object store."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from contextlib import ExitStack
 
 from tests.chaos import scenarios
+from tests.chaos.places import InStore
+from tests.object_servers import SeaweedFS
 
 
 def main() -> int:
@@ -13,15 +16,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--store", action="store_true", help="inputs and outputs are in an object store")
     options = parser.parse_args()
     total: Counter[str] = Counter()
-    for seed in range(options.first, options.first + options.seeds):
-        report = scenarios.kills(seed=seed, everything=True)
-        finding = report.finding
-        total.update(report.faults)
-        total.update(missing=finding.missing, doubled=finding.doubled)
-        total["other"] += finding.strange + finding.out_of_order + finding.miscounted
-        print(f"seed={seed} {dict(report.faults)} retried={report.retried} lost={report.lost} {finding}", flush=True)
+    with ExitStack() as stack:
+        server = stack.enter_context(SeaweedFS()) if options.store else None
+        for seed in range(options.first, options.first + options.seeds):
+            report = scenarios.kills(seed=seed, everything=True, place=InStore(server) if server else None)
+            finding = report.finding
+            total.update(report.faults)
+            total.update(missing=finding.missing, doubled=finding.doubled)
+            total["other"] += finding.strange + finding.out_of_order + finding.miscounted
+            faults = dict(report.faults)
+            print(f"seed={seed} {faults} retried={report.retried} lost={report.lost} {finding}", flush=True)
     print(
         f"chaos seeds={options.seeds} kills={total['kills']} pauses={total['pauses']} "
         f"redis_restarts={total['redis_restarts']} missing={total['missing']} doubled={total['doubled']}"

@@ -34,7 +34,7 @@ class Finding:
     missing: int
     doubled: int
     strange: int
-    """Rows that are torn, or that belong to no item."""
+    """Rows that are torn, or that belong to no item; files of an output that are missing, torn or nobody's."""
     out_of_order: int
     miscounted: int
     """Differences between the reported counts and a recount."""
@@ -44,21 +44,22 @@ class Finding:
         return not any((self.missing, self.doubled, self.strange, self.out_of_order, self.miscounted))
 
 
-def examine(folder: JobFolder, result: JobResult) -> Finding:
-    """Compare the output of an ENTRY_SCRIPT job with what its manifest and decisions ask for."""
+def examine(folder: JobFolder, result: JobResult, output: str | None = None) -> Finding:
+    """Compare the output of an ENTRY_SCRIPT job with what its manifest and decisions ask for.
+
+    Args:
+        output: what it is, if it isn't on this machine's disk.
+    """
     decisions = {outcome.mini_batch: outcome for outcome in read_decisions(folder.path)}
     expected: list[str] = []
     items = 0
     for entry in read_manifest(folder.path):
-        names = [
-            os.fsdecode(os.path.basename(path))
-            for path in message.paths_of(message.decode(entry.raw)).split(b"\0")
-        ]  # fmt: skip
+        names = [os.fsdecode(os.path.basename(path)) for path in _paths(message.decode(entry.raw))]
         items += len(names)
         outcome = decisions.get(entry.mini_batch)
         if outcome is None or outcome.status == "done":
             expected += names
-    rows = Path(result.output).read_text().splitlines()
+    rows = (Path(result.output).read_text() if output is None else output).splitlines()
     names = [row.partition(" ")[0] for row in rows]
     counts = Counter(names)
     wanted = set(expected)
@@ -78,3 +79,9 @@ def examine(folder: JobFolder, result: JobResult) -> Finding:
         + abs(progress.done + progress.failed - len(decisions))
         + abs(progress.items_done + progress.items_failed - items),
     )
+
+
+def _paths(of: message.Message) -> list[bytes]:
+    if message.is_described(of):
+        return message.described_paths(message.described_of(of))
+    return message.paths_of(of).split(b"\0")

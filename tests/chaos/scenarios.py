@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from tests.chaos.faults import FaultInjector
 from tests.chaos.oracle import ENTRY_SCRIPT, Finding, examine
+from tests.chaos.places import OnDisk, Place
 from tests.cluster import Cluster
 
 MINI_BATCHES = 1500
@@ -26,30 +27,48 @@ class Report:
     lost: int
 
 
-def kills(*, seed: int, without: str = "", everything: bool = False) -> Report:
+def kills(
+    *,
+    seed: int,
+    without: str = "",
+    everything: bool = False,
+    place: Place | None = None,
+    mini_batches: int = MINI_BATCHES,
+) -> Report:
     """Workers past init() and agents are killed, agents are paused beyond their lease, and Redis is killed twice.
 
     With `everything`, master, leader, concatenator and API are killed, too.
+
+    Args:
+        place: where inputs and outputs are.
     """
-    with Cluster(nodes=2, slots=2, lease_s=LEASE_S, leader_s=1, without=without, api=everything) as cluster:
+    place = place or OnDisk()
+    cluster = Cluster(nodes=2, slots=2, lease_s=LEASE_S, leader_s=1, without=without, api=everything)
+    place.prepare(cluster)
+    with cluster:
         marks = cluster.home / "marks"
         marks.mkdir()
-        inputs = cluster.files(MINI_BATCHES * ITEMS)
         job = cluster.submit(
-            ENTRY_SCRIPT,
-            inputs=inputs,
+            place.script,
+            inputs=place.inputs(cluster, mini_batches * ITEMS),
             mini_batch_size=ITEMS,
             run_max_try=1000,
             lost_leases=1000,
             environment_variables={"MARKS": str(marks)},
+            **place.settings(),
         )
         with FaultInjector(
             cluster, seed=seed, marks=marks, redis_restarts=2, pauses=True, all_roles=everything
         ) as injector:
             result = cluster.result(job, timeout_s=240)
         assert result.state is JobState.COMPLETED, result.failure
+        finding = examine(cluster.folder(job), result, place.rows(result.output))
+        strays = place.strays(mini_batches * ITEMS)
         return Report(
-            examine(cluster.folder(job), result), injector.count, result.progress.retried, result.progress.lost
+            replace(finding, strange=finding.strange + strays),
+            injector.count,
+            result.progress.retried,
+            result.progress.lost,
         )
 
 

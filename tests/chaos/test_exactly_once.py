@@ -9,13 +9,25 @@ import pytest
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.states import JobState
 from tests.chaos import scenarios
+from tests.chaos.places import InStore
 from tests.cluster import Cluster
+from tests.object_servers import SeaweedFS, require_programs
 
 pytestmark = pytest.mark.chaos
 
 
 def test_every_row_once_while_workers_agents_and_redis_are_killed() -> None:
     report = scenarios.kills(seed=1)
+    assert report.finding.is_clean, report
+    assert report.faults["kills"] >= 10, "the test hardly killed anything"
+    assert report.faults["redis_restarts"] == 2
+
+
+@pytest.mark.xdist_group("object-stores")
+def test_every_row_and_file_once_when_all_of_it_is_in_a_store() -> None:
+    require_programs()
+    with SeaweedFS() as server:
+        report = scenarios.kills(seed=3, place=InStore(server), mini_batches=300)
     assert report.finding.is_clean, report
     assert report.faults["kills"] >= 10, "the test hardly killed anything"
     assert report.faults["redis_restarts"] == 2

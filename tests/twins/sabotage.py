@@ -97,6 +97,20 @@ def _whatever_is_there(upload: Any, condition: Any) -> None:
     upload._client.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
 
 
+def _failed_at_once(stager: Any, file: Any, error: Any) -> None:
+    """Ask a store no second time."""
+    from parallelrun_core.outcome import Failure
+
+    stager._fetched(file, 0, Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}"), "")
+
+
+def _without_retries() -> Any:
+    """Have the library of the stores ask only once, too."""
+    from datetime import timedelta
+
+    return {"max_retries": 0, "retry_timeout": timedelta(0)}
+
+
 def _as_rq_does(entry: Any) -> Any:
     """Run whatever an entry names."""
     from rq.job import Job
@@ -265,6 +279,13 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "uploads.condition": (
         Step("parallelrun_core.storage.objects.uploads.multipart:MultipartObject._complete", _whatever_is_there),
     ),
+    # The patience with a store that doesn't answer, or has too much to do.
+    "staging.asked_again": (
+        Step("parallelrun_agent.staging.stager:Stager._try_later", _failed_at_once),
+        Step("parallelrun_core.storage.objects.clients:_retries", _without_retries),
+    ),
+    # What removes from a node's cache what was linked there for the jobs of a dead agent.
+    "staging.abandoned": (Step("parallelrun_agent.staging.place:_remove_if_abandoned", nothing),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

@@ -24,6 +24,7 @@ from parallelrun_agent.policy.commands import (
     End,
     Kill,
     ReportInitFailure,
+    ReportRestLost,
     Stage,
     TakeBack,
     Unstage,
@@ -118,14 +119,21 @@ class JobDriver:
                 processes.process(command.worker).dump_stacks(command.why)
             case Kill():
                 processes.process(command.worker).kill()
-            case ReportInitFailure():
-                self._reports.init_failed(command.process, command.failure, command.after_s)
+            case ReportInitFailure() | ReportRestLost():
+                self._report(command)
             case WatchDisk():
                 self.session.disk.failed(command.error, time.monotonic())
             case Abandon():
                 log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.held)
                 self.session.close()
                 self.session = self._open_session(self, self.session)
+
+    def _report(self, command: ReportInitFailure | ReportRestLost) -> None:
+        if isinstance(command, ReportInitFailure):
+            self._reports.init_failed(command.process, command.failure, command.after_s)
+        else:
+            failure = Failure("OUTPUT_UNWRITABLE", command.why)
+            self._reports.phase_ended(command.process, "SHUTDOWN", 0.0, failure)
 
     def _deliver(self, worker: Worker, assignments: list[Assignment]) -> None:
         machine, process = self._machine, self.session.processes.process(worker)

@@ -29,6 +29,7 @@ from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
@@ -71,6 +72,7 @@ class NodeJob:
             may_build_packages=settings.may_build_packages,
         )
         self._code = JobCode(folder.code(record), node.loop.wake)
+        storage = StorageReport(folder.logs, settings.node)
         self._stage = JobStage(folder, spec, user, node)
         self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python, paths=self._stage.paths)
         errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
@@ -103,6 +105,7 @@ class NodeJob:
             spec.resource_monitor_interval,
             self._worker_pids,
             user,
+            storage,
         )
 
     def _open_session(self, events: AbstractContextManager[JobMachine], earlier: Session | None) -> Session:

@@ -14,6 +14,7 @@ from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
+from parallelrun_core.storage.location import is_url
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
 from parallelrun_master.led_job import LedJob
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from parallelrun_master.settings import MasterSettings
 
 _LEAVE_S = 45.0
+_REQUEST_S = 60.0
+"""How long a request to a store may still be on its way when its upload is given up."""
 _MOST_LOSSES = 3
 """How often the rows of one mini-batch are made again."""
 _WAIT_MS = 100
@@ -40,6 +43,7 @@ class Finishing:
         self._settings = settings
         self._leadership = job.leadership
         self._requests = OutputRequests(job)
+        self._left_behind: list[str] = []
 
     def finalize(self) -> Concatenated | None:
         """Have the output put together while the workers shut down.
@@ -57,7 +61,7 @@ class Finishing:
             if job.spec.writes_rows:
                 job.reports.say("Concatenation begins.")
                 self._requests.step(time.monotonic())
-        self._wait_for_agents()
+        self._wait_for_rest()
         with suppress(*CONNECTION_ERRORS):
             self._read_rest()  # what workers reported last: how long shutdown() took
         if self._leadership.is_resigning or job.state() is not JobState.FINALIZING:
@@ -112,7 +116,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
-            warnings=[*_about_failures(ledger), *made.notes, *_about_text(ledger.decided), *job.damage] if made else [],
+            warnings=self._warnings(made) if made else [],
             failure=status.failure,
         )
         job.reports.conclude(result, ledger.errors)
@@ -134,7 +138,7 @@ class Finishing:
         text = msgspec.json.encode(result.progress)
         end = msgspec.json.encode(result.state)
         job.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
-        self._wait_for_agents()
+        self._wait_for_agents(_LEAVE_S)
         self._show_end(result.state)
         leftovers.discard()
         if result.state is JobState.COMPLETED and not result.progress.failed:
@@ -167,8 +171,29 @@ class Finishing:
         if self._leadership.tick(time.monotonic()):
             self._job.queue.reap(max_lost=self._job.spec.lost_leases, max_lease_ms=self._settings.lease_ms)
 
-    def _wait_for_agents(self) -> None:
-        until = time.monotonic() + _LEAVE_S
+    def _wait_for_rest(self) -> None:
+        """Wait for what workers do in the end. Their agents stay until it is uploaded, which may be much."""
+        job = self._job
+        outputs = [job.folder.output_file(job.spec), *job.folder.output_paths(job.spec).values()]
+        if not any(map(is_url, outputs)):
+            self._wait_for_agents(_LEAVE_S)
+            return
+        most_s = _LEAVE_S + job.spec.task_overhead_timeout + _REQUEST_S
+        self._wait_for_agents(most_s)
+        with suppress(*CONNECTION_ERRORS):
+            nodes = ", ".join(sorted({session.rpartition("-")[0] for session in job.queue.sessions()}))
+            if nodes and not self._leadership.is_resigning:
+                what = f"What workers on {nodes} have written in the end may be missing in the store"
+                self._left_behind = [f"{what}: after {most_s:g} s, it was still not all there."]
+                job.reports.say(self._left_behind[0])
+
+    def _warnings(self, made: Concatenated) -> list[str]:
+        decided = self._job.ledger.decided
+        about_output = [*made.notes, *self._left_behind, *_about_text(decided)]
+        return [*_about_failures(self._job.ledger), *about_output, *self._job.damage]
+
+    def _wait_for_agents(self, most_s: float) -> None:
+        until = time.monotonic() + most_s
         while not self._leadership.is_resigning and time.monotonic() < until:
             try:
                 if not any(self._job.queue.sessions()):

@@ -154,3 +154,32 @@ def test_while_a_concatenation_lives_no_other_is_asked_for(
     report_concatenated(on_redis.redis, on_redis.job_id, Concatenated("/out", 5, "abc"), on_redis.seal())
     thread.join(30)
     assert (job.result().state, job.result().output) == (JobState.COMPLETED, "/out")
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_what_workers_leave_for_a_store_is_waited_for_and_else_told(
+    led: Callable[..., Led], leaves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finishing, "_LEAVE_S", 0.1)
+    monkeypatch.setattr(finishing, "_REQUEST_S", 0.1)
+    monkeypatch.setattr(finishing, "_WAIT_MS", 10)
+    job = led(1, state=JobState.FINALIZING, output="s3://bucket/out", task_overhead_timeout=20 if leaves else 1)
+    agent = job.on_redis.agent("node007")
+    agent.lease(0)
+    had_ended = []
+
+    def leave() -> None:
+        had_ended.append(job.folder.result() is not None)
+        agent.queue.turn("leave", decided(()), 0)
+
+    timer = threading.Timer(1.0, leave)
+    if leaves:
+        timer.start()
+    job.leader().run()
+    if leaves:
+        timer.join()
+        assert (had_ended, job.result().warnings) == ([False], [])
+    else:
+        (warning,) = job.result().warnings
+        assert "node007" in warning
+    assert job.result().state is JobState.COMPLETED

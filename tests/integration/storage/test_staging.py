@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from parallelrun_agent.staging import stager
-from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
+from parallelrun_agent.staging.room import NoRoom
+from parallelrun_agent.staging.shards import Shards
 from parallelrun_agent.staging.stager import Staged, StagedFile, Stager
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects import ObjectStorage
@@ -79,6 +81,10 @@ def node(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield make
     for each in made:
         each.close()
+
+
+def files(cache: StageCache) -> list[Path]:
+    return [path for path in cache.folder.rglob("*") if path.is_file()]
 
 
 def test_a_mini_batch_finds_its_objects_at_their_places(bucket: Bucket, node: Make) -> None:
@@ -160,7 +166,7 @@ def test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket: Buc
         bucket.put(key, key.encode() * 1000)
     for at, key in enumerate("abc"):
         here.stage(key, here.file(key))
-        for entry in here.cache.folder.iterdir():
+        for entry in files(here.cache):
             os.utime(entry, (at, at)) if entry.stat().st_mtime > 100 else None
     here.stager.release("b")
     here.stager.release("c")
@@ -177,9 +183,9 @@ def test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket: Buc
 def test_a_cache_that_evicts_what_is_in_use_is_found(
     bucket: Bucket, node: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries = StageCache._entries
+    look = Shards.look
     monkeypatch.setattr(
-        StageCache, "_entries", lambda cache: (each._replace(is_in_use=False) for each in entries(cache))
+        Shards, "look", lambda shards, *args: [each._replace(is_in_use=False) for each in look(shards, *args)]
     )
     with expect_failure():
         test_the_least_recently_used_goes_first_and_never_what_is_in_use(bucket, node)
@@ -225,13 +231,17 @@ def test_two_agents_share_what_one_has_fetched_and_its_limit(bucket: Bucket, nod
 
 def test_what_a_dead_agent_was_fetching_is_removed(bucket: Bucket, node: Make) -> None:
     first = node()
-    (first.cache.folder / ".new-left").write_bytes(b"x" * 100)
+    left = first.cache.folder / "ab" / ".new-left"
+    left.write_bytes(b"x" * 100)
     being_fetched = first.cache.begin("s3://b/c", Version(100, 0.0))
 
     second = node()
 
-    assert [path.name for path in second.cache.folder.iterdir()] != [".new-left"]
-    assert len(list(second.cache.folder.iterdir())) == 1, "what is being fetched now stays"
+    deadline = time.monotonic() + 30
+    while left.exists():
+        assert time.monotonic() < deadline, "nobody has removed it"
+        time.sleep(0.01)
+    assert len(files(second.cache)) == 1, "what is being fetched now stays"
     with being_fetched:
         pass
-    assert list(second.cache.folder.iterdir()) == []
+    assert files(second.cache) == []

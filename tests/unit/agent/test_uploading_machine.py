@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_agent.policy.commands import Commit, DropRest, Upload, UploadRest
+from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, Upload, UploadRest
 from parallelrun_agent.policy.outcomes import Answer, Exit, OutcomeBuilder
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
@@ -141,3 +141,27 @@ def test_a_node_that_is_told_to_stop_does_not_wait_for_a_store_that_is_away(node
     assert turn.mode == "leave"
     node.uploaded("s/1", None)
     assert not take(node, Commit)
+
+
+def test_what_a_worker_has_left_is_reported_if_it_is_given_up(node: UploadingJobMachine) -> None:
+    worker = answered(node, 1, files=0)
+    node.drain(10.0, 102.0)
+    node.caught_up(worker, 102.0)
+    node.exited(worker, Exit(0), 103.0)
+    node.check_time(111.0)
+    assert not take(node, ReportRestLost)
+    node.check_time(112.5)
+    (report,) = take(node, ReportRestLost)
+    assert (report.process, "told to stop" in report.why) == (worker.process, True)
+    node.check_time(113.0)
+    assert not take(node, ReportRestLost)
+
+
+def test_what_a_worker_has_left_is_reported_if_the_lease_is_lost(node: UploadingJobMachine) -> None:
+    worker = answered(node, 1, files=0)
+    node.drain(9000.0, 102.0)
+    node.caught_up(worker, 102.0)
+    node.exited(worker, Exit(0), 103.0)
+    node.check_time(5000.0)
+    (report,) = take(node, ReportRestLost)
+    assert (report.process, "lost its lease" in report.why) == (worker.process, True)

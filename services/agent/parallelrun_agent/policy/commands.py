@@ -70,6 +70,13 @@ class DropRest(msgspec.Struct, frozen=True):
     worker: Worker
 
 
+class ReportRestLost(msgspec.Struct, frozen=True):
+    """Report to leader and user that what a worker has left for outputs in stores will not get there."""
+
+    process: str
+    why: str
+
+
 class End(msgspec.Struct, frozen=True):
     """Ask for an orderly end: the worker finishes what it has, calls shutdown(), and exits."""
 
@@ -113,6 +120,6 @@ class Abandon(msgspec.Struct, frozen=True):
 
 
 Command = (
-    Stage | Unstage | Deliver | TakeBack | Commit | Upload | UploadRest | DropRest | End | DumpStacks | Kill
-    | ReportInitFailure | WatchDisk | Abandon
+    Stage | Unstage | Deliver | TakeBack | Commit | Upload | UploadRest | DropRest | ReportRestLost | End
+    | DumpStacks | Kill | ReportInitFailure | WatchDisk | Abandon
 )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from parallelrun_agent.policy.commands import Commit, DropRest, Upload, UploadRest
+from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, Upload, UploadRest
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import Answer, Exit
@@ -30,6 +30,11 @@ class UploadingJobMachine(JobMachine):
         """By their tokens, the outcomes that wait for their files."""
         self._ending: set[str] = set()
         """Workers that have ended, and have left files that are not uploaded yet."""
+
+    def _abandon(self, why: str) -> None:
+        ending = self._ending
+        super()._abandon(why)
+        self._rest_is_lost(ending, "the node has lost its lease")
 
     @property
     def _is_open(self) -> bool:
@@ -62,13 +67,21 @@ class UploadingJobMachine(JobMachine):
         self._ending.discard(process)
 
     def check_time(self, now: float) -> None:
-        """As for any job; what is not uploaded when a drain is to be over is returned, as if it had not been run."""
+        """As for any job; what is not uploaded when a drain is to be over is returned, as if it had not been run.
+
+        If it is of no mini-batch, it is lost, and reported.
+        """
         super().check_time(now)
         if now > self._end_by:
             for outcome, _ in self._uploads.values():
                 self.deliveries.not_stored(outcome, now)
             self._uploads.clear()
+            self._rest_is_lost(self._ending, "the node was told to stop")
             self._ending.clear()
+
+    def _rest_is_lost(self, processes: set[str], why: str) -> None:
+        words = f"What the worker has left at its end was not all uploaded: {why}."
+        self.commands.extend(ReportRestLost(process, words) for process in sorted(processes))
 
     def _is_done(self) -> bool:
         return super()._is_done() and not self._ending

@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
+from parallelrun_agent.staging.room import NoRoom
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.outcome import Failure
 from parallelrun_core.service.telemetry import logger

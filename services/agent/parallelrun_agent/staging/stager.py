@@ -18,12 +18,14 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple
 
-from parallelrun_agent.staging.cache import NoRoom, StageCache
+from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
 from parallelrun_agent.staging.parts import Part
+from parallelrun_agent.staging.room import NoRoom
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced, Version
+from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
 
 THREADS: Final = 16
@@ -165,17 +167,19 @@ class Stager:
     def _end_overdue(self, now: float) -> None:
         for token, mini_batch in self._mini_batches.items():
             if mini_batch.is_admitted and mini_batch.left > 0 and now - mini_batch.began_at > self._timeout_s:
-                mini_batch.failure = self._overdue(mini_batch)
+                mini_batch.failure = mini_batch.failure or self._overdue(mini_batch)
                 mini_batch.left = 0
                 self._end(token, mini_batch)
 
     def _overdue(self, mini_batch: _MiniBatch) -> Failure:
         limit = f"task_overhead_timeout ({self._timeout_s:g} s)"
-        for file in mini_batch.files:
-            link = self._links.get(file.target)
-            if link is not None and link.trouble:
-                return Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {link.trouble} For longer than {limit}.")
-        return Failure("LOAD_TIMEOUT", f"Bringing the files of the mini-batch to the node took longer than {limit}.")
+        links = ((file, self._links.get(file.target)) for file in mini_batch.files)
+        left = [(file.url, link.trouble) for file, link in links if link is not None and not link.is_there]
+        for url, trouble in left:
+            if trouble:
+                return Failure("INPUT_UNREADABLE", f"{url} can't be read: {trouble} For longer than {limit}.")
+        missing = f"{mini_batch.left} of {len(mini_batch.files)} files, such as {left[0][0]},"
+        return Failure("LOAD_TIMEOUT", f"After {limit}, {missing} were not on this node yet.")
 
     def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedFile]:
         """Note who needs which place; returns what nobody fetches yet."""
@@ -262,6 +266,7 @@ class Stager:
 
     def _try_later(self, file: StagedFile, error: StoreAway) -> None:
         """No thread waits for a store that is away: others may be there."""
+        asked_again(file.url, "get")
         with self._lock:
             link = self._links[file.target]
             link.tries += 1

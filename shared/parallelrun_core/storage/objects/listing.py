@@ -15,10 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.storage.globs import START, Pattern, split_pattern
+from parallelrun_core.storage.globs import START, Pattern
 from parallelrun_core.storage.interface import Page, Version
-from parallelrun_core.storage.objects.address import Address, address_of
+from parallelrun_core.storage.objects.address import Address, address_of, split
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.parallel_listing import folders_at_once, pages_at_once
 from parallelrun_core.storage.objects.reading import present_version, version_of
 from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
@@ -43,7 +44,7 @@ class ObjectListing:
     """
 
     def __init__(self, url: str, below: Sequence[str] = ()) -> None:
-        self._url, names = (url, list(below)) if below else split_pattern(url)
+        self._url, names = (url, list(below)) if below else split(url)
         self._pattern = Pattern(names) if names else None
         self.versions: Sequence[Version] | None = None
         self.is_sorted = True
@@ -96,7 +97,14 @@ class ObjectListing:
                 pages: ListStream[Sequence[ObjectMeta]] = obstore.list(
                     client, folder or None, offset=after or None, chunk_size=PAGE
                 )
-                yield from pages
+            page: Sequence[ObjectMeta] | None = None
+            while page is None or page:
+                with metered(self._url, "list") as call, in_plain_words(self._url):
+                    before, page = page, next(pages, ())
+                    if before is not None and not page:
+                        call.requests = 0  # the page before it was the last one
+                if page:
+                    yield page
 
         at_once = folders_at_once(address.store)
         return pages_at_once(pages_of, address.key, at_once) if at_once > 1 else pages_of(address.key, "")

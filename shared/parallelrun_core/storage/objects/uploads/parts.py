@@ -16,6 +16,11 @@ _AT_ONCE: Final = 3
 """Parts on their way: with the one that is being filled, at most 128 MiB."""
 
 
+def requests_for(size_bytes: int, part_bytes: int) -> int:
+    """How many requests an upload takes: one, or one for each part, one to begin and one to complete it."""
+    return 1 if size_bytes <= part_bytes else -(-size_bytes // part_bytes) + 2
+
+
 class TooLarge(OSError):
     """No more parts can be added to an object."""
 
