@@ -29,6 +29,7 @@ from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.states import JobState
@@ -71,6 +72,7 @@ class NodeJob:
             may_build_packages=settings.may_build_packages,
         )
         self._code = JobCode(folder.code(record), node.loop.wake)
+        storage = StorageReport(folder.logs, settings.node)
         self._stage = JobStage(folder, spec, user, node)
         self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python, paths=self._stage.paths)
         errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
@@ -103,6 +105,7 @@ class NodeJob:
             spec.resource_monitor_interval,
             self._worker_pids,
             user,
+            storage,
         )
 
     def _open_session(self, events: AbstractContextManager[JobMachine], earlier: Session | None) -> Session:
@@ -138,9 +141,10 @@ class NodeJob:
             self._reports.never_started(missing)
         if self._reports.has_news:
             self._send_reports(now)
-        if self._python.is_due(now):
+        if self._python.is_due(now) or self._stage.is_due(now):
             report_preparing(self._redis, self.job_id, self._settings.node)
             self._python.reported(now)
+            self._stage.reported(now)
         turn = self._view.next_turn(now)
         if (turn is None or not turn.want) and self._view.is_at_rest:
             self._driver.session.committer.hurry()

@@ -224,6 +224,36 @@ class MiniBatchPage(_Answer):
     next_page_token: str | None = None
 
 
+class StorageRequests(_Answer):
+    """What one process has asked of one object store by one operation, while it worked for a job."""
+
+    node: str
+    """A node; `master` lists, `concatenator` writes the output of rows."""
+    store: str = Field(examples=["s3://bucket"])
+    operation: Literal["list", "head", "get", "put", "upload", "copy", "delete"]
+    """`upload`: to begin, complete or abort one in parts; each part is a `put`."""
+    since: Time
+    until: Time
+    requests: int
+    bytes: int
+    failures: int
+    """Calls that failed in the end."""
+    throttled: int
+    """Of those, the ones to which the store said that it has too much to do."""
+    retries: int
+    """As far as they are known: see docs/logs.md."""
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    mean_ms: float
+
+
+class StorageReport(_Answer):
+    """What a job has asked of object stores, by process. Nothing was, if there are no items."""
+
+    items: list[StorageRequests]
+
+
 class FileEntry(_Answer):
     """One file."""
 

@@ -23,6 +23,7 @@ from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.folder.session_keys import SessionKey
+from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.service.telemetry import logger
@@ -125,7 +126,8 @@ class Concatenation:
 
     def _conclude(self) -> None:
         try:
-            made = self._make()
+            with StorageReport(self._folder.logs, _NAME):
+                made = self._make()
         except _Stopped:
             self._log.info("concatenation_stopped")
             with suppress(*CONNECTION_ERRORS):

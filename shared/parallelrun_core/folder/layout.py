@@ -169,6 +169,11 @@ class Logs:
     def perf(self, node: str) -> Path:
         return self.sys / "perf" / node
 
+    @property
+    def storage(self) -> Path:
+        """What was asked of object stores; a file for each process that asked."""
+        return self.sys / "storage"
+
     def of_node(self, node: str) -> Path:
         """What workers of a node log, and what their processes print."""
         return self.sys / "node" / node

@@ -6,16 +6,26 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from parallelrun_core.service.storage_metrics import StorageCollector
+from parallelrun_core.storage.objects.meters import Reading, reading
 
 
-def serve_health(port: int, ready: Callable[[], bool]) -> ThreadingHTTPServer | None:
+def serve_health(
+    port: int, ready: Callable[[], bool], storage: Callable[[], Reading] = reading
+) -> ThreadingHTTPServer | None:
     """Answer /livez (the process runs), /readyz (`ready()`), /metrics on the loopback interface, in a thread.
 
     Returns None, and does nothing, when the port is 0.
+
+    Args:
+        storage: what was asked of object stores; by default, by this process.
     """
     if not port:
         return None
+    stores = CollectorRegistry()
+    stores.register(StorageCollector(storage))
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -25,7 +35,7 @@ def serve_health(port: int, ready: Callable[[], bool]) -> ThreadingHTTPServer | 
                 case "/readyz":
                     self._answer(*((200, b"ready\n") if ready() else (503, b"not ready\n")))
                 case "/metrics":
-                    self._answer(200, generate_latest(), CONTENT_TYPE_LATEST)
+                    self._answer(200, generate_latest() + generate_latest(stores), CONTENT_TYPE_LATEST)
                 case _:
                     self._answer(404, b"not found\n")
 

@@ -26,6 +26,7 @@ from parallelrun_agent.node.usage import (
     worker_rows,
 )
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
+from parallelrun_core.folder.storage_report import StorageReport
 
 _FIRST_SAMPLE_S = 1.0
 _PROCESSES_EVERY_S = 60.0
@@ -41,15 +42,22 @@ class ResourceMonitor:
         interval_s: between two samples; 0: none are taken.
         workers: the process ids of the job's workers, by name. Called in the monitor's thread.
         user: who they are.
+        storage: what the node asks of object stores for the job.
     """
 
     def __init__(
-        self, folder: Path, interval_s: float, workers: Callable[[], dict[str, int]], user: WorkerUser = SAME_USER
+        self,
+        folder: Path,
+        interval_s: float,
+        workers: Callable[[], dict[str, int]],
+        user: WorkerUser = SAME_USER,
+        storage: StorageReport | None = None,
     ) -> None:
         self._folder = folder
         self._interval_s = interval_s
         self._workers = workers
         self._user = user
+        self._storage = storage
         self._stopped = threading.Event()
         self._cpu = Cpu()
         self._processes = ProcessTable()
@@ -90,6 +98,8 @@ class ResourceMonitor:
             with self._user.acting():  # others can't see what a process reads and writes
                 rows = worker_rows(self._workers(), self._processes)
             self._add("processes_resource_usage.csv", PROCESS_COLUMNS, [[now, *row] for row in rows])
+        if self._storage is not None:
+            self._storage.write()
 
     def _add(self, name: str, columns: tuple[str, ...], rows: list[list[str]]) -> None:
         path = self._folder / name

@@ -22,6 +22,7 @@ from typing import BinaryIO, Final, NamedTuple, cast
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.outcome import Failure
 from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.stores import storage_of
 
 THREADS: Final = 8
@@ -183,6 +184,7 @@ class Uploader:
             except OSError as error:  # the last one is told when its time is over
                 if not upload.given_up.is_set():
                     upload.failure = Failure("OUTPUT_UNWRITABLE", _words(url, error))
+                    asked_again(url, "put")
                     upload.given_up.wait(pauses.next_s())
             except Exception as error:
                 self._failed(upload, _words(url, error))

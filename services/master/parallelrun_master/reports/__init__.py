@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.storage_report import StorageReport
 from parallelrun_core.masking import Mask
 from parallelrun_core.progress import Progress
 from parallelrun_core.service.pacing import Every
@@ -34,6 +35,7 @@ class Reports:
         self._spec = spec
         self._summaries = Summaries(folder.logs)
         self.tries = TryReport(folder.logs, self.mask, self._summaries)
+        self._storage = StorageReport(folder.logs, "master")
         self._due = Every(EVERY_S)
         self._errors_written = 0
 
@@ -61,6 +63,7 @@ class Reports:
     def _bring_up_to_date(self, errors: ErrorGroups) -> None:
         self.tries.flush()
         self._summaries.write()
+        self._storage.write()
         if errors.count != self._errors_written:
             self._errors_written = errors.count
             write_user_errors(self._folder.logs, errors)

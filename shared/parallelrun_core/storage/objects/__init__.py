@@ -12,6 +12,7 @@
     ahead.py        the same for small reads that follow each other
     asking.py       which threads wait for a store
     uploads/        new objects
+    meters.py       what this process has asked of stores, and how long it took
     trouble.py      what a store answers, as the errors that files have
 
 Nothing is imported, and no store is asked, before it is needed: most clusters have no object store. obstore does not
@@ -26,15 +27,15 @@ from collections.abc import Sequence
 from typing import BinaryIO, cast
 
 from parallelrun_core.path_rule import PathRule
-from parallelrun_core.storage.globs import split_pattern
 from parallelrun_core.storage.interface import NewFile, Trouble, Version
 from parallelrun_core.storage.objects import uploads
-from parallelrun_core.storage.objects.address import address_of
+from parallelrun_core.storage.objects.address import address_of, split
 from parallelrun_core.storage.objects.ahead import StreamedObject
 from parallelrun_core.storage.objects.allowed import check, refusal
 from parallelrun_core.storage.objects.clients import client_of, engine_options
 from parallelrun_core.storage.objects.copying import copy
 from parallelrun_core.storage.objects.listing import ObjectListing, single
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.reading import ObjectFile
 from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
 
@@ -48,7 +49,7 @@ class ObjectStorage:
         self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
     ) -> Trouble | None:
         try:
-            return refusal(path if pattern is not None else split_pattern(path)[0], rule)
+            return refusal(path if pattern is not None else split(path)[0], rule)
         except ValueError as error:
             return Trouble(str(error))
 
@@ -65,7 +66,7 @@ class ObjectStorage:
         return None
 
     def split(self, path: str) -> tuple[str, list[str]]:
-        return split_pattern(path)
+        return split(path)
 
     def below(self, path: str, top: str) -> str | None:
         address, folder = address_of(path), address_of(top)
@@ -85,7 +86,7 @@ class ObjectStorage:
         address = address_of(path)
         if address.is_web:
             return False
-        with in_plain_words(path):
+        with metered(path, "list"), in_plain_words(path):
             pages = obstore.list(client_of(address.store), address.key or None, chunk_size=1)
             return next(iter(pages), None) is not None
 
@@ -93,7 +94,7 @@ class ObjectStorage:
         return single(path, address_of(path)) is not None or self.is_folder(path)
 
     def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> ObjectListing:
-        check(path if below else split_pattern(path)[0], rule)
+        check(path if below else split(path)[0], rule)
         return ObjectListing(path, below)
 
     def version(self, path: str | bytes) -> Version:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.reading import check_version
 from parallelrun_core.storage.objects.trouble import in_plain_words
 
@@ -57,13 +58,14 @@ def _copy_web_file(url: str, version: Version, fd: int) -> None:
     import obstore
 
     address, size = address_of(url), 0
-    with in_plain_words(url):
+    with metered(url, "get") as call, in_plain_words(url):
         options: GetOptions = {"if_match": version.tag} if version.tag else {}
         answer = obstore.get(client_of(address.store), address.key, options=options)
         check_version(url, answer.meta, version)
         for chunk in answer.stream(min_chunk_size=_CHUNK_BYTES):
             _write(fd, chunk, size)
             size += len(chunk)
+            call.bytes = size
     if size != version.size_bytes:
         raise Replaced(f"{url} has another size than when it was listed")
 
@@ -78,11 +80,12 @@ def _copy_range(url: str, version: Version, fd: int, part: range, first: int) ->
     options: GetOptions = {"if_match": version.tag} if version.tag else {}
     if len(part) < version.size_bytes:
         options["range"] = (part.start, part.stop)
-    with in_plain_words(url):
+    with metered(url, "get") as call, in_plain_words(url):
         answer = obstore.get(client_of(address.store), address.key, options=options)
         if address.is_web:
             check_version(url, answer.meta, version)
         data = answer.bytes()
+        call.bytes = len(data)
     if len(data) != len(part):
         raise Replaced(f"{url} has another size than when it was listed")
     _write(fd, data, part.start - first)

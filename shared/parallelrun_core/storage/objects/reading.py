@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def present_version(url: str, address: Address) -> Version:
     """
     import obstore
 
-    with in_plain_words(url):
+    with metered(url, "head"), in_plain_words(url):
         meta = obstore.head(client_of(address.store), address.key)
     return version_of(meta)
 
@@ -101,11 +102,12 @@ class ObjectFile(io.RawIOBase):
         options: GetOptions = {"if_match": self._version.tag} if self._version.tag else {}
         if count < self.size:  # some web servers only give whole files
             options["range"] = (start, start + count)
-        with in_plain_words(self._url):
+        with metered(self._url, "get") as call, in_plain_words(self._url):
             answer = obstore.get(self._client, self._key, options=options)
             if self._is_web:
                 check_version(self._url, answer.meta, self._version)
             data = bytes(answer.bytes())
+            call.bytes = len(data)
         if len(data) != count:
             raise Replaced(f"{self._url} has another size than when it was listed")
         return data

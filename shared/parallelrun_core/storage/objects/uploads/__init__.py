@@ -20,9 +20,10 @@ from typing import BinaryIO, Final
 from parallelrun_core.storage.interface import NewFile
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
 from parallelrun_core.storage.objects.uploads import beside, multipart, s3
-from parallelrun_core.storage.objects.uploads.parts import MAX_PARTS
+from parallelrun_core.storage.objects.uploads.parts import MAX_PARTS, requests_for
 
 _PART_BYTES: Final = 8 << 20
 _AT_ONCE: Final = 3
@@ -45,11 +46,13 @@ def put(url: str, file: BinaryIO, size_bytes: int) -> None:
 
     address = address_of(url)
     part = max(_PART_BYTES, -(-size_bytes // MAX_PARTS))
-    with in_plain_words(url):
+    with metered(url, "put") as call, in_plain_words(url):
         obstore.put(
             client_of(address.store), address.key, file,
             use_multipart=size_bytes > part, chunk_size=part, max_concurrency=_AT_ONCE,
         )  # fmt: skip
+        call.bytes = size_bytes
+        call.requests = requests_for(size_bytes, part)
 
 
 def replace(made: str, target: str) -> None:

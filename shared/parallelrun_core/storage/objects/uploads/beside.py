@@ -9,8 +9,10 @@ from typing import Final
 
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import Missing, Taken, in_plain_words
 from parallelrun_core.storage.objects.uploads.conflict import taken
+from parallelrun_core.storage.objects.uploads.parts import requests_for
 
 _MARK: Final = ".merging-"
 _OWNER: Final = "parallelrun_job"
@@ -35,6 +37,7 @@ class ObjectBeside:
             self._client, self._beside, buffer_size=_PART_BYTES, max_concurrency=_AT_ONCE, attributes={_OWNER: owner}
         )
         self._is_written = False
+        self._size = 0
 
     def __enter__(self) -> ObjectBeside:
         return self
@@ -46,11 +49,13 @@ class ObjectBeside:
     def write(self, data: memoryview) -> None:
         with in_plain_words(self._url):
             self._file.write(bytes(data))
+        self._size += len(data)
 
     def sync(self) -> None:
         self._is_written = True
-        with in_plain_words(self._url):
+        with metered(self._url, "put") as call, in_plain_words(self._url):
             self._file.close()
+            call.bytes, call.requests = self._size, requests_for(self._size, _PART_BYTES)
 
     def publish(self, own: Container[str]) -> None:
         """Copy it to its name. What this job itself has put there earlier is replaced, whatever its content."""
@@ -64,7 +69,7 @@ class ObjectBeside:
     def _copy(self, *, overwrite: bool) -> None:
         import obstore
 
-        with in_plain_words(self._url):
+        with metered(self._url, "copy"), in_plain_words(self._url):
             obstore.copy(self._client, self._beside, self._address.key, overwrite=overwrite)
 
     def _owner_there(self) -> str:
@@ -72,7 +77,7 @@ class ObjectBeside:
         import obstore
 
         try:
-            with in_plain_words(self._url):
+            with metered(self._url, "head"), in_plain_words(self._url):
                 there = obstore.get(self._client, self._address.key, options={"head": True})
         except Missing:
             return ""
@@ -84,7 +89,8 @@ def unfinished(address: Address, owner: str) -> list[str]:
     import obstore
 
     folder = _folder(address, owner)
-    with in_plain_words(f"{address.store}/{folder}"):
+    place = f"{address.store}/{folder}"
+    with metered(place, "list"), in_plain_words(place):
         pages = obstore.list(client_of(address.store), folder)
         return [f"{address.store}/{each['path']}" for page in pages for each in page]
 
@@ -93,8 +99,9 @@ def replace(url: str, made: Address, target: Address) -> None:
     """Let an object take the place of another one of the same store, in one step; its own name is free then."""
     import obstore
 
-    with in_plain_words(url):
+    with metered(url, "copy"), in_plain_words(url):
         obstore.copy(client_of(made.store), made.key, target.key, overwrite=True)
+    with metered(url, "delete"), in_plain_words(url):
         obstore.delete(client_of(made.store), made.key)
 
 
@@ -106,7 +113,7 @@ def remove(url: str) -> None:
 
     address = address_of(url)
     try:
-        with in_plain_words(url):
+        with metered(url, "delete"), in_plain_words(url):
             obstore.delete(client_of(address.store), address.key)
     except Missing:
         return

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 from parallelrun_core.storage.objects.address import Address, address_of
-from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError
+from parallelrun_core.storage.objects.meters import metered
+from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError, Throttled
 from parallelrun_core.storage.objects.uploads import s3
 from parallelrun_core.storage.objects.uploads.conflict import taken
 from parallelrun_core.storage.objects.uploads.parts import Parts
@@ -24,6 +25,9 @@ _TAKEN: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
 _MISSING: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
 _NO_UPLOAD: Final = "NoSuchUpload"
 _FORBIDDEN: Final = frozenset({"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"})
+_TOO_MUCH: Final = frozenset(
+    {"429", "503", "SlowDown", "ServiceUnavailable", "TooManyRequests", "RequestLimitExceeded"}
+)
 _SEPARATOR: Final = "#upload="
 _CHANGED: Final = "it was changed while it was made again"
 _COPIED_AT_ONCE: Final = 5 << 30
@@ -58,7 +62,7 @@ class MultipartObject:
         """What this job has published earlier."""
         if self._replaced is not None and self._replaced.owner != owner:
             raise taken(url)
-        with _in_plain_words(url):
+        with metered(url, "upload"), _in_plain_words(url):
             begun = self._client.create_multipart_upload(**self._where, Metadata={_OWNER: owner, _UPLOAD: self._mark})
         self._upload: str = begun["UploadId"]
         self._parts = Parts(self._put)
@@ -99,20 +103,22 @@ class MultipartObject:
 
     def _put(self, number: int, content: memoryview) -> str:
         whole = content.obj if content.nbytes == len(content.obj) else bytes(content)  # type: ignore[arg-type]
-        with _in_plain_words(self._url):
+        with metered(self._url, "put") as call, _in_plain_words(self._url):
             answer = self._client.upload_part(**self._where, UploadId=self._upload, PartNumber=number, Body=whole)
+            call.bytes = content.nbytes
+            call.retries = answer["ResponseMetadata"].get("RetryAttempts", 0)
         return str(answer["ETag"])
 
     def _complete(self, condition: dict[str, str]) -> None:
         parts = [{"ETag": tag, "PartNumber": number} for number, tag in enumerate(self._tags, 1)]
-        with _in_plain_words(self._url):
+        with metered(self._url, "upload"), _in_plain_words(self._url):
             self._client.complete_multipart_upload(
                 **self._where, UploadId=self._upload, MultipartUpload={"Parts": parts}, **condition
             )
 
     def _there(self) -> _There | None:
         try:
-            with _in_plain_words(self._url):
+            with metered(self._url, "head"), _in_plain_words(self._url):
                 there = self._client.head_object(**self._where)
         except Missing:
             return None
@@ -120,7 +126,7 @@ class MultipartObject:
         return _There(str(there["ETag"]), marks.get(_OWNER, ""), marks.get(_UPLOAD, ""))
 
     def _abort(self) -> None:
-        with _in_plain_words(self._url):
+        with metered(self._url, "upload"), _in_plain_words(self._url):
             self._client.abort_multipart_upload(**self._where, UploadId=self._upload)
 
 
@@ -128,7 +134,7 @@ def unfinished(address: Address) -> list[str]:
     """The uploads of exactly this key that nobody has completed."""
     client, where = s3.place_of(address)
     url, key = f"{address.store}/{address.key}", where["Key"]
-    with _in_plain_words(url):
+    with metered(url, "list"), _in_plain_words(url):
         pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=where["Bucket"], Prefix=key)
         uploads = [upload for page in pages for upload in page.get("Uploads", ())]
     return [f"{url}{_SEPARATOR}{each['UploadId']}" for each in uploads if each["Key"] == key]
@@ -143,7 +149,7 @@ def abort(name: str) -> None:
     """End one of `unfinished`; whoever still writes it will fail. One that is gone is ignored."""
     url, _, upload = name.rpartition(_SEPARATOR)
     client, where = s3.place_of(address_of(url))
-    with suppress(Missing, _Gone), _in_plain_words(url):
+    with suppress(Missing, _Gone), metered(url, "upload"), _in_plain_words(url):
         client.abort_multipart_upload(**where, UploadId=upload)
 
 
@@ -151,16 +157,19 @@ def replace(url: str, made: Address, target: Address) -> None:
     """Let an object take the place of another one of the same store, in one step; its own name is free then."""
     client, source = s3.place_of(made)
     _, where = s3.place_of(target)
-    with _in_plain_words(url):
+    with metered(url, "head"), _in_plain_words(url):
         there = client.head_object(**source)
+    with metered(url, "copy") as call, _in_plain_words(url):
         if there["ContentLength"] <= _COPIED_AT_ONCE:
             client.copy_object(**where, CopySource=source)
         else:
-            _copy_in_parts(client, source, where, there)
+            call.requests = _copy_in_parts(client, source, where, there)
+    with metered(url, "delete"), _in_plain_words(url):
         client.delete_object(**source)
 
 
-def _copy_in_parts(client: Any, source: dict[str, str], where: dict[str, str], there: dict[str, Any]) -> None:
+def _copy_in_parts(client: Any, source: dict[str, str], where: dict[str, str], there: dict[str, Any]) -> int:
+    """How many requests that took."""
     upload = client.create_multipart_upload(**where, Metadata=there["Metadata"])["UploadId"]
     parts = []
     for number, begin in enumerate(range(0, there["ContentLength"], _COPIED_PART), 1):
@@ -170,6 +179,7 @@ def _copy_in_parts(client: Any, source: dict[str, str], where: dict[str, str], t
         )
         parts.append({"ETag": copied["CopyPartResult"]["ETag"], "PartNumber": number})
     client.complete_multipart_upload(**where, UploadId=upload, MultipartUpload={"Parts": parts})
+    return len(parts) + 2
 
 
 @contextmanager
@@ -190,6 +200,6 @@ def _in_plain_words(url: str) -> Iterator[None]:
             raise Missing(errno.ENOENT, words, url) from error
         if code in _FORBIDDEN:
             raise NotAllowed(errno.EACCES, words, url) from error
-        raise StoreError(errno.EIO, words, url) from error
+        raise (Throttled if code in _TOO_MUCH else StoreError)(errno.EIO, words, url) from error
     except BotoCoreError as error:
         raise StoreError(errno.EIO, str(error), url) from error

@@ -1,0 +1,86 @@
+"""logs/sys/storage/<node>.<process>.csv: what one process has asked of object stores while it worked for a job.
+
+Each process has a file of its own, which is written whole each time: its figures are sums since its first line's
+`Since`, and no two files count the same request for one job.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.folder.files import replace_file
+from parallelrun_core.folder.layout import Logs
+from parallelrun_core.storage.objects.meters import Asked, Reading, reading, since
+from parallelrun_core.words import csv_cell
+
+COLUMNS: Final = {
+    "Node": "node", "Store": "store", "Operation": "operation", "Since": "since", "Until": "until",
+    "Requests": "requests", "Bytes": "bytes", "Failures": "failures", "Throttled": "throttled", "Retries": "retries",
+    "Latency P50 (ms)": "p50_ms", "Latency P95 (ms)": "p95_ms", "Latency P99 (ms)": "p99_ms",
+    "Latency Mean (ms)": "mean_ms",
+}  # fmt: skip
+"""Column → field of the REST API's answer."""
+_PERCENTILES: Final = (0.50, 0.95, 0.99)
+
+
+class StorageReport:
+    """What this process asks of stores from the construction on; `write()` writes that down, and so does the end of a
+    `with`. What can't be written is lost, and fails nothing.
+
+    Args:
+        logs: the job's.
+        node: a node's name; or the service that this process is.
+    """
+
+    def __init__(self, logs: Path, node: str) -> None:
+        self._before = reading()
+        self._written: Reading = {}
+        self._node = node
+        self._since = _now()
+        self._path = Logs(logs).storage / f"{node}.{self._since.replace(':', '')}-{os.getpid()}.csv"
+
+    def write(self) -> None:
+        """Write all of it; nothing if no store was asked since the last time."""
+        asked = since(self._before)
+        if asked and asked != self._written:
+            with suppress(OSError):
+                self._write(asked)
+            self._written = asked
+
+    def __enter__(self) -> StorageReport:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.write()
+
+    def _write(self, asked: Reading) -> None:
+        now = _now()
+        lines = [",".join(COLUMNS)]
+        for (store, operation), each in sorted(asked.items()):
+            cells = [self._node, csv_cell(store), operation, self._since, now, *_figures(each)]
+            lines.append(",".join(cells))
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self._path, ("\n".join(lines) + "\n").encode(errors="replace"))
+
+
+def fields_of(text: str) -> Iterator[dict[str, str]]:
+    """The lines of such a file as fields; what isn't a line of ours has other ones, or none."""
+    for row in csv.DictReader(text.splitlines()):
+        yield {field: row.get(column) or "" for column, field in COLUMNS.items()}
+
+
+def _figures(asked: Asked) -> list[str]:
+    counts = (asked.requests, asked.bytes, asked.failures, asked.throttled, asked.retries)
+    mean_s = asked.seconds / max(1, sum(asked.latencies))
+    latencies = (*(asked.latency_s(share) for share in _PERCENTILES), mean_s)
+    return [*map(str, counts), *(f"{1000 * each:.3f}" for each in latencies)]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
