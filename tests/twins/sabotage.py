@@ -284,11 +284,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_agent.staging.stager:Stager._try_later", _failed_at_once),
         Step("parallelrun_core.storage.objects.clients:_retries", _without_retries),
     ),
-    # What removes from a node's cache what a dead agent was fetching, and what was linked for its jobs.
-    "staging.abandoned": (
-        Step("parallelrun_agent.staging.cache:_remove_if_abandoned", nothing),
-        Step("parallelrun_agent.staging.place:_remove_if_abandoned", nothing),
-    ),
+    # What removes from a node's cache what was linked there for the jobs of a dead agent.
+    "staging.abandoned": (Step("parallelrun_agent.staging.place:_remove_if_abandoned", nothing),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

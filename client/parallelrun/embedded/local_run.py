@@ -12,6 +12,7 @@ import msgspec
 
 from parallelrun.embedded import datastores, earlier_run
 from parallelrun.embedded.cluster import Cluster
+from parallelrun.embedded.far_places import check_inputs
 from parallelrun.embedded.run_places import RunPlaces
 from parallelrun.errors import (
     ApiError,
@@ -133,6 +134,7 @@ def run_here(
     datastores.use()
     with reading.locating_problems():  # the API checks more than `check_paths`
         check_paths(reading.spec)
+        check_inputs(reading.spec)
         run = _LocalRun(reading, options, resume_option=resume_option, display=display)
         return run.run(on_end)
 

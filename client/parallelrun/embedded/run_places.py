@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from parallelrun.embedded import earlier_run
+from parallelrun.embedded.far_places import is_object
 from parallelrun.embedded.run_folder import RunFolder
 from parallelrun.local_folder import place_for_results
 from parallelrun_core.errors import InvalidInput
@@ -113,7 +114,7 @@ def _replaced(spec: JobSpec, *, overwrite: bool) -> str:
     if is_url(target) and (trouble := storage_of(target).output_trouble(target, is_file=True)):
         raise InvalidInput.at(where, *trouble)
     try:
-        is_there = _is_object(target) if is_url(target) else os.path.lexists(target)
+        is_there = is_object(target) if is_url(target) else os.path.lexists(target)
     except (OSError, ValueError) as error:
         raise InvalidInput.at(where, f"{target} can't be asked for: {error}") from error
     if not is_there:
@@ -123,14 +124,6 @@ def _replaced(spec: JobSpec, *, overwrite: bool) -> str:
     if not overwrite:
         raise InvalidInput.at(where, f"{target} is there already", "name another file, or replace it with --overwrite")
     return target
-
-
-def _is_object(url: str) -> bool:
-    try:
-        storage_of(url).version(url)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _beside(target: str) -> str:

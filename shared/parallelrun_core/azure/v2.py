@@ -50,8 +50,7 @@ def _read_pipeline(document: Mapping[str, Any], location: Location, findings: Fi
     scope.default_datastore = (settings.default_datastore or "").removeprefix("azureml:")
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
     scope.outputs = bindings.pipeline_outputs(outputs, scope, location.below("outputs"))
-    stores = {"default_compute": settings.default_compute, "default_datastore": settings.default_datastore}
-    note_placing(stores, location.below("settings"), findings)
+    note_placing({"default_compute": settings.default_compute}, location.below("settings"), findings)
     note_placing({"compute": pipeline.compute}, location, findings)
     check_identity(document, location, findings)
     reader.read(step, location.below("jobs", name))

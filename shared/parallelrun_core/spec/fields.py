@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from parallelrun_core.spec.conda import checked_requirement, is_too_old, python_of, requirements_of
+from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
 
 MAX_PATH: Final = 4096
@@ -85,6 +86,11 @@ class Input(Strict):
     def _mode_fits(self) -> Self:
         if self.mode.startswith("eval_") and self.type != "mltable":
             raise ValueError(f"mode {self.mode!r} applies to inputs of type mltable, not {self.type}")
+        if self.mode == "direct" and datastore_of(self.path):
+            raise ValueError(
+                "mode 'direct' gives a script the URL, and no library opens that of a datastore: give the URL of the "
+                "bucket or container itself, or leave out the mode"
+            )
         return self
 
 

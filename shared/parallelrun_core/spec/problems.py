@@ -46,7 +46,7 @@ def problem_of(model: type[BaseModel], details: Any) -> Problem:
         return Problem(pointer=pointer, message="this field is required")
     message, given, hint = _message(details), details.get("input"), ""
     if isinstance(given, str | int | float | bool) and where and where[0] != "environment_variables":
-        message += f", not {given!r}"
+        message += "" if "://" in str(given) else f", not {given!r}"  # a URL is named by its check, or has a secret
         meant = size_meant(str(given)) if where[-1] == "mini_batch_size" else ""
         hint = f"did you mean {meant!r}?" if meant else ""
     return Problem(pointer=pointer, message=message, hint=hint)

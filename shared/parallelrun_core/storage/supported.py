@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
+from parallelrun_core.storage.url_flaws import flaw_of
 
 KINDS: Final = frozenset({LOCAL, "s3", "gs", "azure", "https", DATASTORE})
 """The kinds of locations for which `stores.py` has a storage."""
@@ -22,12 +23,14 @@ def supported_path(text: str, *, is_written: bool = False) -> str:
         is_written: it is for an output.
 
     Raises:
-        ValueError: no storage is there for it; the message says which are, and what to do.
+        ValueError: no storage is there for it, or a URL that nobody could use; the message says what to do.
     """
     location = location_of(text)
     if location.kind in KINDS:
         if text and not location.path:
             raise ValueError(f"{text!r} names no file or folder")
+        if location.kind not in (LOCAL, DATASTORE) and (flaw := flaw_of(location.path)):
+            raise ValueError(flaw)
         return location.path
     can, instead = ("written to", "name one of these, and copy what is there afterwards")
     if not is_written:

@@ -36,6 +36,13 @@ def run(mini_batch):
     time.sleep({pause})
     return [f"{{os.path.basename(path)}} {{zlib.crc32(Path(path).read_bytes())}}" for path in mini_batch]
 """
+WRITES = """
+import os, sys
+from azureml_user.parallel_run import EntryScript
+""" + SCRIPT.replace("    return", """    for path in mini_batch:
+        with open(os.path.join(EntryScript().output_dir, "copy-" + os.path.basename(path)), "wb") as file:
+            file.write(Path(path).read_bytes())
+    return""")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,7 @@ def proxy(server: ObjectServer) -> Iterator[StoreProxy]:
 
 
 class Given:
-    """A cluster whose agents reach the store by a proxy, and what is in the store.
+    """A cluster whose agents and concatenator reach the store by a proxy, and what is in the store.
 
     Args:
         cluster: not started yet.
@@ -61,18 +68,20 @@ class Given:
     def __init__(self, cluster: Cluster, bucket: Bucket, server: ObjectServer, proxy: StoreProxy) -> None:
         self.cluster, self.bucket = cluster, bucket
         self.gate = cluster.home / "gate"
-        for name in cluster.nodes:
+        for name in ("concatenator", *cluster.nodes):
             cluster.environments[name] = server.environment_at(proxy.url)
         self.contents: dict[str, bytes] = {}
 
-    def submit(self, count: int, *, size: int = SIZE, pause: float = 0.02, **settings: Any) -> str:
+    def submit(
+        self, count: int, *, size: int = SIZE, pause: float = 0.02, script: str = SCRIPT, **settings: Any
+    ) -> str:
         """One object for each mini-batch; no worker is through init() before the gate is there."""
         for number in range(count):
             name = f"{number:03d}"
             self.contents[name] = bytes([number]) * size
             self.bucket.put(f"in/{name}", self.contents[name])
         given = {"mini_batch_size": 1, "environment_variables": {"GATE": str(self.gate)}, **settings}
-        return self.cluster.submit(SCRIPT.format(pause=pause), inputs=self.bucket.url("in"), **given)
+        return self.cluster.submit(script.format(pause=pause), inputs=self.bucket.url("in"), **given)
 
     def decided(self, job: str) -> list[Outcome]:
         return list(read_decisions(self.cluster.folder(job).path))
@@ -143,6 +152,34 @@ def test_without_patience_the_same_job_loses_mini_batches(tmp_path: Path, given:
         prove_that_a_store_may_be_away(tmp_path, given, proxy, without="staging.asked_again")
 
 
+@pytest.mark.parametrize("during", [JobState.PROCESSING, JobState.FINALIZING])
+def test_a_store_that_is_away_while_outputs_go_there_costs_only_time(
+    tmp_path: Path, given: Make, proxy: StoreProxy, during: JobState
+) -> None:
+    cluster = cluster_of(tmp_path)
+    here = given(cluster)
+    here.gate.touch()
+    bucket = here.bucket
+    back = threading.Timer(6, proxy.set, ("pass",))
+    with cluster:
+        job = here.submit(40, pause=0.05, run_max_try=1, script=WRITES, output=bucket.url("out"))
+        if during is JobState.PROCESSING:
+            cluster.until(lambda: len(here.decided(job)) >= 10, "some are done")
+        else:
+            cluster.until(lambda: len(here.decided(job)) == 40, "all are done")
+        proxy.set("reset")
+        back.start()
+        try:
+            result = cluster.result(job, 90)
+        finally:
+            back.cancel()
+            back.join()
+        assert (result.state, result.progress.failed) == (JobState.COMPLETED, 0), result.failure
+        assert bucket.content("out/parallel_run_step.txt").decode().splitlines() == here.wanted()
+        written = {key.rpartition("/")[2] for key in list(bucket.keys()) if "/out/copy-" in key}
+        assert written == {f"copy-{name}" for name in here.contents}
+
+
 @pytest.mark.parametrize("mode", ["reset", "blackhole"])
 def test_a_store_that_stays_away_ends_the_job_and_not_the_node(
     tmp_path: Path, given: Make, proxy: StoreProxy, mode: str
@@ -151,7 +188,7 @@ def test_a_store_that_stays_away_ends_the_job_and_not_the_node(
     here = given(cluster)
     here.gate.touch()
     with cluster:
-        job = here.submit(24, pause=0.3, run_max_try=1, task_overhead_timeout=3)
+        job = here.submit(16, pause=0.3, run_max_try=1, task_overhead_timeout=2)
         cluster.until(lambda: len(here.decided(job)) >= 3, "some are done")
         proxy.set(mode)  # type: ignore[arg-type]
 
@@ -163,11 +200,11 @@ def test_a_store_that_stays_away_ends_the_job_and_not_the_node(
         for name, failure in failures.items():
             assert failure.startswith(("INPUT_UNREADABLE", "LOAD_TIMEOUT")), failure
             assert here.bucket.url(f"in/{name}") in failure
-            assert "task_overhead_timeout (3 s)" in failure
+            assert "task_overhead_timeout (2 s)" in failure
         done = [row for row, name in zip(here.wanted(), sorted(here.contents), strict=True) if name not in failures]
         assert here.rows(result) == done
         proxy.set("pass")
-        here.prove_complete(here.submit(24, run_max_try=1))
+        here.prove_complete(here.submit(16, run_max_try=1))
 
 
 def test_credentials_that_expire_in_the_middle_of_a_job_are_named(
@@ -262,15 +299,15 @@ def prove_that_a_killed_agent_leaves_nothing(
             cluster.kill(name)
         proxy.set("one-way")
         job = here.submit(12, size=2 << 20)
-        cluster.until(lambda: any(cache.glob("objects/.new-*")), "objects are on their way")
+        cluster.until(lambda: any(cache.rglob(".new-*")), "objects are on their way")
         cluster.kill("node000")
-        assert list(cache.glob("objects/.new-*")), "they are left"
+        assert list(cache.rglob(".new-*")), "they are left"
         (left,) = (cache / "staged").iterdir()
         proxy.set("pass")
         cluster.start(cluster.nodes[-1])
         here.prove_complete(job)
-        assert not list(cache.glob("objects/.new-*"))
         assert not left.exists()
+        cluster.until(lambda: not list(cache.rglob(".new-*")), "what it was fetching is gone")
         cluster.until(lambda: job not in cluster.registry.active_jobs(), "the job is retired")
         cluster.until(lambda: not list(cache.glob("staged/*/*")), "its tree is gone")
 

@@ -107,6 +107,16 @@ def test_what_every_worker_needs_is_here_before_the_first_one_starts(bucket: Buc
     assert rows == [["words", "labels"]]
 
 
+def test_a_wrong_url_of_what_every_worker_needs_fails_the_job_at_once(bucket: Bucket, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "f").touch()
+    inputs = {"x": {"path": "data"}, "model": {"path": bucket.url("modle")}}
+    with pytest.raises(AssertionError) as failed:
+        run("[]", inputs=inputs, input_data="x")
+    assert bucket.url("modle") in str(failed.value)
+    assert "An input that each worker needs whole can't be read" in str(failed.value)
+
+
 def test_a_script_that_reads_by_itself_gets_urls(bucket: Bucket, run: Run) -> None:
     bucket.put("in/a", b"a")
     inputs = {"x": {"path": bucket.url("in"), "mode": "direct"}}
@@ -135,3 +145,20 @@ def test_a_table_and_its_mltable_in_a_store_are_read_in_parts(bucket: Bucket, ru
     assert sum(count for count, _ in parts) == 30_000
     assert sum(total for _, total in parts) == sum(range(30_000))
     assert len(parts) == 6
+
+
+@pytest.mark.parametrize("name", ["x", "model"])
+def test_a_run_looks_before_it_begins(bucket: Bucket, run: Run, name: str, tmp_path: Path) -> None:
+    bucket.put("in/a")
+    inputs = {"x": {"path": bucket.url("in")}, "model": {"path": bucket.url("in")}, name: {"path": bucket.url("no")}}
+    with pytest.raises(
+        AssertionError, match=rf"job\.yml.*/inputs/{name}/path: there is no object '{bucket.url('no')}'"
+    ):
+        run("[]", inputs=inputs, input_data="x")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_into_a_bucket_that_is_not_there_does_not_begin(bucket: Bucket, run: Run) -> None:
+    bucket.put("in/a")
+    with pytest.raises(AssertionError, match=r"no-such-bucket.*NoSuchBucket"):
+        run("[]", "--output", "s3://no-such-bucket/out", inputs={"x": {"path": bucket.url("in")}})

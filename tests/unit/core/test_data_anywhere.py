@@ -12,6 +12,7 @@ import yaml
 from parallelrun.builders.parts import Environment, Input, Output
 from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep
 from parallelrun.spec_file import read_job_file, read_spec
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.reading import read_job
 from parallelrun_core.spec import JobSpec
 from tests.conformance.documents import CONFIG, PIPELINE, changed
@@ -106,4 +107,15 @@ PLACES: dict[str, Callable[[str, Path], str]] = {
 @pytest.mark.parametrize("place", PLACES)
 def test_a_location_of_any_form_stands_where_a_path_may(place: str, form: str, tmp_path: Path) -> None:
     url = form.format("a.csv")
+    if place == "own, direct" and "datastores" in form:
+        with pytest.raises(InvalidInput, match="no library opens"):
+            PLACES[place](url, tmp_path)
+        return
     assert PLACES[place](url, tmp_path) == (FORMS[form] or form).format("a.csv")
+
+
+def test_a_refused_url_with_a_secret_is_not_repeated() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        JobSpec.parse({"entry_script": "e.py", "code": "/c", "inputs": {"a": "s3://key:hidden@bucket/k"}})
+    assert "user name or a password" in str(refused.value)
+    assert "hidden" not in str(refused.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,16 @@ from parallelrun_master.scheduling import Scheduler, StoreTrouble
 
 PATIENCE_S = 30.0
 SPEC = {"entry_script": "e.py", "inputs": {"a": {"path": "s3://bucket/in"}}, "mini_batch_size": 2}
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """A leader has a process of its own, which ends with it: what it leaves open is found here."""
+    yield
+    gc.collect()
 
 
 class Slow:
@@ -105,6 +116,19 @@ def test_a_store_that_is_away_is_a_trouble_of_its_own(tmp_path: Path, monkeypatc
     with pytest.raises(StoreTrouble, match="no answer"):
         step_until(leads, lambda: leads.closing is not None)
     leads.stop()
+
+
+def test_a_successor_asks_a_store_for_nothing_that_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listing = Slow(in_a_store)
+    listing.go_on.set()
+    first = scheduler(tmp_path, listing, monkeypatch)
+    step_until(first, lambda: first.closing is not None)
+    first.stop()
+    monkeypatch.delattr(ObjectStorage, "files")
+    successor = Scheduler(tmp_path, JobSpec.parse(SPEC), 2)
+    assert not successor.step(60)
+    assert successor.mini_batches == 2
+    successor.stop()
 
 
 def test_a_local_job_has_no_such_thread(tmp_path: Path) -> None:

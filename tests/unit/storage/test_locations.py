@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.storage.location import LOCAL, Location, datastore_of, joined, location_of, shortened
+from parallelrun_core.storage.objects import environment
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.stores import STORAGES, storage_of
 from parallelrun_core.storage.supported import KINDS, absolute_path, supported_path
@@ -26,7 +27,7 @@ IN_STORES = [
     ("s3://bucket/key", "s3"), ("S3://bucket", "s3"), ("s3a://b/c", "s3"), ("gs://b/c", "gs"),
     ("gcs://b", "gs"), ("az://c/p", "azure"),
     ("abfs://c@a.dfs.core.windows.net/p", "azure"), ("abfss://c@a/p", "azure"),
-    ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://x/y", "https"),
+    ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://127.0.0.1/y", "https"),
     ("https://a.blob.core.windows.net/c/p", "https"), ("azureml://datastores/d/paths/p", "datastore"),
 ]  # fmt: skip
 ELSEWHERE = [
@@ -149,3 +150,37 @@ def test_each_supported_kind_of_location_has_its_storage() -> None:
 )  # fmt: skip
 def test_a_relative_path_is_made_whole_in_a_folder_of_any_kind(folder: str, path: str, whole: str) -> None:
     assert shortened(joined(folder, path)) == whole
+
+
+@pytest.mark.parametrize(
+    "url, words",
+    [
+        ("s3://", "names no bucket"), ("az://", "names no bucket or container"),
+        ("s3://AKIA:pw@b/k", "user name or a password"), ("https://me:pw@h/k", "user name or a password"),
+        ("https://a.blob.core.windows.net/c/k?sv=2020&sig=pw", "signature"),
+        ("https://b.s3.amazonaws.com/k?X-Amz-Signature=pw", "signature"), ("https://h/k?access_token=pw", "signature"),
+        ("http://10.1.2.3/k", "unencrypted"),
+    ],
+)  # fmt: skip
+def test_a_url_that_nobody_could_use_or_keep_is_refused_at_once(url: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as refused:
+        supported_path(url)
+    assert "pw" not in str(refused.value).replace("password", "")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://h/f.csv?download=1", "http://127.0.0.1:9/f", "http://localhost/f", "http://[::1]:9/f", "s3://b/a?.csv"],
+)
+def test_other_queries_and_servers_of_this_machine_are_taken(url: str) -> None:
+    assert supported_path(url) == url
+    assert (storage_of(url).split(url)[1] == []) is url.startswith("http")
+
+
+def test_a_profile_that_is_not_there_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nosuch")
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for ask in (environment.s3_credentials, environment.s3_region):
+        with pytest.raises(OSError, match=r"nosuch.*AWS_PROFILE"):
+            ask()

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.storage.objects.parallel_listing import Key, pages_at_once
+from parallelrun_core.storage.objects import listing
+from parallelrun_core.storage.objects.listing import ObjectListing
+from parallelrun_core.storage.objects.parallel_listing import Key, folders_at_once, pages_at_once
+from parallelrun_core.storage.objects.trouble import StoreError
 
 _PAGE = 5
 
@@ -92,3 +95,44 @@ def test_threads_end_when_nobody_reads_any_more() -> None:
             return
         deadline.wait(0.1)
     pytest.fail(f"{threading.enumerate()} are left")
+
+
+def test_buckets_without_an_order_are_listed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PARALLELRUN_LIST_AT_ONCE", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    assert folders_at_once("s3://photos") > 1
+    assert folders_at_once("s3://photos--use1-az4--x-s3") == 1
+
+
+class NoOrder(Store):
+    def pages(self, folder: str, after: str) -> Iterator[list[Key]]:
+        return (page[::-1] for page in super().pages(folder, after))
+
+
+class NoOffset(Store):
+    def pages(self, folder: str, after: str) -> Iterator[list[Key]]:
+        return super().pages(folder, "")
+
+
+@pytest.mark.parametrize("kind", [NoOrder, NoOffset])
+def test_a_store_without_the_order_that_this_takes_is_refused(kind: type[Store]) -> None:
+    with pytest.raises(StoreError, match="PARALLELRUN_LIST_AT_ONCE=1"):
+        listed(kind([f"in/d{folder}/f{number:03}" for folder in range(3) for number in range(50)]), "in")
+
+
+def test_empty_objects_are_asked_for_together_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    together, asked = threading.Barrier(8), list[str]()
+
+    def single(url: str, address: object) -> object:
+        asked.append(url)
+        if url == "s3://b/in":
+            return None
+        together.wait(timeout=20)
+        return None if url.endswith("folder") else object()
+
+    page = [{"path": f"in/{name}", "size": 0} for name in ("folder", *"abcdefg")] + [{"path": "in/z", "size": 1}]
+    monkeypatch.setattr(listing, "single", single)
+    monkeypatch.setattr(listing, "version_of", lambda meta: meta)
+    monkeypatch.setattr(ObjectListing, "_pages", lambda *_: iter([page]))
+    assert [names for _, names in ObjectListing("s3://b/in")] == [[b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"z"]]
+    assert sorted(asked) == ["s3://b/in", *sorted(f"s3://b/in/{name}" for name in ("folder", *"abcdefg"))]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from parallelrun_agent.staging.cache import NewObject, StageCache
+from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.growing import GrowingPart, complete
+from parallelrun_agent.staging.new_object import NewObject
 from parallelrun_agent.staging.parts import Part
+from parallelrun_agent.staging.room import NoRoom
+from parallelrun_core.folder.disk_trouble import is_full
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.stores import storage_of
 
@@ -22,11 +25,26 @@ def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part
 
     Raises:
         Replaced: it was replaced since it was listed.
-        NoRoom: too much of the cache is in use.
+        NoRoom: too much of the cache is in use, or the disk is full, whatever is removed from the cache.
         OSError: the store refuses or doesn't answer (`filename` is the URL), or the disk fails.
     """
     if version.is_known and cache.take(url, version, target, part):
         return 0
+    try:
+        return _fetch(url, version, target, cache, part)
+    except OSError as error:
+        if not is_full(error):
+            raise
+    cache.free(version.size_bytes if part is None else part.end - part.start)
+    try:
+        return _fetch(url, version, target, cache, part)
+    except OSError as error:
+        if is_full(error):
+            raise NoRoom(str(error)) from error
+        raise
+
+
+def _fetch(url: str, version: Version, target: str, cache: StageCache, part: Part | None) -> int:
     if part is None and 0 < version.size_bytes <= _SMALL_BYTES:
         cache.reserve(version.size_bytes)
         try:

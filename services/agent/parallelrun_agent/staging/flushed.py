@@ -2,16 +2,20 @@
 
 Objects get their names without waiting for the disk, which would take longer than fetching them. So after a power cut
 a file can be there with the right name and size, and with zeros in it. Linux writes out what is older than half a
-minute. All that was touched in the last minutes before the machine went down is therefore fetched again.
+minute. All that was fetched or used in the last minutes before the machine went down is therefore fetched again.
+
+No file is looked at to find out when that was: agents note every few seconds that they live. The note may be older
+than the crash, never younger, so it can only make more doubtful than has to be. What is doubted goes by the time of a
+file's content, which is set when it is fetched or used; removing the links of dead agents doesn't touch that.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAME: Final = ".boot"
@@ -19,29 +23,68 @@ _UNSAFE_S: Final = 120.0
 """Several times what the kernel waits (`vm.dirty_expire_centisecs`, 30 s by default)."""
 
 
-def forget_unflushed(folder: Path, boot_id: str = "") -> None:
-    """Remove the files of a folder that may have lost content, if the machine was started since it was last used.
+class Doubt(NamedTuple):
+    """Files that were last fetched or used in between may have lost their content."""
+
+    since: float
+    until: float
+
+    def covers(self, used_at: float) -> bool:
+        """Whether a file with this time is not to be believed."""
+        return self.since < used_at < self.until
+
+
+NONE: Final = Doubt(0.0, 0.0)
+
+
+def doubt_of(folder: Path, last_alive_at: float, boot_id: str = "") -> Doubt:
+    """What of a cache is in doubt, for all agents that share its folder; quick, however much there is.
 
     Args:
+        last_alive_at: when an agent last noted that it lives; 0: nobody knows.
         boot_id: of the running system; found out by default.
 
     Raises:
-        OSError: the folder can't be read or written to.
+        OSError: the folder can't be written to.
     """
     now = boot_id or _running()
-    noted = folder.parent / _NAME
-    with suppress(FileNotFoundError):
-        if now and noted.read_text() == now:
-            return
-    changed = dict(_changes(folder))
-    limit = max(changed.values(), default=0.0) - _UNSAFE_S
-    for path, changed_at in changed.items():
-        if changed_at > limit:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
-    new = noted.with_name(f"{_NAME}-{os.getpid()}")
-    new.write_text(now)
-    new.replace(noted)
+    with _Locked(folder):
+        noted, doubt = _read(folder)
+        if now and noted == now:
+            return doubt
+        since = last_alive_at - _UNSAFE_S if last_alive_at else 0.0
+        if doubt.until:  # that of an earlier crash, of which not everything was seen
+            since = min(since, doubt.since)
+        return _write(folder, now, since)
+
+
+def end_doubt(folder: Path, doubt: Doubt) -> None:
+    """All that was in doubt is gone.
+
+    Raises:
+        OSError: the folder can't be written to.
+    """
+    with _Locked(folder):
+        noted, present = _read(folder)
+        if present == doubt:
+            _write(folder, noted)
+
+
+def _read(folder: Path) -> tuple[str, Doubt]:
+    with suppress(FileNotFoundError, ValueError):
+        boot_id, since, until = (folder / _NAME).read_text().rsplit(" ", 2)
+        return boot_id, Doubt(float(since), float(until))
+    return "", NONE
+
+
+def _write(folder: Path, boot_id: str, since: float | None = None) -> Doubt:
+    new = folder / f"{_NAME}-new"
+    with new.open("w") as file:
+        # By the clock of the file system: all that is fetched from now on is younger.
+        doubt = NONE if since is None else Doubt(since, os.fstat(file.fileno()).st_mtime)
+        file.write(f"{boot_id} {doubt.since} {doubt.until}")
+    new.replace(folder / _NAME)
+    return doubt
 
 
 def _running() -> str:
@@ -51,8 +94,14 @@ def _running() -> str:
         return ""  # better fetched once more
 
 
-def _changes(folder: Path) -> Iterator[tuple[str, float]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(FileNotFoundError):
-                yield entry.path, entry.stat(follow_symlinks=False).st_ctime
+class _Locked:
+    """Within this context, no other agent reads or changes what is noted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import BinaryIO, Final, cast
 
-from parallelrun_agent.staging.cache import NewObject
+from parallelrun_agent.staging.new_object import NewObject
 from parallelrun_agent.staging.parts import Part, Rest
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.stores import storage_of

@@ -14,7 +14,6 @@ from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.users.places import let_through
 from parallelrun_agent.users.worker_user import WorkerUser
 
-_PART_OF_FREE: Final = 0.5
 _PRIVATE: Final = 0o700
 _FOR_THE_JOB: Final = 0o750
 
@@ -24,7 +23,8 @@ class StagePlace:
 
     Args:
         folder: the node's cache folder. Trees are in it, too: what is in them are links into the cache.
-        max_bytes: what may be kept there; 0: half of what is free when the first job needs it.
+        max_bytes: what may be kept there; 0: half of what is free, and of what is kept there, when the first job
+            needs it.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
@@ -41,7 +41,7 @@ class StagePlace:
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         if self._folder.stat().st_uid != os.geteuid():
             raise OSError(f"{self._folder} belongs to another user: give this agent another --cache-dir")
-        return StageCache(self._folder, self._max_bytes or int(self._free_bytes() * _PART_OF_FREE))
+        return StageCache(self._folder, self._max_bytes)
 
     def make_tree(self, job_id: str, user: WorkerUser) -> Path:
         """The folder for what is staged for a job, which its workers can read.
@@ -70,10 +70,6 @@ class StagePlace:
             self._lock = _Locked(trees)
             self._lock.__enter__()
         return trees
-
-    def _free_bytes(self) -> int:
-        status = os.statvfs(self._folder)
-        return status.f_bavail * status.f_frsize
 
 
 class _Locked:

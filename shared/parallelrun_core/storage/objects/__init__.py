@@ -27,10 +27,9 @@ from collections.abc import Sequence
 from typing import BinaryIO, cast
 
 from parallelrun_core.path_rule import PathRule
-from parallelrun_core.storage.globs import split_pattern
 from parallelrun_core.storage.interface import NewFile, Trouble, Version
 from parallelrun_core.storage.objects import uploads
-from parallelrun_core.storage.objects.address import address_of
+from parallelrun_core.storage.objects.address import address_of, split
 from parallelrun_core.storage.objects.ahead import StreamedObject
 from parallelrun_core.storage.objects.allowed import check, refusal
 from parallelrun_core.storage.objects.clients import client_of, engine_options
@@ -50,7 +49,7 @@ class ObjectStorage:
         self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
     ) -> Trouble | None:
         try:
-            return refusal(path if pattern is not None else split_pattern(path)[0], rule)
+            return refusal(path if pattern is not None else split(path)[0], rule)
         except ValueError as error:
             return Trouble(str(error))
 
@@ -67,7 +66,7 @@ class ObjectStorage:
         return None
 
     def split(self, path: str) -> tuple[str, list[str]]:
-        return split_pattern(path)
+        return split(path)
 
     def below(self, path: str, top: str) -> str | None:
         address, folder = address_of(path), address_of(top)
@@ -95,7 +94,7 @@ class ObjectStorage:
         return single(path, address_of(path)) is not None or self.is_folder(path)
 
     def files(self, path: str, below: Sequence[str] = (), rule: PathRule | None = None) -> ObjectListing:
-        check(path if below else split_pattern(path)[0], rule)
+        check(path if below else split(path)[0], rule)
         return ObjectListing(path, below)
 
     def version(self, path: str | bytes) -> Version:

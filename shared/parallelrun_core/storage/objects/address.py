@@ -20,7 +20,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import datastore_of, in_datastore
+from parallelrun_core.storage.url_flaws import NO_PASSWORDS
 
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _AZURE_HOST: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.[a-z.]+", re.IGNORECASE)
@@ -51,6 +53,14 @@ class Address(NamedTuple):
 def is_azure_host(host: str) -> bool:
     """Whether a web address is that of an account of Azure Storage."""
     return _AZURE_HOST.fullmatch(host) is not None
+
+
+def split(url: str) -> tuple[str, list[str]]:
+    """The fixed part of a URL, and the names of its pattern. A web server has none: what comes after `?` is a query."""
+    parts = _URL.fullmatch(url)
+    if parts is not None and parts[1].lower() in _WEB and not is_azure_host(parts[2]):
+        return url, []
+    return split_pattern(url) if has_wildcard(url) else (url, [])
 
 
 def schemes_like(scheme: str) -> frozenset[str]:
@@ -87,7 +97,7 @@ def address_of(url: str) -> Address:
 
 def _of_web(url: str, scheme: str, host: str, rest: str) -> Address:
     if "@" in host:
-        raise ValueError("a URL with a user name or a password in it is not taken: it would be kept with the job")
+        raise ValueError(NO_PASSWORDS)
     if not host:
         raise ValueError(f"{url[:200]!r} names no server")
     if not is_azure_host(host):

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from parallelrun_core.datastores.here import Known, known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects import datastores, environment
+from parallelrun_core.storage.url_flaws import LOOPBACK
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
@@ -28,7 +29,7 @@ _ENDPOINTS: Final = (
     "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT",
     environment.GOOGLE_ENDPOINT,
 )  # fmt: skip
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
 _USED_BY: list[int] = []
 _OF_DATASTORES: Final[dict[str, tuple[Known, ObjectStore]]] = {}
 """With what each was made from."""
@@ -129,7 +130,7 @@ def _is_plain_http_meant(store: str) -> bool:
         return True
     given = [store, *(os.environ.get(name, "") for name in _ENDPOINTS)]
     hosts = [urlsplit(url).hostname for url in given if url.startswith("http://")]
-    return bool(hosts) and all(host in _LOOPBACK for host in hosts)
+    return bool(hosts) and all(host in LOOPBACK for host in hosts)
 
 
 def forget() -> None:

@@ -11,12 +11,13 @@ import posixpath
 import queue
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.storage.globs import START, Pattern, split_pattern
+from parallelrun_core.storage.globs import START, Pattern
 from parallelrun_core.storage.interface import Page, Version
-from parallelrun_core.storage.objects.address import Address, address_of
+from parallelrun_core.storage.objects.address import Address, address_of, split
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.parallel_listing import folders_at_once, pages_at_once
@@ -30,6 +31,8 @@ PAGE: Final = 1000
 """As many keys as a store sends at once."""
 _AHEAD: Final = 4
 """Pages that are fetched ahead of whoever reads them."""
+_ASKED_AT_ONCE: Final = 32
+"""Empty objects of a page."""
 
 
 class ObjectListing:
@@ -41,7 +44,7 @@ class ObjectListing:
     """
 
     def __init__(self, url: str, below: Sequence[str] = ()) -> None:
-        self._url, names = (url, list(below)) if below else split_pattern(url)
+        self._url, names = (url, list(below)) if below else split(url)
         self._pattern = Pattern(names) if names else None
         self.versions: Sequence[Version] | None = None
         self.is_sorted = True
@@ -56,7 +59,9 @@ class ObjectListing:
             return
         if address.is_web:
             raise Missing(2, "a web server has no folders: name each file", self._url)
-        for metas in _ahead(self._pages(address)):
+        for page in _ahead(self._pages(address)):
+            if not (metas := _files_of(address.store, page)):
+                continue
             self._note_order([meta["path"] for meta in metas])
             for folder, group in groupby(metas, lambda meta: posixpath.dirname(meta["path"])):
                 chosen = self._chosen(address, folder, list(group))
@@ -73,9 +78,7 @@ class ObjectListing:
         self._last = keys[-1]
 
     def _chosen(self, address: Address, folder: str, metas: list[ObjectMeta]) -> list[ObjectMeta]:
-        """Those that are files, and that the pattern matches."""
-        if any(not meta["size"] for meta in metas):
-            metas = [meta for meta in metas if meta["size"] or _is_file(address.store, meta["path"])]
+        """Those that the pattern matches."""
         if self._pattern is None:
             return metas
         states = START
@@ -117,9 +120,18 @@ def single(url: str, address: Address) -> Version | None:
         return None
 
 
-def _is_file(store: str, key: str) -> bool:
-    """Whether an empty object is a file: consoles create `folder/` for a folder, and the library leaves out the '/'."""
-    return single(f"{store}/{key}", Address(store, key)) is not None
+def _files_of(store: str, page: Sequence[ObjectMeta]) -> Sequence[ObjectMeta]:
+    """Those that are files: consoles create an empty `folder/` for a folder, and the library leaves out the '/'.
+
+    Each empty object takes a request, so these are made together.
+    """
+    empty = [meta["path"] for meta in page if not meta["size"]]
+    if not empty:
+        return page
+    with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(empty)), "empty-objects") as pool:
+        versions = pool.map(lambda key: single(f"{store}/{key}", Address(store, key)), empty)
+        files = {key for key, version in zip(empty, versions, strict=True) if version is not None}
+    return [meta for meta in page if meta["size"] or meta["path"] in files]
 
 
 def _ahead(pages: Iterator[Sequence[ObjectMeta]]) -> Iterator[Sequence[ObjectMeta]]:

@@ -10,6 +10,7 @@ This takes a store that lists in the order of keys, and starts after any name th
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import re
@@ -17,12 +18,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
+from parallelrun_core.storage.objects.trouble import StoreError
+
 Key = dict[str, Any]
 Pages = Callable[[str, str], Iterator[Sequence[Any]]]
 """The pages of a folder (empty: all there is), beginning after a key (empty: at the first)."""
 
 _AT_ONCE: Final = 8
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "STORAGE_EMULATOR_HOST")
+_OF_DIRECTORIES: Final = "--x-s3"
 _BEHIND: Final = "~~~~~~~~"
 """After all names but those that begin with letters of other alphabets: the scout drops these."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 _./=+@,:()!'-]*")
@@ -30,6 +34,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9 _./=+@,:()!'-]*")
 _BUFFERED: Final = 4
 """Pages of each folder that are there before it is their turn."""
 _LOOK_S: Final = 0.2
+_NO_ORDER: Final = "this store doesn't list in the order of keys: masters need PARALLELRUN_LIST_AT_ONCE=1 for it"
 
 T = TypeVar("T")
 
@@ -41,6 +46,8 @@ def folders_at_once(store: str) -> int:
     what speaks their protocols, some walk folder by folder: `PARALLELRUN_LIST_AT_ONCE` is for those that don't.
     """
     if not store.startswith(("s3://", "gs://")):  # Azure's protocol can't begin after a name
+        return 1
+    if store.endswith(_OF_DIRECTORIES):  # these have no order, and begin after no name
         return 1
     given = os.environ.get("PARALLELRUN_LIST_AT_ONCE", "")
     if given.isdecimal():
@@ -57,13 +64,25 @@ def pages_at_once(pages_of: Pages, folder: str, at_once: int) -> Iterator[Sequen
         at_once: how many folders are listed beside the scout.
 
     Raises what `pages_of` raises, in its place.
+
+    Raises:
+        StoreError: keys don't come in order, or not after the one that was named: some would come twice, or never.
     """
-    listing = _Listing(pages_of, at_once)
+    listing = _Listing(lambda folder, after: _in_order(pages_of(folder, after), after), at_once)
     listing.start(listing.scouted(folder), listing.order)
     try:
         yield from _unfolded(listing.order)
     finally:
         listing.is_left.set()
+
+
+def _in_order(pages: Iterator[Sequence[Any]], last: str) -> Iterator[Sequence[Any]]:
+    for page in pages:
+        keys = [key["path"] for key in page]  # code points have the order of their UTF-8
+        if keys and (keys[0] <= last or keys != sorted(keys)):
+            raise StoreError(errno.EPROTO, _NO_ORDER, keys[0])
+        last = keys[-1] if keys else last
+        yield page
 
 
 def _unfolded(order: queue.Queue[Any]) -> Iterator[Sequence[Any]]:

@@ -18,6 +18,13 @@ _NO_CREDENTIALS: Final = (
     "environment, or name a datastore with a secret (docs/storage.md, Credentials)"
 )
 _MAX_WORDS: Final = 300
+_REFUSED: Final = (
+    "the store refuses the credentials that this machine has for it (HTTP 403): they are wrong or expired, or may not "
+    "do this (docs/storage.md, Credentials)"
+)
+_UNENCRYPTED: Final = "builder error"
+_ONLY_HERE: Final = "plain http is for this machine only: use https, or set AWS_ALLOW_HTTP=true where it runs"
+_NO_ANSWER: Final = re.compile(r"Error performing \w+ (https?://[^/\s]+).*HTTP error: ([^\n]*)", re.DOTALL)
 _NOTHING: Final = "there is no such object"
 _FORBIDDEN: Final = frozenset({"401", "403"})
 _NOT_FOUND: Final = "404"
@@ -29,6 +36,9 @@ _FOR_GOOD: Final = re.compile(r"status code: 4(?!08|29)\d\d")
 
 class StoreError(OSError):
     """A store didn't do what it was asked. `strerror` has its own words, `filename` the URL."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
 
 
 class StoreAway(StoreError):
@@ -67,7 +77,7 @@ def in_plain_words(url: str) -> Iterator[None]:
     except of_store.AlreadyExistsError as error:
         raise Taken(errno.EEXIST, _words(error), url) from error
     except (of_store.PermissionDeniedError, of_store.UnauthenticatedError) as error:
-        raise NotAllowed(errno.EACCES, _words(error), url) from error
+        raise NotAllowed(errno.EACCES, _words(error, _REFUSED), url) from error
     except FileNotFoundError as error:
         raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
     except of_store.BaseError as error:
@@ -75,16 +85,25 @@ def in_plain_words(url: str) -> Iterator[None]:
             raise NotAllowed(errno.EACCES, f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}", url) from error
         status = _STATUS.search(str(error))
         if status and status[1] in _FORBIDDEN:
-            raise NotAllowed(errno.EACCES, _words(error), url) from error
+            raise NotAllowed(errno.EACCES, _words(error, _REFUSED), url) from error
         if status and status[1] == _NOT_FOUND:
             raise Missing(errno.ENOENT, _words(error, _NOTHING), url) from error
         if status and status[1] == _NOT_THAT_ONE:  # when the library asks for the rest of an answer that was cut off
             raise Replaced(errno.ESTALE, _words(error), url) from error
+        if _UNENCRYPTED in str(error):
+            raise StoreError(errno.EPROTONOSUPPORT, _ONLY_HERE, url) from error
         if status and status[1] in _TOO_MUCH:
             raise Throttled(errno.EIO, _words(error), url) from error
         never = (of_store.NotSupportedError, of_store.InvalidPathError, of_store.UnknownConfigurationKeyError)
         kind = StoreError if isinstance(error, never) or _FOR_GOOD.search(str(error)) else StoreAway
-        raise kind(errno.EIO, _words(error), url) from error
+        raise kind(errno.EIO, _words(error, _unreachable(str(error))), url) from error
+
+
+def _unreachable(text: str) -> str:
+    """What is to be said of a server that didn't answer; empty if it did."""
+    if _STATUS.search(text) or (given := _NO_ANSWER.search(text)) is None:
+        return ""
+    return f"{given[1]} can't be reached ({given[2][:_MAX_WORDS]}): is it the right endpoint, and up?"
 
 
 def _words(error: BaseException, otherwise: str = "") -> str:

@@ -1,0 +1,39 @@
+"""What no URL of a job may be: one that names nothing, or that has in it what must not be kept with a job."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
+_WEB: Final = frozenset({"http", "https"})
+_CONTAINER_FIRST: Final = frozenset({"abfs", "abfss", "wasb", "wasbs", "adl"})
+_SECRET: Final = re.compile(r"sig|.*(signature|token|credential|secret|password|api-?_?key).*|key")
+"""What is called like this in a query lets its owner in."""
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+NO_PASSWORDS: Final = "a URL with a user name or a password in it is not taken: it would be kept with the job"
+
+
+def flaw_of(url: str) -> str:
+    """What is wrong with a URL, and what to do; empty if nothing is. No secret is in it."""
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        return f"{url[:200]!r} is not a URL"
+    scheme, host, rest = parts[1].lower(), parts[2], parts[3]
+    if not host:
+        return f"{url[:200]!r} names no {'server' if scheme in _WEB else 'bucket or container'}"
+    if "@" in host and scheme not in _CONTAINER_FIRST:
+        return NO_PASSWORDS
+    return _flaw_on_the_web(url, scheme, host, rest) if scheme in _WEB else ""
+
+
+def _flaw_on_the_web(url: str, scheme: str, host: str, rest: str) -> str:
+    names = {name.partition("=")[0].lower() for name in rest.partition("?")[2].split("&")}
+    if any(_SECRET.fullmatch(name) for name in names):
+        return (
+            f"{url.partition('?')[0][:200]!r} has a signature or a token behind it, which would be kept with the job: "
+            "leave it out, and name a datastore, or give the nodes credentials (docs/storage.md)"
+        )
+    if scheme == "http" and LOOPBACK.isdisjoint({host, host.rpartition(":")[0].strip("[]")}):
+        return f"{url[:200]!r} would be read unencrypted: http:// is for this machine only, use https://"
+    return ""
