@@ -48,7 +48,7 @@ def counts(progress: Progress) -> list[str]:
     words += [f"{progress.lost:,} lost"] if progress.lost else []
     if progress.preparing:
         nodes = "1 node" if progress.preparing == 1 else f"{progress.preparing:,} nodes"
-        words.insert(0, f"building the environment on {nodes}")
+        words.insert(0, f"preparing workers on {nodes}")
     return [f"{progress.resumed:,} taken over", *words] if progress.resumed else words
 
 

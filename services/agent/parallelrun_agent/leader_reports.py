@@ -35,7 +35,7 @@ class LeaderReports:
             self._errors.add_init(process, failure)
 
     def never_started(self, failure: Failure) -> None:
-        """No worker can be started: their environment could not be built, or their code is damaged."""
+        """No worker can be started: for want of their environment or an input, or because their code is damaged."""
         self._note(InitFailure(self._node, "", failure))
 
     def _note(self, failure: InitFailure) -> None:

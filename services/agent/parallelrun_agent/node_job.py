@@ -141,9 +141,10 @@ class NodeJob:
             self._reports.never_started(missing)
         if self._reports.has_news:
             self._send_reports(now)
-        if self._python.is_due(now):
+        if self._python.is_due(now) or self._stage.is_due(now):
             report_preparing(self._redis, self.job_id, self._settings.node)
             self._python.reported(now)
+            self._stage.reported(now)
         turn = self._view.next_turn(now)
         if (turn is None or not turn.want) and self._view.is_at_rest:
             self._driver.session.committer.hurry()

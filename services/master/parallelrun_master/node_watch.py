@@ -43,7 +43,7 @@ class NodeWatch:
         self._preparing: dict[str, float] = {}
 
     def prepares(self, node: str, now: float) -> None:
-        """A node is building the environment of the job's workers; it reports that again soon if it takes longer."""
+        """A node gets what the job's workers need; it reports that again soon if it takes longer."""
         self._preparing[node] = now + _PREPARES_S
 
     def has_prepared(self, node: str) -> None:
@@ -51,7 +51,7 @@ class NodeWatch:
         self._preparing.pop(node, None)
 
     def preparing(self, now: float) -> int:
-        """How many nodes are building the environment of the job's workers."""
+        """How many nodes are getting what the job's workers need: an environment, inputs."""
         return sum(until > now for until in self._preparing.values())
 
     def start_over(self) -> None:

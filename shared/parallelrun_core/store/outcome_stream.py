@@ -54,7 +54,7 @@ class StreamEntry:
     phases: tuple[Phase, ...] = ()
     concatenated: Concatenated | None = None
     preparing: str = ""
-    """A node that is still building the environment of the workers. Entries that carry nothing only wake the leader: a
+    """A node that still gets what the workers need. Entries that carry nothing only wake the leader: a
     state has changed, a session has left."""
     refused: str = ""
     """Why this entry isn't believed; `refused_from` is the session that it names, if it names one."""
@@ -140,7 +140,7 @@ def report_init_failure(redis: Redis, job_id: str, failure: InitFailure, seal: S
 
 
 def report_preparing(redis: Redis, job_id: str, node: str) -> None:
-    """Tell the leader, from an agent, that it is still building the environment of the workers."""
+    """Tell the leader, from an agent, that it still gets what the workers need: an environment, inputs."""
     _add(redis, job_id, {"preparing": node})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,13 +39,15 @@ def server(request: pytest.FixtureRequest) -> Iterator[ObjectServer]:
 class Node:
     """A stager, with the pipe that it wakes its agent by."""
 
-    def __init__(self, folder: Path, bucket: Bucket, max_bytes: int) -> None:
+    def __init__(self, folder: Path, bucket: Bucket, max_bytes: int, timeout_s: float, beside: int) -> None:
         self.cache = StageCache(folder / "cache", max_bytes)
         self.tree = folder / "job"
         self._bucket = bucket
         self._wake, self._end = os.pipe()
         os.set_blocking(self._end, False)
-        self.stager = Stager(self.cache, self.tree, wake=self._end, threads=4)
+        self.stager = Stager(
+            self.cache, self.tree, wake=self._end, timeout_s=timeout_s, threads=4, beside=lambda: beside
+        )
 
     def file(self, key: str, version: Version | None = None) -> StagedFile:
         url = self._bucket.url(key)
@@ -54,8 +57,10 @@ class Node:
         """The next mini-batch whose staging has ended."""
         deadline = time.monotonic() + 30
         while not self.stager.done:
-            assert select.select([self._wake], [], [], deadline - time.monotonic())[0], "nothing has ended"
-            os.read(self._wake, 1)
+            assert time.monotonic() < deadline, "nothing has ended"
+            self.stager.retry()
+            if select.select([self._wake], [], [], 0.05)[0]:
+                os.read(self._wake, 1)
         return self.stager.done.popleft()
 
     def stage(self, token: str, *files: StagedFile) -> Staged:
@@ -72,10 +77,10 @@ class Node:
 def node(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     made: list[Node] = []
 
-    def make(name: str = "node", *, max_bytes: int = 1 << 20) -> Node:
+    def make(name: str = "node", *, max_bytes: int = 1 << 20, timeout_s: float = 600, beside: int = 0) -> Node:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        made.append(Node(folder, bucket, max_bytes))
+        made.append(Node(folder, bucket, max_bytes, timeout_s, beside))
         return made[-1]
 
     yield make
@@ -245,3 +250,75 @@ def test_what_a_dead_agent_was_fetching_is_removed(bucket: Bucket, node: Make) -
     with being_fetched:
         pass
     assert files(second.cache) == []
+
+
+def test_a_mini_batch_that_does_not_fit_beside_a_model_holds_up_nothing(bucket: Bucket, node: Make) -> None:
+    here = node(max_bytes=2000, beside=1500)
+    bucket.put("large", b"1" * 600)
+    bucket.put("small", b"1" * 400)
+    assert here.cache.admit(1500), "the model"
+
+    failure = here.stage("t1", here.file("large")).failure
+
+    assert failure is not None
+    assert "inputs that each worker needs whole" in failure.message
+    assert here.stage("t2", here.file("small")).failure is None
+
+
+def test_a_mini_batch_does_not_wait_for_ever_for_what_other_jobs_use(bucket: Bucket, node: Make) -> None:
+    here = node(max_bytes=2000, timeout_s=0.2)
+    assert here.cache.admit(1500), "another job"
+    for key, size in {"large": 600, "small": 400}.items():
+        bucket.put(key, b"1" * size)
+    here.stager.stage("t1", [here.file("large")])
+    here.stager.stage("t2", [here.file("small")])
+
+    large, small = here.next(), here.next()
+
+    assert (large.token, small.token, small.failure) == ("t1", "t2", None)
+    assert large.failure is not None
+    assert "other jobs" in large.failure.message
+
+
+def test_what_is_needed_again_while_it_is_removed_is_there(
+    bucket: Bucket, node: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket.put("a", b"1")
+    here = node()
+    file = here.file("a")
+    here.stage("t1", file)
+    remove = stager._remove
+    again = threading.Thread(target=here.stager.stage, args=("t2", [file]))
+
+    def slowly(path: str) -> None:
+        again.start()
+        again.join(0.3)
+        remove(path)
+
+    monkeypatch.setattr(stager, "_remove", slowly)
+    here.stager.release("t1")
+    monkeypatch.setattr(stager, "_remove", remove)
+    again.join(20)
+
+    assert here.next().failure is None
+    assert (here.tree / "a").read_bytes() == b"1"
+
+
+def test_an_object_may_have_the_name_of_a_folder_that_nobody_needs_any_more(bucket: Bucket, node: Make) -> None:
+    here = node()
+    for key in ("a", "b"):
+        bucket.put(key)
+    file, below = here.file("a"), here.file("b")._replace(target=str(here.tree / "a/b/c"))
+    here.stage("t1", below)
+    failure = here.stage("t2", file).failure
+    assert failure is not None
+    assert "Rename one of them" in failure.message
+    here.stager.release("t1")
+
+    assert here.stage("t3", file).failure is None
+
+    failure = here.stage("t4", below).failure
+    assert failure is not None
+    assert "Rename one of them" in failure.message
+    here.stager.release("t3")
+    assert here.stage("t5", below).failure is None

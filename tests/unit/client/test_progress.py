@@ -73,7 +73,7 @@ def test_nodes_that_build_an_environment_are_shown() -> None:
     progress = Progress(scheduled=8, listing_done=True, items_scheduled=8, preparing=2)
     line = describe("processing", progress, items_per_s=None, left_s=None)
     assert line == (
-        "processing: 0/8 mini-batches, building the environment on 2 nodes, 0 running, 0 failed, 0 retried; 0/8 items"
+        "processing: 0/8 mini-batches, preparing workers on 2 nodes, 0 running, 0 failed, 0 retried; 0/8 items"
     )
 
 

@@ -81,3 +81,22 @@ def test_that_all_hang_in_init_is_no_progress_unless_something_ran() -> None:
     watch = InitWatch(spec(), 0.0)
     watch.ran()
     assert watch.failed(init_failure("INIT_TIMEOUT"), 8, 1.0) is None
+
+
+def test_an_input_that_can_not_be_read_fails_the_job_at_once() -> None:
+    failure = InitWatch(spec(), 0.0, has_run=True).failed(init_failure("INPUT_UNREADABLE", "s3://b/modl: gone"), 8, 1.0)
+    assert failure is not None
+    assert (failure.code, failure.first_cause) == ("INPUT_UNREADABLE", "node: s3://b/modl: gone")
+
+
+def test_nodes_that_lack_an_input_are_waited_for_while_another_one_gets_it_or_works() -> None:
+    watch = InitWatch(spec(), 0.0)
+    for _ in range(20):
+        assert watch.failed(init_failure("LOAD_TIMEOUT", "no room"), 1, 1.0) is None
+        assert watch.failed(init_failure("LOAD_TIMEOUT", "no room"), 1, 1.0) is None
+        watch.prepares()
+    assert watch.failed(init_failure("LOAD_TIMEOUT"), 1, 1.0) is None
+    assert watch.failed(init_failure("LOAD_TIMEOUT"), 1, 1.0) is None
+    failure = watch.failed(init_failure("LOAD_TIMEOUT", "no room"), 1, 1.0)
+    assert failure is not None
+    assert (failure.code, "no room" in failure.first_cause) == ("INPUT_UNREADABLE", True)

@@ -49,8 +49,17 @@ class JobStage:
         return self._side_inputs is None or self._side_inputs.is_ready
 
     def take_failure(self) -> Failure | None:
-        """Why none may; only once."""
+        """Why none may: see `SideInputs`."""
         return self._side_inputs.take_failure() if self._side_inputs is not None else None
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time to report that what each worker needs is still on its way."""
+        return self._side_inputs is not None and self._side_inputs.is_due(now)
+
+    def reported(self, now: float) -> None:
+        """That was reported."""
+        if self._side_inputs is not None:
+            self._side_inputs.reported(now)
 
     def paths(self) -> Mapping[str, str]:
         """What the workers of the present session find as the path of each input that is brought here, by name."""
@@ -61,8 +70,11 @@ class JobStage:
         """The staging of a new session."""
         return Staging(
             self._node.stage.cache, self._folder.path, self._tree, self._plans,
-            timeout_s=self._spec.task_overhead_timeout, loop=self._node.loop, events=events,
+            timeout_s=self._spec.task_overhead_timeout, beside=self._beside, loop=self._node.loop, events=events,
         )  # fmt: skip
+
+    def _beside(self) -> int:
+        return self._side_inputs.admitted_bytes if self._side_inputs is not None else 0
 
     def close(self) -> None:
         """Free what is there, once the session is closed."""

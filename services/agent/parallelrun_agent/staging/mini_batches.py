@@ -85,4 +85,5 @@ class MiniBatches:
 
 
 def _name_of(url: str, version: Version, part: Part) -> str:
-    return hashlib.sha256(f"{url}\0{version.tag}\0{part}".encode(errors="surrogateescape")).hexdigest()[:40]
+    name = f"{url}\0{version.tag or version.modified}\0{part}".encode(errors="surrogateescape")
+    return hashlib.sha256(name).hexdigest()[:40]

@@ -6,12 +6,14 @@ had the input been mounted. An object that several mini-batches need is linked o
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import shutil
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +36,13 @@ THREADS: Final = 16
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 8.0
 """Between two times that a store is asked for the same object; each of them is more than one request."""
+
+
+_IN_THE_WAY: Final = frozenset({errno.EEXIST, errno.ENOTDIR, errno.ENOTEMPTY})
+_NEEDS_ITS_NAME: Final = (
+    "can't be a file here: another object's name is this one and more behind a '/', or the beginning of this one up to "
+    "a '/'. Rename one of them."
+)
 
 
 class StagedFile(NamedTuple):
@@ -94,18 +103,28 @@ class Stager:
     Args:
         tree: folder below which all targets are; created when needed, removed by `close`.
         wake: a pipe's end that doesn't block.
+        beside: how much of the cache this job needs for something else, for as long as it is here.
         timeout_s: how long the files of a mini-batch may take, once there is room for them; as long is a store asked
-            again that doesn't answer, or has too much to do.
+            again that doesn't answer, or has too much to do; and as long does a mini-batch wait for the room that other
+            jobs use.
     """
 
     def __init__(
-        self, cache: StageCache, tree: Path, *, wake: int, timeout_s: float = math.inf, threads: int = THREADS
+        self,
+        cache: StageCache,
+        tree: Path,
+        *,
+        wake: int,
+        timeout_s: float = math.inf,
+        threads: int = THREADS,
+        beside: Callable[[], int] = int,
     ) -> None:
         self.done: deque[Staged] = deque()
         self._cache = cache
         self._tree = tree
         self._wake = wake
         self._timeout_s = timeout_s
+        self._beside = beside
         self._is_closed = False
         self._to_fetch: SimpleQueue[StagedFile | None] = SimpleQueue()
         self._lock = threading.Lock()
@@ -116,6 +135,8 @@ class Stager:
         self._without_room: deque[StagedFile] = deque()
         self._later: list[tuple[float, StagedFile]] = []
         """What a store could not give, and when it is asked again."""
+        self._left_at = 0.0
+        """When something of this job made room for the last time."""
         self._folders: set[str] = set()
         """Those in the tree that are there."""
         for _ in range(threads):  # which the end of the process doesn't wait for: a store may not answer
@@ -127,15 +148,18 @@ class Stager:
         mini_batch = _MiniBatch(files, time.monotonic(), len(files), size)
         with self._lock:
             self._mini_batches[token] = mini_batch
-            if size > self._cache.max_bytes:
-                limit = f"the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
-                mini_batch.failure = Failure(
-                    "INPUT_UNREADABLE", f"Its files have {size >> 20:,} MiB, more than {limit}."
-                )
+            if size > self._cache.max_bytes - (beside := self._beside()):
+                mini_batch.failure = self._too_large(size, beside)
                 self._end(token, mini_batch)
                 return
             self._waiting.append(token)
         self.retry()
+
+    def _too_large(self, size: int, beside: int) -> Failure:
+        limit = f"more than the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
+        if beside:
+            limit += f", of which the inputs that each worker needs whole take {beside >> 20:,} MiB"
+        return Failure("INPUT_UNREADABLE", f"Its files have {size >> 20:,} MiB, {limit}.")
 
     def fail(self, token: str, failure: Failure) -> None:
         """It is known already that nothing can be staged."""
@@ -148,6 +172,7 @@ class Stager:
         with self._lock:
             now = time.monotonic()
             self._end_overdue(now)
+            self._end_starved(now)
             fetched, self._without_room = list(self._without_room), deque()
             if self._later:
                 fetched += [file for at, file in self._later if at <= now]
@@ -170,6 +195,20 @@ class Stager:
                 mini_batch.failure = mini_batch.failure or self._overdue(mini_batch)
                 mini_batch.left = 0
                 self._end(token, mini_batch)
+
+    def _end_starved(self, now: float) -> None:
+        """End what waits for the room of other jobs for too long: this one has nothing here that will make room."""
+        first = self._mini_batches.get(self._waiting[0]) if self._waiting else None
+        if first is None or now - max(first.began_at, self._left_at) <= self._timeout_s:
+            return
+        if any(mini_batch.is_admitted for mini_batch in self._mini_batches.values()):
+            return
+        limit = f"the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
+        waited = f"for longer than task_overhead_timeout ({self._timeout_s:g} s)"
+        first.failure = Failure(
+            "INPUT_UNREADABLE", f"There was no room {waited} for its {first.size >> 20:,} MiB: other jobs use {limit}."
+        )
+        self._end(self._waiting.popleft(), first)
 
     def _overdue(self, mini_batch: _MiniBatch) -> Failure:
         limit = f"task_overhead_timeout ({self._timeout_s:g} s)"
@@ -198,7 +237,6 @@ class Stager:
 
     def release(self, token: str) -> None:
         """A mini-batch is over, or not wanted any more: what only it needed is removed from the tree."""
-        unneeded = []
         with self._lock:
             mini_batch = self._mini_batches.pop(token, None)
             if mini_batch is None or not mini_batch.is_admitted:
@@ -210,9 +248,8 @@ class Stager:
                 link.tokens.discard(token)
                 if not link.tokens and link.is_there:
                     del self._links[file.target]
-                    unneeded.append(file.target)
-        for path in unneeded:
-            _remove(path)
+                    _remove(file.target)  # before anybody can need it again
+            self._left_at = time.monotonic()
         self._cache.leave(mini_batch.size)
         self.retry()
 
@@ -241,11 +278,7 @@ class Stager:
                 return
         fetched, failure, disk_error = 0, None, ""
         try:
-            folder = os.path.dirname(file.target)
-            if folder not in self._folders:
-                os.makedirs(folder, exist_ok=True)
-                self._folders.add(folder)
-            fetched = fetch(file.url, file.version, file.target, self._cache, file.part)
+            fetched = self._bring(file)
         except NoRoom:
             with self._lock:
                 self._without_room.append(file)
@@ -258,11 +291,31 @@ class Stager:
         except OSError as error:
             if is_disk_trouble(error) and error.filename != file.url:
                 disk_error = str(error)
+            elif error.errno in _IN_THE_WAY and error.filename != file.url:
+                failure = Failure("INPUT_UNREADABLE", f"{file.url} {_NEEDS_ITS_NAME}")
             else:
                 failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error.strerror or error}")
         except Exception as error:
             failure = Failure("INPUT_UNREADABLE", f"{file.url} can't be read: {error}")
         self._fetched(file, fetched, failure, disk_error)
+
+    def _bring(self, file: StagedFile) -> int:
+        folder = os.path.dirname(file.target)
+        if folder not in self._folders:
+            os.makedirs(folder, exist_ok=True)
+            self._folders.add(folder)
+        try:
+            return fetch(file.url, file.version, file.target, self._cache, file.part)
+        except FileExistsError:
+            self._remove_folders(file.target)
+        return fetch(file.url, file.version, file.target, self._cache, file.part)
+
+    def _remove_folders(self, top: str) -> None:
+        """An object `a` is wanted where those below `a/` were."""
+        with self._lock:
+            for folder, _, _ in os.walk(top, topdown=False):
+                os.rmdir(folder)
+                self._folders.discard(folder)
 
     def _try_later(self, file: StagedFile, error: StoreAway) -> None:
         """No thread waits for a store that is away: others may be there."""
@@ -291,8 +344,8 @@ class Stager:
                 mini_batch.disk_error = mini_batch.disk_error or disk_error
                 if not mini_batch.left:
                     self._end(token, mini_batch)
-        if not tokens:
-            _remove(file.target)
+            if not tokens:
+                _remove(file.target)
 
     def _end(self, token: str, of: _MiniBatch) -> None:
         elapsed_s = time.monotonic() - of.began_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -30,6 +30,7 @@ class Staging:
         tree: where its files are to be.
         plans: of the job's inputs.
         timeout_s: how long the files of one mini-batch may take.
+        beside: how much of the cache the job needs for something else, for as long as it is here.
         events: gets `staged` and `disk_failed`.
     """
 
@@ -41,6 +42,7 @@ class Staging:
         plans: list[InputPlan],
         *,
         timeout_s: float,
+        beside: Callable[[], int],
         loop: EventLoop,
         events: Events,
     ) -> None:
@@ -52,7 +54,7 @@ class Staging:
         self._wake, self._wake_end = os.pipe()
         for fd in (self._wake, self._wake_end):
             os.set_blocking(fd, False)
-        self._stager = Stager(cache, tree.path, wake=self._wake_end, timeout_s=timeout_s)
+        self._stager = Stager(cache, tree.path, wake=self._wake_end, timeout_s=timeout_s, beside=beside)
         loop.add(self._wake, self._on_done)
 
     def begin(self, assignments: Iterable[Assignment]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from pathlib import Path
 from typing import Final
@@ -38,6 +39,8 @@ class JobTree:
 
     def __init__(self, path: Path, spec: JobSpec) -> None:
         self._path = path
+        self.side_inputs = path / f"{_SIDE_INPUTS}-{secrets.token_hex(4)}"
+        """The folder of all inputs that aren't cut: of its own, as threads of an earlier time here may still write."""
         self._session = 0
         self.path = path
         """The folder of the present session's data."""
@@ -74,7 +77,7 @@ class JobTree:
 
     def side_folder(self, name: str) -> Path:
         """Where the objects of an input that isn't cut are."""
-        return self._path / _SIDE_INPUTS / name
+        return self.side_inputs / name
 
 
 def _top_of(path: str) -> str:

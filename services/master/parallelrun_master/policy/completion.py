@@ -60,6 +60,11 @@ class Completion:
         """There was progress of some kind, or a reason for the lack of it that is not the job's."""
         self._stall.moved(now)
 
+    def prepares(self, now: float) -> None:
+        """A node is still getting what its workers need."""
+        self._inits.prepares()
+        self._stall.moved(now)
+
     def recorded(self, now: float) -> None:
         """Tries have ended, and are recorded."""
         self._inits.ran()

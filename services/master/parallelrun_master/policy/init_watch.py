@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.phases import InitFailure
 from parallelrun_core.spec import JobSpec
@@ -10,6 +13,7 @@ from parallelrun_master.policy.hints import NOT_INSTALLED, is_about_a_package
 
 _ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _CODE_DAMAGED = "CODE_DAMAGED"
+_INPUT_UNREADABLE = "INPUT_UNREADABLE"
 _INIT_PATIENCE_S = 120.0
 _INIT_HINT = (
     "init() and the script's own imports run once in each worker; to reproduce, import the script in plain Python and "
@@ -32,21 +36,27 @@ class InitWatch:
         self._began = now
         self._raised = 0
         self._died = 0
+        self._lacking = 0
         self._raised_in_all = 0
         self._has_run = has_run
 
     def ran(self) -> None:
         """Some worker got through, or has even run a mini-batch."""
-        self._raised = self._died = 0
+        self._raised = self._died = self._lacking = 0
         self._has_run = True
+
+    def prepares(self) -> None:
+        """What workers need is on its way to some node."""
+        self._lacking = 0
 
     def failed(self, failure: InitFailure, slots: int, now: float) -> JobFailure | None:
         """Count one; returns the job's failure when it is one too many for this number of slots."""
         category = failure.failure.category
-        if category == _ENVIRONMENT_FAILED:
-            return _environment_failed(failure)
-        if category == _CODE_DAMAGED:
-            return _code_damaged(failure)
+        if category in _AT_ONCE:
+            return _AT_ONCE[category](failure)
+        if category == "LOAD_TIMEOUT":  # of one node, which says so again and again
+            self._lacking += 1
+            return _inputs_lacking(failure) if self._lacking > 2 * slots else None
         if category == "INIT_TIMEOUT":
             return None if self._has_run else _all_hang_in_init(failure)
         raised = category == "INIT_EXCEPTION"
@@ -106,3 +116,32 @@ def _code_damaged(failure: InitFailure) -> JobFailure:
         hint="submit a job with the same code, which stores it anew, then resume this one; see who can write to the "
         "folder `code` of the shared volume",
     )
+
+
+def _input_unreadable(failure: InitFailure) -> JobFailure:
+    """What is wrong would be so on any node."""
+    return JobFailure(
+        code=_INPUT_UNREADABLE,
+        summary="An input that each worker needs whole can't be read.",
+        first_cause=f"{failure.node}: {failure.failure.message}",
+        hint="correct its path, or what the nodes' credentials may do; `parallelrun doctor JOB.yml` tries it",
+    )
+
+
+def _inputs_lacking(failure: InitFailure) -> JobFailure:
+    return JobFailure(
+        code=_INPUT_UNREADABLE,
+        summary="No node gets the inputs that each worker needs whole.",
+        error_category=failure.failure.category,
+        first_cause=f"{failure.node}: {failure.failure.message}",
+        hint="see whether the store answers the nodes, and whether their disks and --stage-bytes have room; a longer "
+        "task_overhead_timeout gives them more time",
+    )
+
+
+_AT_ONCE: Final[Mapping[str, Callable[[InitFailure], JobFailure]]] = {
+    _ENVIRONMENT_FAILED: _environment_failed,
+    _CODE_DAMAGED: _code_damaged,
+    _INPUT_UNREADABLE: _input_unreadable,
+}
+"""What another worker, on whatever node, would not get over."""
