@@ -38,7 +38,10 @@ def doctor(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Check this machine, the cluster and a job file: a line for each thing, and what to do. Changes nothing."""
+    """Check this machine, the cluster and a job file: a line for each thing, and what to do.
+
+    What it writes to try an output in a store, it removes.
+    """
     from parallelrun.cli.output import dump
     from parallelrun.doctor.checkup import checkup
     from parallelrun.doctor.finding import Level, Place

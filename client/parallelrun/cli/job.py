@@ -321,5 +321,8 @@ def _follow(client: Client, job: Job) -> ExitCode:
     )
     say_summary(lines, is_clean=is_clean(ended))
     if ended.output:
-        say(f"fetch the output: parallelrun job download {job.id}")
+        from parallelrun_core.storage.location import is_url
+
+        fetch = f"fetch the output: parallelrun job download {job.id}"
+        say(f"output: {ended.output.path}" if is_url(ended.output.path) else fetch)
     return of_state(ended.state)

@@ -10,6 +10,7 @@ from parallelrun_core.datastores import here
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
+from parallelrun_core.service.storage_totals import StorageTotals
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq.entries import CONCATENATE
@@ -24,15 +25,15 @@ def main(argv: list[str] | None = None) -> None:
     here.use(settings.root, settings.secrets_dir)  # RQ workers are forked from this process
     log = telemetry.logger()
     wait_for_fit_redis(settings)
-    stop = StopSignal()
+    stop, storage = StopSignal(), StorageTotals()
     workers = RqWorkers(
         settings.redis_login,
         CONCATENATE,
-        partial(concatenate, settings),
+        storage.handed_over(partial(concatenate, settings)),
         settings.concatenators,
         listen_s=settings.leader_seconds,
     )
-    serve_health(settings.health_port, ready=lambda: workers.connected)
+    serve_health(settings.health_port, ready=lambda: workers.connected, storage=storage.reading)
     log.info("started", redis=without_password(settings.redis_url), root=str(settings.root))
     workers.supervise(stop)
     log.info("stopped")

@@ -21,6 +21,7 @@ from parallelrun_core.leader_lease import longest_ms
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
+from parallelrun_core.service.storage_totals import StorageTotals
 from parallelrun_core.store.connection import connect, server_run_id, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import Registry
@@ -135,14 +136,18 @@ def main(argv: list[str] | None = None) -> None:
     telemetry.configure("master", log_format=settings.log_format)
     here.use(settings.root, settings.secrets_dir)  # leaders are forked from this process
     wait_for_fit_redis(settings)
-    stop = StopSignal()
+    stop, storage = StopSignal(), StorageTotals()
     workers = RqWorkers(
-        settings.redis_login, LEAD, partial(lead, settings), settings.leaders, listen_s=settings.leader_seconds
+        settings.redis_login,
+        LEAD,
+        storage.handed_over(partial(lead, settings)),
+        settings.leaders,
+        listen_s=settings.leader_seconds,
     )
     telemetry.logger().info(
         "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)
     )
-    serve_health(settings.health_port, ready=lambda: workers.connected)
+    serve_health(settings.health_port, ready=lambda: workers.connected, storage=storage.reading)
     workers.supervise(stop, Master(settings).check)
     telemetry.logger().info("stopped")
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
+from parallelrun.embedded.cluster import reserve_port
 from parallelrun_core.folder.storage_report import fields_of
+from parallelrun_core.states import JobState
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.meters import reading, since
 from parallelrun_core.storage.objects.trouble import Throttled
 from parallelrun_core.storage.objects.uploads import s3
+from tests.cluster import Cluster
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Moto, ObjectServer, require_programs
 from tests.store_proxy import StoreProxy
@@ -91,3 +97,27 @@ def test_a_store_that_has_too_much_to_do_is_seen(
     ((_, asked),) = since(before).items()
     assert (asked.requests, asked.failures, asked.throttled, asked.bytes) == (1, 1, 1, 0)
     assert asked.latency_s(0.5) > 0.01
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux")
+def test_each_service_tells_prometheus_what_it_has_asked(bucket: Bucket) -> None:
+    for number in range(COUNT):
+        bucket.put(f"in/{number}", b"x" * SIZE)
+    cluster = Cluster(nodes=1)
+    ports = {name: reserve_port(0) for name in ("master", "concatenator", *cluster.nodes)}
+    for name, port in ports.items():
+        cluster.environments[name] = {"PARALLELRUN_HEALTH_PORT": str(port.getsockname()[1])}
+        port.close()
+
+    def tells(name: str, operation: str, metric: str) -> bool:
+        answer = httpx.get(f"http://127.0.0.1:{cluster.environments[name]['PARALLELRUN_HEALTH_PORT']}/metrics")
+        line = rf'^parallelrun_storage_{metric}{{operation="{operation}",store="[^"]+"}} (\S+)$'
+        return sum(map(float, re.findall(line, answer.text, re.MULTILINE))) > 0
+
+    with cluster:
+        job_id = cluster.submit(SCRIPT, inputs={"x": {"path": bucket.url("in")}}, output=bucket.url("out"))
+        assert cluster.result(job_id).state is JobState.COMPLETED
+        (node,) = cluster.nodes
+        for told in (("master", "list"), ("concatenator", "put"), (node, "get")):
+            cluster.until(partial(tells, *told, "requests_total"), f"{told} is told")
+            assert tells(*told, "seconds_count")

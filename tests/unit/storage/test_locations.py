@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.storage.location import LOCAL, Location, datastore_of, joined, location_of, shortened
+from parallelrun_core.storage.objects import environment
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.stores import STORAGES, storage_of
 from parallelrun_core.storage.supported import KINDS, absolute_path, supported_path
@@ -174,3 +175,12 @@ def test_a_url_that_nobody_could_use_or_keep_is_refused_at_once(url: str, words:
 def test_other_queries_and_servers_of_this_machine_are_taken(url: str) -> None:
     assert supported_path(url) == url
     assert (storage_of(url).split(url)[1] == []) is url.startswith("http")
+
+
+def test_a_profile_that_is_not_there_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nosuch")
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for ask in (environment.s3_credentials, environment.s3_region):
+        with pytest.raises(OSError, match=r"nosuch.*AWS_PROFILE"):
+            ask()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import re
 import secrets
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -162,3 +164,32 @@ def test_what_prometheus_sees(store: str) -> None:
     assert f"parallelrun_storage_bytes_total{label} 5.0" in text
     assert f"parallelrun_storage_seconds_count{label} 1.0" in text
     assert f'parallelrun_storage_seconds_bucket{{le="+Inf",operation="get",store="{store}"}} 1.0' in text
+
+
+FORKS = """
+import os
+from parallelrun_core.service.storage_totals import StorageTotals
+from parallelrun_core.storage.objects.meters import metered
+
+def ask(job_id):
+    with metered("s3://bucket/" + job_id, "get") as call:
+        call.bytes = 5
+
+totals = StorageTotals()
+run = totals.handed_over(ask)
+for job_id in ("job1", "job2"):
+    child = os.fork()
+    if not child:
+        run(job_id)
+        os._exit(0)
+    os.waitpid(child, 0)
+for _ in range(2):
+    for (store, operation), asked in totals.reading().items():
+        print(store, operation, asked.requests, asked.bytes, sum(asked.latencies))
+"""
+
+
+def test_what_forked_processes_have_asked_is_added_up() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS], check=True, capture_output=True, text=True, timeout=60)
+
+    assert done.stdout.splitlines() == ["s3://bucket get 2 10 2"] * 2

@@ -27,6 +27,8 @@ _NOTED_EVERY_S: Final = 10.0
 _BLINDLY: Final = 0.25
 """While this part of the limit is fetched, each shard is looked at once."""
 _SAMPLE: Final = 1000
+_SORTED: Final = 4000
+"""No more of them are put in order: the agent's one thread would wait for that."""
 _OLDEST: Final = 0.25
 """The part of a sample that goes, so that not every new object needs a look."""
 _LONGEST_PAUSE_S: Final = 5.0
@@ -113,12 +115,10 @@ class Room:
             NoRoom: there is nothing to remove.
         """
         with self._looking:
-            before = self._used
-            for _ in range(SHARDS):
-                if before - self._used >= size:
-                    return
-                self._shrink(_OLDEST)
-            if before == self._used:
+            left, before = SHARDS, self._used
+            while left > 0 and before - self._used < size:
+                left -= self._shrink()
+            if self._used >= before:
                 self._full_until = time.monotonic() + _LONGEST_PAUSE_S
                 raise self._no_room()
 
@@ -147,33 +147,28 @@ class Room:
 
     def _evict(self, size: int) -> None:
         began_at = time.monotonic()
-        for part in (_OLDEST, 1.0):
+        is_shrinking = True
+        while is_shrinking:
             left, before = SHARDS, self._used
             while left > 0:
-                left -= self._shrink(part, size)
+                left -= self._shrink()
                 if self._fits(size):
                     return
-            if self._used >= before:
-                break
+            is_shrinking = self._used < before
         now = time.monotonic()
         self._full_until = now + min(now - began_at, _LONGEST_PAUSE_S)
         raise self._no_room()
 
-    def _shrink(self, part: float, wanted: int = 0) -> int:
-        """Remove the oldest of the next shards, up to a part of what isn't in use, but always one. Returns how many.
-
-        Args:
-            wanted: it's enough once this fits, if not only a part is to go.
-        """
+    def _shrink(self) -> int:
+        """Remove the oldest of what isn't in use in the next shards, and return how many shards these were."""
         unused: list[tuple[Entry, int]] = []
         looks = 0
         while looks < SHARDS and len(unused) < _SAMPLE:
             unused += [(entry, self._shard) for entry in self._look_at_next() if not entry.is_in_use]
             looks += 1
-        unused.sort()
-        goal = sum(entry.size for entry, _ in unused) * part
-        for entry, shard in unused:
-            if goal <= 0 or (part == 1.0 and self._used + wanted <= self.max_bytes):
+        goal = sum(entry.size for entry, _ in unused) * _OLDEST
+        for entry, shard in _oldest(unused):
+            if goal <= 0:
                 break
             with suppress(FileNotFoundError):
                 os.unlink(entry.path)
@@ -215,6 +210,14 @@ class Room:
 
     def _no_room(self) -> NoRoom:
         return NoRoom(f"{self._used >> 20:,} MiB of at most {self.max_bytes >> 20:,} are in use")
+
+
+def _oldest(entries: list[tuple[Entry, int]]) -> list[tuple[Entry, int]]:
+    if len(entries) <= _SORTED:
+        return sorted(entries)
+    times = sorted(entry.used_at for entry, _ in entries[:: len(entries) // _SORTED])
+    limit = times[int(len(times) * _OLDEST)]
+    return [each for each in entries if each[0].used_at <= limit]
 
 
 def _read(path: Path) -> tuple[int, float]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from obstore.store import GCSConfig, S3Credential
 
@@ -39,6 +40,9 @@ NO_KEYS: Final = (
 class NoCredentials(OSError):
     """Nothing here lets us in; says what to set."""
 
+    def __str__(self) -> str:
+        return str(self.strerror)
+
 
 def s3_credentials() -> Callable[[], S3Credential] | None:
     """What finds credentials for S3; None: the library itself.
@@ -53,8 +57,8 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
         return None
     from botocore.session import get_session
 
-    session: Any = get_session()
-    credentials = session.get_credentials()
+    with _of_profiles():
+        credentials: Any = get_session().get_credentials()
     if credentials is None:
         raise NoCredentials(13, NO_KEYS)
 
@@ -71,14 +75,30 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
 
 
 def s3_region() -> str:
-    """The region that a profile names, where no variable does; else that which means any."""
+    """The region that a profile names, where no variable does; else that which means any.
+
+    Raises:
+        NoCredentials: the profile can't be read.
+    """
     if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         return region
     if not os.environ.get("AWS_PROFILE") and not os.path.exists(os.path.expanduser("~/.aws/config")):
         return "us-east-1"
     from botocore.session import get_session
 
-    return get_session().get_config_variable("region") or "us-east-1"
+    with _of_profiles():
+        return get_session().get_config_variable("region") or "us-east-1"
+
+
+@contextmanager
+def _of_profiles() -> Iterator[None]:
+    """Raise as NoCredentials what is wrong with profiles, such as that there is none of that name."""
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        yield
+    except BotoCoreError as error:
+        raise NoCredentials(13, f"{error}: see AWS_PROFILE, and ~/.aws on this machine") from error
 
 
 def azure_options(*, has_account: bool = False) -> dict[str, Any]:

@@ -57,6 +57,15 @@ class Asked(NamedTuple):
             self.longest_s, latencies,
         )  # fmt: skip
 
+    def plus(self, other: Asked) -> Asked:
+        """What both are together."""
+        latencies = tuple(one + more for one, more in zip(self.latencies, other.latencies, strict=True))
+        return Asked(
+            self.requests + other.requests, self.bytes + other.bytes, self.failures + other.failures,
+            self.throttled + other.throttled, self.retries + other.retries, self.seconds + other.seconds,
+            max(self.longest_s, other.longest_s), latencies,
+        )  # fmt: skip
+
     def latency_s(self, share: float) -> float:
         """How long this share of the calls took at most, as well as the buckets tell; 0 if there was none."""
         wanted, below = share * sum(self.latencies), 0

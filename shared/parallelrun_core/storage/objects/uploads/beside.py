@@ -18,7 +18,8 @@ _MARK: Final = ".merging-"
 _OWNER: Final = "parallelrun_job"
 """Azure takes only names that could be variables."""
 _PART_BYTES: Final = 32 << 20
-_AT_ONCE: Final = 3
+_AT_ONCE: Final = 2
+"""With the part that is being filled, 96 MiB."""
 
 
 class ObjectBeside:

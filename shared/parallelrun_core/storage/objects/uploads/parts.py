@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final
+from typing import Final, NamedTuple
 
 SMALL_BYTES: Final = 8 << 20
-LARGE_BYTES: Final = 32 << 20
-_SMALL_PARTS: Final = 1000
 MAX_PARTS: Final = 10_000
-"""Of an object; more than 290 GB in all."""
-_AT_ONCE: Final = 3
-"""Parts on their way: with the one that is being filled, at most 128 MiB."""
+"""Of an object."""
+
+
+class Size(NamedTuple):
+    """How large parts are."""
+
+    until: int
+    """Those up to this number."""
+    part_bytes: int
+    at_once: int
+    """So many are on their way, while one more is filled."""
+
+
+SIZES: tuple[Size, ...] = (Size(1_000, SMALL_BYTES, 3), Size(4_000, 16 << 20, 3), Size(MAX_PARTS, 40 << 20, 1))
+"""At most 80 MiB are in memory, and an object may have more than 290 GB."""
 
 
 def requests_for(size_bytes: int, part_bytes: int) -> int:
@@ -34,11 +44,11 @@ class Parts:
 
     def __init__(self, upload: Callable[[int, memoryview], str]) -> None:
         self._upload = upload
-        self._pool = ThreadPoolExecutor(_AT_ONCE, "upload")
+        self._pool = ThreadPoolExecutor(max(size.at_once for size in SIZES), "upload")
         self._leaving: deque[tuple[Future[str], bytearray]] = deque()
         self._tags: list[str] = []
         self._count = 0
-        self._part = bytearray(SMALL_BYTES)
+        self._part = bytearray(SIZES[0].part_bytes)
         self._filled = 0
 
     def write(self, data: memoryview) -> None:
@@ -77,9 +87,11 @@ class Parts:
         self._count += 1
         full = memoryview(self._part)[: self._filled]
         self._leaving.append((self._pool.submit(self._upload, self._count, full), self._part))
-        size = SMALL_BYTES if self._count < _SMALL_PARTS else LARGE_BYTES
-        spare = self._wait() if len(self._leaving) > _AT_ONCE else bytearray()
-        self._part = spare if len(spare) == size else bytearray(size)
+        size = next((each for each in SIZES if self._count < each.until), SIZES[-1])
+        spare = bytearray()
+        while len(self._leaving) > size.at_once:
+            spare = self._wait()
+        self._part = spare if len(spare) == size.part_bytes else bytearray(size.part_bytes)
         self._filled = 0
 
     def _wait(self) -> bytearray:

@@ -1,0 +1,61 @@
+"""What the processes that a service forks have asked of object stores. The service asks nothing, and is scraped."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from parallelrun_core.storage.objects.meters import Asked, Operation, Reading, reading
+
+_READ_BYTES: Final = 1 << 20
+
+
+class StorageTotals:
+    """Made before processes are forked. Each hands its counts over when it ends; one that is killed has none."""
+
+    def __init__(self) -> None:
+        self._source, self._target = os.pipe()
+        for end in (self._source, self._target):
+            os.set_blocking(end, False)
+        self._lock = threading.Lock()
+        self._rest = b""
+        self._totals: Reading = {}
+
+    def handed_over(self, run: Callable[[str], object]) -> Callable[[str], object]:
+        """The same function, for processes of their own: what is counted there is handed over at its end."""
+
+        def run_and_hand_over(job_id: str) -> object:
+            try:
+                return run(job_id)
+            finally:
+                self._hand_over()
+
+        return run_and_hand_over
+
+    def reading(self) -> Reading:
+        """What all processes that have ended have asked."""
+        with self._lock:
+            with suppress(BlockingIOError):
+                while data := os.read(self._source, _READ_BYTES):
+                    *lines, self._rest = (self._rest + data).split(b"\n")
+                    for line in lines:
+                        self._add(line)
+            return dict(self._totals)
+
+    def _hand_over(self) -> None:
+        for what, asked in reading().items():
+            line = msgspec.json.encode((*what, asked)) + b"\n"
+            # So much is written whole or not at all, which happens when nobody scrapes.
+            if len(line) <= select.PIPE_BUF:
+                with suppress(BlockingIOError):
+                    os.write(self._target, line)
+
+    def _add(self, line: bytes) -> None:
+        store, operation, asked = msgspec.json.decode(line, type=tuple[str, Operation, Asked])
+        self._totals[store, operation] = self._totals.get((store, operation), Asked()).plus(asked)
