@@ -107,13 +107,16 @@ def test_what_every_worker_needs_is_here_before_the_first_one_starts(bucket: Buc
     assert rows == [["words", "labels"]]
 
 
-def test_a_wrong_url_of_what_every_worker_needs_fails_the_job_at_once(bucket: Bucket, run: Run, tmp_path: Path) -> None:
+def test_a_pattern_for_nothing_of_what_every_worker_needs_fails_the_job_at_once(
+    bucket: Bucket, run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "f").touch()
-    inputs = {"x": {"path": "data"}, "model": {"path": bucket.url("modle")}}
+    bucket.put("model/weights")
+    inputs = {"x": {"path": "data"}, "model": {"path": bucket.url("model/*.bin")}}
     with pytest.raises(AssertionError) as failed:
         run("[]", inputs=inputs, input_data="x")
-    assert bucket.url("modle") in str(failed.value)
+    assert bucket.url("model/*.bin") in str(failed.value)
     assert "An input that each worker needs whole can't be read" in str(failed.value)
 
 

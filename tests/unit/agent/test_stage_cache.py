@@ -197,6 +197,25 @@ def test_a_full_disk_costs_what_nobody_uses(make: Callable[[int], Node], monkeyp
     assert disk.fetched == fetched, "what there is no room for isn't fetched again and again"
 
 
+def test_a_full_disk_with_all_in_use_costs_one_look_at_each_shard(
+    make: Callable[[int], Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = make(1000 * SIZE)
+    node.put("in use", is_used=True)
+    looks, look = list[int](), Shards.look
+
+    def counted(shards: Shards, shard: int, *args: Any) -> Any:
+        looks.append(shard)
+        return look(shards, shard, *args)
+
+    monkeypatch.setattr(Shards, "look", counted)
+
+    with pytest.raises(NoRoom):
+        node.cache.free(SIZE)
+
+    assert len(looks) == SHARDS
+
+
 def test_a_cache_that_keeps_what_nobody_uses_on_a_full_disk_is_found(
     make: Callable[[int], Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:

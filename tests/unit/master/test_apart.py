@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.message import decode, files_of
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.interface import Page, Version
-from parallelrun_core.storage.objects import ObjectStorage
+from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_master.planning.apart import Apart, Hung
@@ -86,6 +88,35 @@ def test_a_leader_goes_on_while_a_store_does_not_answer(tmp_path: Path, monkeypa
     step_until(leads, lambda: leads.closing is not None)
     files = [path for entry in read_manifest(tmp_path) for path in files_of(decode(entry.raw))]
     assert files == [b"s3://bucket/in/" + name for name in (b"a", b"b", b"c", b"d")]
+
+
+@pytest.mark.parametrize("at_once", ["1", "4"])
+def test_a_request_that_nobody_answers_is_no_hang(
+    tmp_path: Path, at_once: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as black_hole:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{black_hole.getsockname()[1]}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        monkeypatch.setenv("PARALLELRUN_LIST_AT_ONCE", at_once)
+        clients.forget()
+        leads = Scheduler(tmp_path, JobSpec.parse(SPEC), 1, patience_s=0.2)
+        black_hole.setblocking(False)
+        connections = list[socket.socket]()
+
+        def is_asked() -> bool:
+            with suppress(BlockingIOError):
+                connections.append(black_hole.accept()[0])
+            return bool(connections)
+
+        step_until(leads, is_asked)
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            assert leads.step(0.005)
+        leads.stop()
+        connections[0].close()
+    clients.forget()
 
 
 def test_a_leader_that_is_to_stop_does_not_wait_for_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,12 +115,10 @@ class Room:
             NoRoom: there is nothing to remove.
         """
         with self._looking:
-            before = self._used
-            for _ in range(SHARDS):
-                if before - self._used >= size:
-                    return
-                self._shrink()
-            if before == self._used:
+            left, before = SHARDS, self._used
+            while left > 0 and before - self._used < size:
+                left -= self._shrink()
+            if self._used >= before:
                 self._full_until = time.monotonic() + _LONGEST_PAUSE_S
                 raise self._no_room()
 
