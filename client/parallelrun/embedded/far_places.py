@@ -33,7 +33,7 @@ def _trouble(path: str) -> str:
         fixed, _ = storage.split(path)
         return "" if storage.is_there(fixed) else f"there is no object {fixed!r}, and none below it"
     except (OSError, ValueError) as error:
-        return str(error)
+        return str(error).removeprefix(f"[Errno {getattr(error, 'errno', '')}] ")
 
 
 def is_object(url: str) -> bool:

@@ -125,7 +125,8 @@ class Scheduler:
     def _cut(self, budget_s: float) -> tuple[list[Cut], bool]:
         """What can be cut in about this long, and whether there is more."""
         try:
-            if self._inputs.asks_stores:
+            # Whether stores are asked may be known better meanwhile, but what the other thread does it must end.
+            if self._apart.is_busy or self._inputs.asks_stores:
                 has_more = self._apart.ask(partial(self._cut_here, budget_s)) is not False
             else:
                 has_more = self._cut_here(budget_s)

@@ -125,7 +125,7 @@ def test_a_job_that_names_an_unknown_datastore_is_refused_with_what_to_do(
     assert "did you mean 'images'" in other.stderr
 
 
-def test_what_is_wrong_with_the_secret_is_said_by_the_job(
+def test_what_is_wrong_with_the_secret_is_said_before_the_run(
     command: Command, job: Path, tmp_path: Path, server: ObjectServer, bucket: Bucket
 ) -> None:
     define(command, tmp_path, server, bucket)
@@ -135,7 +135,7 @@ def test_what_is_wrong_with_the_secret_is_said_by_the_job(
     assert refused.returncode == 2
     assert why in refused.stderr
     failed = command("run", str(job), "--output", "out", "--set", "append_row_to=''", "--set", "outputs={}")
-    assert failed.returncode == 3, failed.stdout + failed.stderr
+    assert failed.returncode == 2, failed.stdout + failed.stderr
     assert why in failed.stderr
 
 

@@ -106,6 +106,7 @@ def test_a_file_that_scripts_write_cannot_be_in_a_store(job: Path, bucket: Bucke
 
 
 def test_an_input_is_not_written_into(job: Path, bucket: Bucket) -> None:
+    bucket.put("in")
     refused = ran(job, bucket.url("out"), "--set", f"inputs={bucket.url()}")
     assert refused.returncode != 0
     assert "part of the job's own input" in refused.stderr

@@ -16,6 +16,7 @@ from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.message import decode, files_of
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.interface import Page, Version
+from parallelrun_core.storage.local import LocalStorage
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.objects.trouble import StoreAway
@@ -171,6 +172,26 @@ def test_a_local_job_has_no_such_thread(tmp_path: Path) -> None:
     while leads.step(60):
         assert set(threading.enumerate()) <= before
     assert leads.mini_batches == 1
+
+
+def test_what_an_mltable_names_is_cut_by_one_thread_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It might name what is in a store. When it is known that it doesn't, the other thread has begun."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "MLTable").write_text("paths:\n- folder: ./d\n")
+    (tmp_path / "in" / "d").mkdir()
+    (tmp_path / "job").mkdir()
+    listing = Slow(in_a_file_system)
+    monkeypatch.setattr(LocalStorage, "files", lambda *_, **__: listing)
+    inputs = {"a": {"path": str(tmp_path / "in"), "type": "mltable"}}
+    leads = Scheduler(tmp_path / "job", JobSpec.parse({**SPEC, "inputs": inputs}), 1, patience_s=PATIENCE_S)
+    step_until(leads, listing.is_asked.is_set)
+
+    leads.step(0.005)
+    listing.go_on.set()
+
+    while leads.step(0.005):
+        pass
+    assert leads.mini_batches == 2
 
 
 def test_what_is_asked_for_comes_once_and_errors_are_raised() -> None:

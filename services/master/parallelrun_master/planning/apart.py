@@ -50,6 +50,11 @@ class Apart:
         self._clock: Callable[[], float] = lambda: 0.0
         self._used = self._moved = 0.0
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something was asked for, and not returned yet."""
+        return self._pending is not None
+
     def ask(self, work: Callable[[], T]) -> T | None:
         """What this returns; None while it takes longer: then it is to be asked for again. It never returns None.
 
