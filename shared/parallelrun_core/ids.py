@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 import time
@@ -11,6 +12,7 @@ from parallelrun_core.errors import InvalidInput, NotFound
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter looks like a digit
 JOB_ID: Final = r"job_[0-9a-z]{20}"
+_RANDOM_DIGITS: Final = 10
 _JOB_ID = re.compile(JOB_ID)
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -21,7 +23,16 @@ def _base32(number: int, digits: int) -> str:
 
 def new_job_id() -> str:
     """A new job id; later ones sort after earlier ones."""
-    return f"job_{_base32(time.time_ns() // 1_000_000, 10)}{_base32(secrets.randbits(50), 10)}"
+    return f"job_{_base32(time.time_ns() // 1_000_000, 10)}{_base32(secrets.randbits(50), _RANDOM_DIGITS)}"
+
+
+def job_id_from(job_id: str, *names: str) -> str:
+    """The id of a job that another one starts: the same for the same names, so nobody can start it twice.
+
+    It sorts with the job that starts it.
+    """
+    digest = hashlib.sha256("\0".join((job_id, *names)).encode()).digest()
+    return job_id[:-_RANDOM_DIGITS] + _base32(int.from_bytes(digest[:8], "big"), _RANDOM_DIGITS)
 
 
 def is_job_id(text: str) -> bool:

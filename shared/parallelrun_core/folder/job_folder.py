@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from pydantic import ValidationError
@@ -50,12 +50,14 @@ from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.paths import within
 from parallelrun_core.progress import Progress
 from parallelrun_core.service import failpoints
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import below, is_url
 from parallelrun_core.storage.stores import storage_of
 
 _BESIDE: Final = ".creating-"
+
+Spec = TypeVar("Spec", JobSpec, PipelineSpec)
 
 
 class Resumed(msgspec.Struct, kw_only=True, frozen=True):
@@ -66,6 +68,16 @@ class Resumed(msgspec.Struct, kw_only=True, frozen=True):
     rows: int
     bytes: int
     """Of rows, as they are in the part files."""
+
+
+class Parent(msgspec.Struct, kw_only=True, frozen=True):
+    """The pipeline of which a job is a step."""
+
+    job_id: str
+    step: str
+    """Its name there."""
+    owner: str
+    """The outermost pipeline: all of its workers are the same user, so that they can read what others wrote."""
 
 
 class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
@@ -82,15 +94,38 @@ class JobRecord(msgspec.Struct, kw_only=True, frozen=True):
     resumed: Resumed | None = None
     places: Places | None = None
     """Where its paths may be; None if an earlier release has accepted it."""
+    parent: Parent | None = None
+    """The pipeline of which it is a step; None: somebody has submitted it."""
 
-    def job_spec(self) -> JobSpec:
-        """The job spec, without the fields that a later release has added.
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether it has steps, and no mini-batches."""
+        return self.spec.get("type") == "pipeline"
+
+    @property
+    def owner(self) -> str:
+        """The job by whose id the user of its workers is chosen."""
+        return self.parent.owner if self.parent is not None else self.job_id
+
+    def pipeline_spec(self) -> PipelineSpec:
+        """The spec of a pipeline, without the fields that a later release has added.
 
         Raises:
             CorruptLog: a field is not valid.
         """
+        return self._read(PipelineSpec)
+
+    def job_spec(self) -> JobSpec:
+        """The spec of a job that is no pipeline, without the fields that a later release has added.
+
+        Raises:
+            CorruptLog: a field is not valid.
+        """
+        return self._read(JobSpec)
+
+    def _read(self, kind: type[Spec]) -> Spec:
         try:
-            return JobSpec.model_validate(self.spec, extra="ignore")
+            return kind.model_validate(self.spec, extra="ignore")
         except ValidationError as error:
             fields = ", ".join("/".join(map(str, details["loc"])) or "spec" for details in error.errors())
             raise CorruptLog(f"The spec of job {self.job_id} can't be read by this release: {fields}.") from error

@@ -1,6 +1,7 @@
 """The job spec: every setting of a job, checked once at submission, frozen from then on.
 
 job.py             `JobSpec`: all fields, and the rules between them
+pipeline.py        `PipelineSpec`: jobs that depend on each other
 fields.py          types of some fields: inputs, outputs, environment, sizes
 user_arguments.py  `program_arguments`: the user's part of the entry script's `sys.argv`
 arguments.py       what the engine puts around it
@@ -13,11 +14,13 @@ problems.py        from pydantic's errors to problems
 from parallelrun_core.spec.document import load_document, load_json, set_field
 from parallelrun_core.spec.fields import Environment, Input
 from parallelrun_core.spec.job import JobSpec
+from parallelrun_core.spec.pipeline import PipelineSpec
 
 __all__ = [
     "Environment",
     "Input",
     "JobSpec",
+    "PipelineSpec",
     "load_document",
     "load_json",
     "set_field",

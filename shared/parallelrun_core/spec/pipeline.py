@@ -1,0 +1,166 @@
+"""`PipelineSpec`: jobs that depend on each other's outputs, and what they have in common.
+
+A pipeline is a job whose leader starts other jobs, its *steps*, and waits for them. Each step is a job like any other,
+with an id, a folder, logs and retries of its own. What a step needs of an earlier one is an output of it: so the order
+follows from the data, and steps that don't wait for each other run side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.fields import AnyInput, Output, Strict
+from parallelrun_core.spec.job import JobSpec
+from parallelrun_core.spec.problems import at, problem_of
+
+MAX_STEPS: Final = 1000
+"""Steps of one pipeline, not counting those of the pipelines in it."""
+_STEP: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
+
+StepName = Annotated[str, Field(pattern=_STEP)]
+
+
+class StepOutput(Strict):
+    """An output of a step of the same pipeline."""
+
+    step: StepName
+    output: str = Field(min_length=1, max_length=255)
+
+
+class StepInput(StepOutput):
+    """An input that is the output of another step: its path is known once that step has completed."""
+
+    type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
+    mode: Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
+    transformations: tuple[str | dict[str, Any], ...] = ()
+
+    def at_path(self, path: str) -> dict[str, Any]:
+        """The input of the job, as a job spec has it."""
+        fields = self.model_dump(mode="json", exclude={"step", "output"}, exclude_defaults=True)
+        return {"path": path, **fields}
+
+
+class Condition(Strict):
+    """Which steps run depends on a truth value, which is known when the step `of` has completed."""
+
+    of: StepOutput | bool
+    """An output that is a file with `true` or `false` in it, in any letter case; or the value itself."""
+    is_true: bool = True
+    """The value with which the step runs; with the other one, it is skipped."""
+
+
+class Step(Strict):
+    """A job of the pipeline."""
+
+    type: Literal["parallel", "command", "pipeline"]
+    job: dict[str, Any]
+    """The fields of a job spec, or of a pipeline's, without the inputs that are outputs of other steps."""
+    inputs_from: dict[str, StepInput] = Field(default_factory=dict)
+    """Inputs of the job that are outputs of other steps."""
+    outputs_to: dict[str, str] = Field(default_factory=dict)
+    """From the name of an output of the job to that of the pipeline's output which it is."""
+    after: tuple[StepName, ...] = ()
+    """Steps that must have completed, though no data of theirs is needed."""
+    conditions: tuple[Condition, ...] = ()
+    """All of them must hold; with one that doesn't, the step is skipped, and so is what needs its outputs."""
+    code: str = ""
+    """The name of its snapshot of code, once the pipeline is accepted."""
+    is_deterministic: bool = True
+    """Whether equal inputs make equal outputs, so that those of an earlier, equal step can be reused."""
+
+    def needs(self) -> frozenset[str]:
+        """The steps that must have ended before this one can begin."""
+        named = {each.step for each in self.inputs_from.values()} | set(self.after)
+        return frozenset(named | {each.of.step for each in self.conditions if isinstance(each.of, StepOutput)})
+
+    def document(self, paths: Mapping[str, str]) -> dict[str, Any]:
+        """The fields of the job, with these paths for the inputs that are outputs of other steps."""
+        given = {name: each.at_path(paths[name]) for name, each in self.inputs_from.items()}
+        return {**self.job, "inputs": {**self.job.get("inputs", {}), **given}}
+
+    def job_spec(self, paths: Mapping[str, str]) -> JobSpec:
+        """The job spec of a step that is no pipeline.
+
+        Raises:
+            InvalidInput: with one problem for each wrong field.
+        """
+        return JobSpec.parse(self.document(paths))
+
+    def pipeline_spec(self, paths: Mapping[str, str]) -> PipelineSpec:
+        """The spec of a step that is a pipeline.
+
+        Raises:
+            InvalidInput: with one problem for each wrong field.
+        """
+        return PipelineSpec.parse(self.document(paths))
+
+
+class PipelineOutput(Output):
+    """An output of the pipeline: that of a step, at this path if it has one."""
+
+    of: StepOutput | None = None
+    """The output of a step that it is; None: no step writes it."""
+
+
+class PipelineSpec(Strict):
+    """One pipeline, with all expressions resolved but the paths of what its steps are going to write."""
+
+    type: Literal["pipeline"] = "pipeline"
+    name: str = Field(default="pipeline", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,127}$")
+    """A label for people."""
+    description: str = Field(default="", max_length=4096)
+    """For people."""
+    tags: dict[str, str] = Field(default_factory=dict)
+    """For people and their tools."""
+    experiment: str = Field(default="", max_length=255)
+    """For people: what the job belongs to."""
+
+    inputs: dict[str, AnyInput] = Field(default_factory=dict)
+    """Those of the pipeline; the steps' own ones have their values already."""
+    outputs: dict[str, PipelineOutput] = Field(default_factory=dict)
+    """By name; each is an output of a step."""
+    steps: dict[StepName, Step] = Field(min_length=1, max_length=MAX_STEPS)
+
+    continue_on_step_failure: bool = True
+    """After a step has failed, start others that don't need it; otherwise, none. (Reference §2.1: true.)"""
+    force_rerun: bool = False
+    """Run every step, also one whose outputs an earlier, equal step has made."""
+
+    @classmethod
+    def parse(cls, document: object) -> Self:
+        """Check the spec of a pipeline.
+
+        Raises:
+            InvalidInput: with one problem for each wrong field.
+        """
+        if not isinstance(document, dict):
+            raise InvalidInput.at("", "a pipeline is a mapping of settings")
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise InvalidInput(problems=tuple(problem_of(cls, details) for details in error.errors())) from error
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for name, step in self.steps.items():
+            for needed in sorted(step.needs()):
+                if needed not in self.steps:
+                    raise at(f"steps/{name}", f"it needs the step {needed!r}, and there is none")
+        order = self.order()
+        if len(order) < len(self.steps):
+            cycle = ", ".join(repr(name) for name in self.steps if name not in order)
+            raise at("steps", f"these steps wait for each other: {cycle}")
+        return self
+
+    def order(self) -> list[str]:
+        """The steps, each after all that it needs; without those that wait for each other."""
+        order: dict[str, None] = {}
+        waiting = {name: step.needs() for name, step in self.steps.items()}
+        while ready := [name for name, needs in waiting.items() if needs <= order.keys()]:
+            order |= dict.fromkeys(ready)
+            waiting = {name: needs for name, needs in waiting.items() if name not in order}
+        return list(order)
