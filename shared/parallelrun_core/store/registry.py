@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
+BETWEEN_OUTPUTS: Final = b"\0"
+"""What no path has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +56,8 @@ class Registry:
         """Make a job known, once it has its folder. A second call changes nothing.
 
         Args:
-            output: the file or object that it will publish, when other jobs may name the same.
+            output: the file or object that it will publish, when other jobs may name the same; of a pipeline, all of
+                them, with `BETWEEN_OUTPUTS` between them.
         """
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
@@ -66,18 +70,20 @@ class Registry:
         """Jobs that may need a leader or agents, oldest first."""
         return [raw.decode() for raw in self._redis.zrange(keys.ACTIVE_JOBS, 0, -1)]  # type: ignore[union-attr]
 
-    def writer_of(self, output: str, *, other_than: str) -> str | None:
-        """The job that will publish this file, if one that has not ended will, and it isn't `other_than`."""
-        active = self.active_jobs()
+    def writers_of(self, outputs: Collection[str], *, other_than: Collection[str]) -> dict[str, str]:
+        """Of these files, those that a job which has not ended will publish, with that job; not one of `other_than`."""
+        active = self.active_jobs() if outputs else []
+        wanted = {os.fsencode(output): output for output in outputs}
         with self._redis.pipeline(transaction=False) as pipe:
             for job_id in active:
                 pipe.hmget(JobKeys(job_id).job, "output", "state")
             answers = zip(active, pipe.execute(), strict=True)
-        for job_id, (written, state) in answers:
-            is_same = written == os.fsencode(output) and job_id != other_than
-            if is_same and state is not None and not JobState(state.decode()).is_terminal:
-                return job_id
-        return None
+        writers: dict[str, str] = {}
+        for job_id, (claim, state) in answers:
+            if claim and state and job_id not in other_than and not JobState(state.decode()).is_terminal:
+                same = wanted.keys() & claim.split(BETWEEN_OUTPUTS)
+                writers |= {wanted[each]: job_id for each in same if wanted[each] not in writers}
+        return writers
 
     def claim_recovery(self) -> bool:
         """Whether the caller is to make all jobs known again: Redis is new, or was wiped since the last claim."""

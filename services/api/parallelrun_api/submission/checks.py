@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from parallelrun_core.errors import Problem
+from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.problems import Problems
-from parallelrun_core.spec import Input, JobSpec
+from parallelrun_core.spec import Input, JobSpec, PipelineSpec
+from parallelrun_core.spec.pipeline_steps import LeafStep, in_step
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
+
+_NO_TAKEOVER: Final = "a step of a pipeline can't take over mini-batches of an earlier job"
+_REUSED: Final = "leave it out: steps that are equal to completed ones are reused, and `job resume` runs only the rest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +44,42 @@ class PathChecks:
         rule = self.rule()
         Problems([*_code(rule, spec.code, has_zip=has_zip), *_inputs(rule, spec), *_outputs(rule, spec)]).check()
         _check_tables(rule, spec)
+
+    def check_pipeline(self, spec: PipelineSpec, steps: Sequence[LeafStep], *, has_zip: bool) -> None:
+        """Make sure of the same for a pipeline and each of its steps, as far as paths are known yet: what steps make
+        for each other is checked when it is there.
+
+        Raises:
+            InvalidInput: with one problem for each wrong path of each step.
+        """
+        rule = self.rule()
+        problems = Problems([*_pipeline_paths(rule, spec)])
+        for step in steps:
+            known = step.known()
+            wrong = [*_code_of_step(rule, known, has_zip=has_zip), *_inputs(rule, known), *_outputs(rule, known)]
+            if known.resume_from:
+                wrong.append(Problem(pointer="/resume_from", message=_NO_TAKEOVER, hint=_REUSED))
+            try:
+                if not wrong:
+                    _check_tables(rule, known)
+            except InvalidInput as error:
+                wrong += error.problems
+            problems.problems += (in_step(problem, step.names) for problem in wrong)
+        problems.check()
+
+
+def _pipeline_paths(rule: PathRule, spec: PipelineSpec) -> Iterator[Problem]:
+    """Problems with inputs and outputs of the pipeline itself: those that its steps name are reported there, too."""
+    for name, given in spec.outputs.items():
+        is_file = given.type == "uri_file"
+        if given.path and (problem := _output(rule, f"/outputs/{name}/path", given.path, is_file=is_file)):
+            yield problem
+
+
+def _code_of_step(rule: PathRule, spec: JobSpec, *, has_zip: bool) -> Iterator[Problem]:
+    is_in_zip = has_zip and spec.code and not os.path.isabs(spec.code)
+    if not is_in_zip and (spec.code or not spec.command):
+        yield from _code(rule, spec.code, has_zip=False)
 
 
 def _code(rule: PathRule, code: str, *, has_zip: bool) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 from parallelrun_api.http.errors import BodyTooLarge, UnsupportedMediaType
 from parallelrun_api.submission.forms import SubmissionForm
 from parallelrun_core.reading import Reading, read_job
-from parallelrun_core.spec import JobSpec, load_document, load_json
+from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, load_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -36,7 +36,7 @@ class Upload:
     """Hash of the whole submission: it shows whether two are the same."""
 
     @property
-    def spec(self) -> JobSpec:
+    def spec(self) -> JobSpec | PipelineSpec:
         """The job."""
         return self.reading.spec
 
