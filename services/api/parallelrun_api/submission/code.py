@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from parallelrun_core.code.entry_script_check import check_entry_script
-from parallelrun_core.code.snapshots import snapshot_folder, snapshot_zip
+from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
 from parallelrun_core.code.stored import add_snapshot
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.files import sync_file, sync_folder
@@ -24,6 +24,7 @@ from parallelrun_core.paths import relative_parts
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline_steps import LeafStep, in_step
+
 
 def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None) -> str:
     """Store the code of a job, durably; returns the name of the snapshot.
@@ -101,11 +102,7 @@ def _parts(code: str) -> tuple[str, ...]:
 
 
 def _snapshot(code: str, beside: Path, root: Path) -> str:
-    if code:
-        return snapshot_folder(Path(code), beside, leave_out=root)
-    empty = beside / "empty"
-    empty.mkdir(exist_ok=True)
-    return snapshot_folder(empty, beside)
+    return snapshot_folder(Path(code), beside, leave_out=root) if code else snapshot_nothing(beside)
 
 
 def _check_script(folder: Path, spec: JobSpec) -> None:
