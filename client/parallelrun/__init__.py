@@ -35,7 +35,18 @@ if TYPE_CHECKING:
     from parallelrun.events import Event
     from parallelrun.local import run
     from parallelrun.metrics import log_metric
-    from parallelrun.models import Datastore, Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
+    from parallelrun.models import (
+        Datastore,
+        Failure,
+        Job,
+        MiniBatch,
+        NamedOutput,
+        Node,
+        OutputFile,
+        Progress,
+        RemoteFile,
+        Step,
+    )
     from parallelrun.transport import RetryPolicy
 
 __all__ = [
@@ -56,6 +67,7 @@ __all__ = [
     "JobCanceled",
     "JobFailed",
     "MiniBatch",
+    "NamedOutput",
     "Node",
     "NotFound",
     "Output",
@@ -70,6 +82,7 @@ __all__ = [
     "RetryPolicy",
     "RunFunction",
     "RunResult",
+    "Step",
     "TimedOut",
     "Unauthorized",
     "Unavailable",
@@ -88,6 +101,7 @@ _MODULES = {
     "Input": "builders.parts",
     "Job": "models",
     "MiniBatch": "models",
+    "NamedOutput": "models",
     "Node": "models",
     "Output": "builders.parts",
     "OutputFile": "models",
@@ -99,6 +113,7 @@ _MODULES = {
     "RetryPolicy": "transport",
     "RunFunction": "builders.v2",
     "RunResult": "embedded.local_run",
+    "Step": "models",
     "log_metric": "metrics",
     "parallel_run_function": "builders.v2",
     "run": "local",

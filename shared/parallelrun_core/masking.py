@@ -19,9 +19,9 @@ _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 
 def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A job spec, or a pipeline's with those of its steps, as it may be shown."""
-    if steps := _steps_of(spec):
-        shown = {name: {**step, "job": masked_spec(step["job"])} for name, step in steps.items()}
-        return {**spec, "steps": shown}
+    if spec.get("type") == "pipeline":
+        shown = {name: {**step, "job": masked_spec(step["job"])} for name, step in _steps_of(spec).items()}
+        return {**spec, "steps": shown} if shown else {**spec}
     given = spec.get("environment_variables")
     return {**spec, "environment_variables": dict.fromkeys(given, MASK) if isinstance(given, dict) else {}}
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
-from parallelrun_core.spec.pipeline import PipelineSpec, Step
+from parallelrun_core.spec.pipeline import PipelineSpec, Step, StepInput
 
 MAX_DEPTH: Final = 8
 """Pipelines in pipelines."""
@@ -90,6 +90,13 @@ def _leaves(pipeline: PipelineSpec, above: tuple[str, ...], problems: list[Probl
                 yield LeafStep(names, step, step.job_spec(paths))
         except InvalidInput as error:
             problems += (in_step(problem, names) for problem in error.problems)
+
+
+def last_steps(pipeline: PipelineSpec) -> list[str]:
+    """The steps whose outputs no other step reads, and of which none is an output of the pipeline."""
+    used = {each.step for step in pipeline.steps.values() for each in step.inputs_from.values() if isinstance(each, StepInput)}
+    used |= {given.of.step for given in pipeline.outputs.values() if given.of is not None}
+    return [name for name in pipeline.order() if name not in used]
 
 
 def with_steps(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -136,19 +136,21 @@ class Registry:
         Raises:
             NotFound: nothing.
         """
-        fields: Any = self._redis.hgetall(JobKeys(job_id).job)
-        if b"state" not in fields:
+        status = _status_of(job_id, self._redis.hgetall(JobKeys(job_id).job))
+        if status is None:
             raise NotFound(f"There is no job {job_id!r}.")
-        return JobStatus(
-            job_id=job_id,
-            state=JobState(fields[b"state"].decode()),
-            version=int(fields.get(b"version", 0)),
-            term=int(fields.get(b"term", 0)),
-            progress=msgspec.json.decode(fields.get(b"progress", b"{}"), type=Progress),
-            failure=msgspec.json.decode(fields[b"failure"], type=JobFailure) if b"failure" in fields else None,
-            started=float(fields[b"started"]) if b"started" in fields else None,
-            ended=float(fields[b"ended"]) if b"ended" in fields else None,
-        )
+        return status
+
+    def statuses(self, job_ids: Sequence[str]) -> dict[str, JobStatus]:
+        """What Redis knows about these jobs, in one round trip; without those that it doesn't know."""
+        if not job_ids:
+            return {}
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hgetall(JobKeys(job_id).job)
+            answers = pipe.execute()
+        each = (_status_of(job_id, fields) for job_id, fields in zip(job_ids, answers, strict=True))
+        return {status.job_id: status for status in each if status is not None}
 
     def state(self, job_id: str) -> JobState | None:
         """A job's state, or None when Redis doesn't know the job."""
@@ -209,3 +211,18 @@ class Registry:
         began = time.perf_counter()
         self._redis.ping()
         return time.perf_counter() - began
+
+
+def _status_of(job_id: str, fields: Any) -> JobStatus | None:
+    if b"state" not in fields:
+        return None
+    return JobStatus(
+        job_id=job_id,
+        state=JobState(fields[b"state"].decode()),
+        version=int(fields.get(b"version", 0)),
+        term=int(fields.get(b"term", 0)),
+        progress=msgspec.json.decode(fields.get(b"progress", b"{}"), type=Progress),
+        failure=msgspec.json.decode(fields[b"failure"], type=JobFailure) if b"failure" in fields else None,
+        started=float(fields[b"started"]) if b"started" in fields else None,
+        ended=float(fields[b"ended"]) if b"ended" in fields else None,
+    )

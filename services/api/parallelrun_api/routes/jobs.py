@@ -17,8 +17,10 @@ from parallelrun_api.models import Job, JobPage
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
-from parallelrun_api.views.jobs import etag, matches
+from parallelrun_api.views.jobs import Wanted
+from parallelrun_api.views.shown import etag, matches
 from parallelrun_core.folder.layout import code_store
+from parallelrun_core.ids import JOB_ID
 from parallelrun_core.states import JobState
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -118,18 +120,23 @@ async def submit(
 @router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems(429))
 async def list_jobs(
     context: Ctx,
+    *,
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
     status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
+    parent: Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")] = "",
+    steps: Annotated[bool, Query(description="Also jobs that are steps of pipelines.")] = False,
 ) -> Response:
-    """The newest jobs first. A page may hold fewer than asked for; the last one has no `next_page_token`."""
+    """The newest jobs first, without those that are steps of pipelines. A page may hold fewer than asked for; the last
+    one has no `next_page_token`."""
     before = decode_token(page_token, "jobs", 1)[0] if page_token else ""
+    wanted = Wanted(state=status, parent=parent, has_steps=steps)
 
     def encoded() -> str:
-        items, last = context.jobs.page(before=before, limit=clamped(limit), state=status)
+        items, last = context.jobs.page(wanted, before=before, limit=clamped(limit))
         return JobPage(items=items, next_page_token=encode_token("jobs", last) if last else None).model_dump_json()
 
-    return encoded_answer(await context.job_lists.run((before, clamped(limit), status), encoded))
+    return encoded_answer(await context.job_lists.run((before, clamped(limit), wanted), encoded))
 
 
 @router.get(

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import Problem
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.problems import Problems
-from parallelrun_core.spec import Input, JobSpec, PipelineSpec
-from parallelrun_core.spec.pipeline_steps import LeafStep, in_step
+from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
@@ -46,40 +45,25 @@ class PathChecks:
         Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec)]).check()
         _check_tables(rule, spec)
 
-    def check_pipeline(self, spec: PipelineSpec, steps: Sequence[LeafStep], *, has_zip: bool) -> None:
-        """Make sure of the same for a pipeline and each of its steps, as far as paths are known yet: what steps make
-        for each other is checked when it is there.
+    def check_step(self, known: JobSpec, *, has_zip: bool) -> None:
+        """Make sure of the same for a step of a pipeline, as far as paths are known yet: what other steps make is
+        checked when it is there.
+
+        Args:
+            known: its spec without the inputs that other steps make.
+            has_zip: a zip was sent with the pipeline; a relative path of code is a folder in it.
 
         Raises:
-            InvalidInput: with one problem for each wrong path of each step.
+            InvalidInput: with one problem for each wrong path.
         """
         rule = self.rule()
-        problems = Problems([*_pipeline_paths(rule, spec)])
-        for step in steps:
-            known = step.known()
-            wrong = [*_code_of_step(rule, known, has_zip=has_zip), *_inputs(rule, known), *_outputs(rule, known)]
-            if known.resume_from:
-                wrong.append(Problem(pointer="/resume_from", message=_NO_TAKEOVER, hint=_REUSED))
-            try:
-                if not wrong:
-                    _check_tables(rule, known)
-            except InvalidInput as error:
-                wrong += error.problems
-            problems.problems += (in_step(problem, step.names) for problem in wrong)
+        problems = Problems([*_inputs(rule, known), *_outputs(rule, known)])
+        if not (has_zip and known.code and not os.path.isabs(known.code)):
+            problems.problems += _code(rule, known.code, has_zip=False, is_needed=not known.command)
+        if known.resume_from:
+            problems.wrong("/resume_from", _NO_TAKEOVER, _REUSED)
         problems.check()
-
-
-def _pipeline_paths(rule: PathRule, spec: PipelineSpec) -> Iterator[Problem]:
-    """Problems with inputs and outputs of the pipeline itself: those that its steps name are reported there, too."""
-    for name, given in spec.outputs.items():
-        is_file = given.type == "uri_file"
-        if given.path and (problem := _output(rule, f"/outputs/{name}/path", given.path, is_file=is_file)):
-            yield problem
-
-
-def _code_of_step(rule: PathRule, spec: JobSpec, *, has_zip: bool) -> Iterator[Problem]:
-    if not (has_zip and spec.code and not os.path.isabs(spec.code)):  # else it is a folder of the zip
-        yield from _code(rule, spec.code, has_zip=False, is_needed=not spec.command)
+        _check_tables(rule, known)
 
 
 def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Iterator[Problem]:

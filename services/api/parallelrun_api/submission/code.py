@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from parallelrun_api.submission.step_problems import Names, StepProblems
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
 from parallelrun_core.code.stored import add_snapshot
@@ -21,9 +22,8 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.files import sync_file, sync_folder
 from parallelrun_core.folder.layout import code_store, make_store
 from parallelrun_core.paths import relative_parts
-from parallelrun_core.problems import Problems
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.spec.pipeline_steps import LeafStep, in_step
+from parallelrun_core.spec.pipeline_steps import LeafStep
 
 
 def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None) -> str:
@@ -46,27 +46,28 @@ def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None) -> str:
     return name
 
 
-def store_steps_code(root: Path, steps: Sequence[LeafStep], archive: IO[bytes] | None) -> dict[tuple[str, ...], str]:
-    """Store the code of the steps of a pipeline, durably; returns the name of each one's snapshot, by its names.
+def store_steps_code(
+    root: Path, steps: Sequence[LeafStep], archive: IO[bytes] | None, problems: StepProblems
+) -> dict[Names, str]:
+    """Store the code of the steps of a pipeline, durably; returns the name of each one's snapshot.
+
+    Args:
+        problems: gathers what is wrong with the code, or with an entry script.
 
     Raises:
-        InvalidInput: with one problem for each step whose code can't be stored, or whose entry script can't be run.
-            Nothing is left of any.
+        InvalidInput: something was wrong, with this or before, and nothing is left of any code.
     """
-    store, problems = code_store(root), Problems()
+    store = code_store(root)
     snapshots: dict[str, str] = {}
-    names: dict[tuple[str, ...], str] = {}
+    names: dict[Names, str] = {}
     with _folder_beside(store) as beside:
         sent = _unpacked(archive, beside)
         for step in steps:
             code = step.spec.code
-            try:
+            with problems.of(step.names):
                 if code not in snapshots:
                     snapshots[code] = _snapshot(_place_of(code, sent), beside, root)
                 _check_script(beside / snapshots[code], step.spec)
-            except InvalidInput as error:
-                problems.problems += (in_step(problem, step.names) for problem in error.problems)
-            else:
                 names[step.names] = snapshots[code]
         problems.check()
         _move(beside, sorted({*names.values()}), store)

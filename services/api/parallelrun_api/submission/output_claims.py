@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from parallelrun_api.submission.step_problems import Names, StepProblems
 from parallelrun_core.errors import Conflict, InvalidInput, Problem
 from parallelrun_core.folder.claims import named_outputs
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
@@ -22,6 +23,7 @@ class _Claim:
 
     file: str
     pointer: str
+    step: Names = ()
 
     @property
     def name(self) -> str:
@@ -36,30 +38,29 @@ def check_output_is_free(folder: JobFolder, spec: JobSpec, registry: Registry) -
     Raises:
         Conflict: the file exists, or another job will write it.
     """
-    _check(_of_job(folder, spec), registry, [folder.job_id])
+    claims = _of_job(folder, spec)
+    writers = _writers(claims, registry, [folder.job_id])
+    _raise([problem for claim in claims if (problem := _already_there(claim) or _written_by(claim, writers))])
 
 
-def check_outputs_are_free(folder: JobFolder, steps: list[LeafStep], registry: Registry) -> None:
-    """The same for a new pipeline and all its steps.
+def check_outputs_are_free(
+    folder: JobFolder, steps: list[LeafStep], registry: Registry, problems: StepProblems
+) -> None:
+    """The same for a new pipeline and all its steps, which must not name one file twice either.
 
-    Raises:
-        InvalidInput: two steps name the same file.
-        Conflict: one exists, or another job will write it.
+    Args:
+        problems: gathers what is wrong.
     """
     claims = _of_steps(folder, steps)
+    writers = _writers(claims, registry, [folder.job_id])
     first: dict[str, _Claim] = {}
-    problems = [
-        Problem(
-            pointer=claim.pointer,
-            message=f"{claim.name!r} is also the file with the rows of another step, named at {other.pointer}",
-            hint="each step needs a file of its own: name another folder or another append_row_file_name",
-        )
-        for claim in claims
-        if (other := first.setdefault(claim.file, claim)) is not claim
-    ]
-    if problems:
-        raise InvalidInput(problems=tuple(problems))
-    _check(claims, registry, [folder.job_id])
+    for claim in claims:
+        other = first.setdefault(claim.file, claim)
+        with problems.of(claim.step):
+            if other is not claim:
+                message = f"the step {'/'.join(other.step)!r} writes its rows to {claim.name!r} there, too"
+                raise InvalidInput.at(claim.pointer, message, "name another folder or another append_row_file_name")
+            _raise([problem for problem in (_already_there(claim) or _written_by(claim, writers),) if problem])
 
 
 def check_nobody_else_writes(folder: JobFolder, record: JobRecord, registry: Registry) -> None:
@@ -75,7 +76,8 @@ def check_nobody_else_writes(folder: JobFolder, record: JobRecord, registry: Reg
     else:
         claims = _of_job(folder, record.job_spec())
     parent = [record.parent.job_id, record.parent.owner] if record.parent is not None else []
-    _raise([*_written_by_others(claims, registry, [record.job_id, *parent])])
+    writers = _writers(claims, registry, [record.job_id, *parent])
+    _raise([problem for claim in claims if (problem := _written_by(claim, writers))])
 
 
 def _of_job(folder: JobFolder, spec: JobSpec) -> list[_Claim]:
@@ -84,32 +86,31 @@ def _of_job(folder: JobFolder, spec: JobSpec) -> list[_Claim]:
 
 
 def _of_steps(folder: JobFolder, steps: list[LeafStep]) -> list[_Claim]:
-    return [_Claim(file, f"{step.pointer}{_pointer(step.spec)}") for step, file in named_outputs(folder, steps)]
+    return [_Claim(file, _pointer(step.spec), step.names) for step, file in named_outputs(folder, steps)]
 
 
 def _pointer(spec: JobSpec) -> str:
     return f"/outputs/{spec.append_row_to}/path" if spec.append_row_to else "/output"
 
 
-def _check(claims: Sequence[_Claim], registry: Registry, own: Sequence[str]) -> None:
-    _raise([*_already_there(claims), *_written_by_others(claims, registry, own)])
+def _writers(claims: Sequence[_Claim], registry: Registry, own: Sequence[str]) -> dict[str, str]:
+    return registry.writers_of([claim.file for claim in claims], other_than=own)
 
 
-def _already_there(claims: Sequence[_Claim]) -> Iterator[Problem]:
-    for claim in claims:
-        if not is_url(claim.file) and os.path.lexists(claim.file):
-            message = f"{claim.name!r} is already there, and nothing is ever overwritten"
-            hint = "name another folder or another append_row_file_name, or move that file away"
-            yield Problem(pointer=claim.pointer, message=message, hint=hint)
+def _already_there(claim: _Claim) -> Problem | None:
+    if is_url(claim.file) or not os.path.lexists(claim.file):
+        return None
+    message = f"{claim.name!r} is already there, and nothing is ever overwritten"
+    hint = "name another folder or another append_row_file_name, or move that file away"
+    return Problem(pointer=claim.pointer, message=message, hint=hint)
 
 
-def _written_by_others(claims: Sequence[_Claim], registry: Registry, own: Sequence[str]) -> Iterator[Problem]:
-    writers = registry.writers_of([claim.file for claim in claims], other_than=own)
-    for claim in claims:
-        if (writer := writers.get(claim.file)) is not None:
-            message = f"job {writer} will write {claim.name!r} there, and has not ended"
-            hint = "wait for it or cancel it, or name another folder or another append_row_file_name"
-            yield Problem(pointer=claim.pointer, message=message, hint=hint)
+def _written_by(claim: _Claim, writers: dict[str, str]) -> Problem | None:
+    if (writer := writers.get(claim.file)) is None:
+        return None
+    message = f"job {writer} will write {claim.name!r} there, and has not ended"
+    hint = "wait for it or cancel it, or name another folder or another append_row_file_name"
+    return Problem(pointer=claim.pointer, message=message, hint=hint)
 
 
 def _raise(problems: Sequence[Problem]) -> None:

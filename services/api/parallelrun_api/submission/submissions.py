@@ -29,6 +29,7 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free
+from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
@@ -144,19 +145,24 @@ class Submissions:
             InvalidInput, Conflict: it can't be accepted; nothing is left of it.
         """
         spec = upload.spec
+        if isinstance(spec, PipelineSpec):
+            return self._prepare_pipeline(job_id, spec, upload)
         with upload.reading.locating_problems():
-            if isinstance(spec, PipelineSpec):
-                return self._prepare_pipeline(job_id, spec, upload)
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
             earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
             return _Prepared(spec.model_dump(mode="json"), store_code(self._root, spec, upload.code), earlier)
 
     def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
-        steps = leaf_steps(spec)
-        self._checks.check_pipeline(spec, steps, has_zip=upload.code is not None)
-        check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry)
-        snapshots = store_steps_code(self._root, steps, upload.code)
+        with upload.reading.locating_problems():
+            steps = leaf_steps(spec)
+        problems = StepProblems(upload.reading)
+        for step in steps:
+            with problems.of(step.names):
+                self._checks.check_step(step.known(), has_zip=upload.code is not None)
+        check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
+        problems.check()
+        snapshots = store_steps_code(self._root, steps, upload.code, problems)
         document = with_steps(spec.model_dump(mode="json"), lambda names, step: {**step, "code": snapshots[names]})
         return _Prepared(document, code="", earlier=None)
 
