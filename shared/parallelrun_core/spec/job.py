@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
+from parallelrun_core.assets.names import stored_code
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import bound_name, same_name
 from parallelrun_core.spec.fields import (
@@ -215,7 +216,7 @@ class JobSpec(Strict):
     @classmethod
     def _reachable(cls, value: str, info: ValidationInfo) -> str:
         if info.field_name == "code":
-            return local_path(without_nul(value), "code")
+            return value if stored_code(value) else local_path(without_nul(value), "code")
         return checked_path(value, is_written=True)
 
     @field_validator("entry_script", "program_arguments")
