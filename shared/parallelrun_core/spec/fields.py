@@ -116,6 +116,33 @@ def _kind(given: object) -> str:
 AnyInput = Annotated[Annotated[Input, Tag("input")] | Annotated[ValueInput, Tag("value")], Discriminator(_kind)]
 
 
+def by_name(value: object, what: str) -> object:
+    """A mapping, if its keys can be used in `${{inputs.NAME}}`, which ignores letter case.
+
+    Raises:
+        ValueError: one can't.
+    """
+    if not isinstance(value, dict):
+        return value
+    seen: set[str] = set()
+    for name in value:
+        if not NAME.fullmatch(str(name)):
+            raise ValueError(
+                f"{name!r} is not a valid {what} name: use letters, digits and '_', not starting with a digit"
+            )
+        if str(name).lower() in seen:
+            raise ValueError(f"{name!r} comes twice: names are compared without letter case")
+        seen.add(str(name).lower())
+    return value
+
+
+def plain_input(given: object) -> object:
+    """An input that a plain string or value is short for."""
+    if isinstance(given, str):
+        return {"path": given}
+    return {"value": given} if isinstance(given, bool | int | float) else given
+
+
 class Output(Strict):
     """A folder or a file that the job writes."""
 
