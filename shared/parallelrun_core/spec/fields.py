@@ -76,6 +76,10 @@ class Input(Strict):
     """`download` and `eval_download`: copied to the node's own disk before `run()`; the others: read in place."""
     transformations: tuple[str | dict[str, Any], ...] = ()
     """Steps as in an MLTable file; with a read step, the files are a table."""
+    asset: str = Field(default="", max_length=1024)
+    """The name of the data or model that this is, `azureml:NAME:VERSION`, as it was when the job was submitted."""
+    model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""
+    """The kind of model that this is; empty if it is none."""
 
     @field_validator("path")
     @classmethod

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from parallelrun_core.assets.names import stored_code
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.expressions import bound_name, same_name
@@ -232,7 +233,7 @@ class JobSpec(Strict):
     @classmethod
     def _reachable(cls, value: str, info: ValidationInfo) -> str:
         if info.field_name == "code":
-            return local_path(without_nul(value), "code")
+            return value if stored_code(value) else local_path(without_nul(value), "code")
         return checked_path(value, is_written=True)
 
     @field_validator("entry_script", "command", "program_arguments")

@@ -94,7 +94,12 @@ def _leaves(pipeline: PipelineSpec, above: tuple[str, ...], problems: list[Probl
 
 def last_steps(pipeline: PipelineSpec) -> list[str]:
     """The steps whose outputs no other step reads, and of which none is an output of the pipeline."""
-    used = {each.step for step in pipeline.steps.values() for each in step.inputs_from.values() if isinstance(each, StepInput)}
+    used = {
+        each.step
+        for step in pipeline.steps.values()
+        for each in step.inputs_from.values()
+        if isinstance(each, StepInput)
+    }
     used |= {given.of.step for given in pipeline.outputs.values() if given.of is not None}
     return [name for name in pipeline.order() if name not in used]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,7 +82,12 @@ def _unpacked(archive: IO[bytes] | None, beside: Path) -> Path | None:
     archive.seek(0)
     unpacked = beside / "sent"
     unpacked.mkdir(mode=0o700)
-    return unpacked / snapshot_zip(archive, unpacked)
+    folder = unpacked / snapshot_zip(archive, unpacked)
+    with zipfile.ZipFile(archive) as opened:
+        for name in opened.namelist():
+            if name.endswith("/") and len(parts := relative_parts(name)) == 1:
+                folder.joinpath(*parts).mkdir(exist_ok=True)  # of a step whose code has no files
+    return folder
 
 
 def _place_of(code: str, sent: Path | None) -> str:

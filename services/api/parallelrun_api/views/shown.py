@@ -55,6 +55,7 @@ def job_of(
         failure=_failure(failure, mask) if failure else None,
         output=_output(result) if result and result.output else None,
         warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
+        metrics=result.metrics if result else {},
         spec=masked_spec(record.spec) if spec is None else spec,
         notes=[mask.printable(note) for note in record.notes],
         links=_links(record.job_id),
