@@ -102,7 +102,7 @@ def read(document: object, folder: Path) -> Reading:
     """Read a document as the command line does."""
     reading = read_job(copy.deepcopy(document), folder=folder)
     with reading.locating_problems():
-        check_paths(reading.spec)
+        check_paths(reading.job)
     return reading
 
 

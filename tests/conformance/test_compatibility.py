@@ -215,7 +215,7 @@ def test_what_a_row_says_is_so(tmp_path: Path, section: str, row: str, example: 
         assert example.told_at in problems(document, folder)
         return
     reading = read(document, folder)
-    found = example.look(reading.spec)
+    found = example.look(reading.job)
     assert found == with_folder(example.found, folder)
     notes = {note.pointer for note in reading.notes}
     if word == "noted" or example.told_at:

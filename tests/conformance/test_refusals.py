@@ -275,5 +275,5 @@ def test_what_is_wrong_in_a_v1_document_is_told(folder: Path, path: str, value: 
 
 def test_these_documents_are_right(folder: Path) -> None:
     for document in (PIPELINE, CONFIG, changed(COMPONENT, **{"inputs.files.path": "./data"})):
-        assert read(document, folder).spec.code == str(folder / "src")
+        assert read(document, folder).job.code == str(folder / "src")
     assert SCRIPT
