@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from parallelrun_core.assets.names import Names
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location, Note, relocated
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
@@ -58,7 +59,7 @@ class Reading:
         return self.spec if isinstance(self.spec, PipelineSpec) else None
 
     def jobs(self) -> Iterator[tuple[str, Reading]]:
-        """Each job in it with its path, such as `prepare` or `train/score` in a nested pipeline; `` for a job itself."""
+        """Each job in it with its path, such as `prepare`, or `train/score` in a nested pipeline; empty for a job."""
         if self.pipeline is None:
             yield "", self
         for name, step in self.steps.items():
@@ -80,18 +81,19 @@ class Reading:
         return self.located(relocated(problem, self.origins, self.default))
 
 
-def read_job(document: object, *, folder: Path | None = None) -> Reading:
+def read_job(document: object, *, folder: Path | None = None, names: Names | None = None) -> Reading:
     """The job or the pipeline that a document describes.
 
     Args:
         folder: of its relative paths, and of the files that it names. None: it came over the network.
+        names: where names of assets, such as `azureml:images:1`, are looked up. None: they can't be used.
 
     Raises:
         InvalidInput: with one problem for each wrong field.
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
-    findings = Findings()
+    findings = Findings(names=names)
     location = Location("", folder)
     draft: Draft | PipelineDraft
     if is_v1(document):

@@ -27,7 +27,6 @@ from parallelrun_core.azure.v2_models import (
     Step,
     Task,
 )
-from parallelrun_core.spec import JobSpec
 from tests.conformance.documents import COMPONENT, PIPELINE, changed, make_folder, problems, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text(encoding="utf-8")
@@ -87,13 +86,15 @@ class Example(NamedTuple):
 
     changes: dict[str, object]
     told_at: str = ""
-    look: Callable[[JobSpec], object] = lambda spec: None
+    look: Callable[[Any], object] = lambda spec: None
     found: object = None
     document: dict[str, Any] = PIPELINE
 
 
 GIVEN = {"component": {**COMPONENT, "mini_batch_size": "${{inputs.limit}}"}, "inputs": {
     "files": "${{parent.inputs.raw}}", "limit": 7}}  # fmt: skip
+
+FIRST = {"code": "./src", "entry_script": "score.py", "inputs": "./data", "outputs": {"y": {}}}
 
 EXAMPLES: dict[str, dict[str, list[Example]]] = {
     "Expressions": {
@@ -121,10 +122,18 @@ EXAMPLES: dict[str, dict[str, list[Example]]] = {
         ],
         "`${{parent.outputs.y}}`": [Example({}, look=lambda spec: spec.outputs["scores"].type, found="uri_file")],
         "`${{parent.jobs.s.outputs.y}}`": [
-            Example({f"{STEP}.inputs.files": "${{parent.jobs.s.outputs.y}}"}, told_at="/jobs/score/inputs/files")
+            Example(
+                {"jobs.s": FIRST, f"{STEP}.inputs.files": "${{parent.jobs.s.outputs.y}}"},
+                look=lambda spec: spec.steps["score"].needs(),
+                found={"s"},
+            )
         ],
         "`${{jobs.s.outputs.y}}`": [
-            Example({f"{STEP}.inputs.files": "${{jobs.s.outputs.y}}"}, told_at="/jobs/score/inputs/files")
+            Example(
+                {"jobs.s": FIRST, f"{STEP}.inputs.files": {"path": "${{jobs.S.outputs.Y}}"}},
+                look=lambda spec: spec.steps["score"].inputs_from["files"].output,
+                found="y",
+            )
         ],
         "`$[[ … ]]`": [
             Example({ARGUMENTS: "--a $[[--b ${{inputs.no}}]]"}, look=lambda spec: spec.argv(), found=["--a"]),
@@ -215,7 +224,7 @@ def test_what_a_row_says_is_so(tmp_path: Path, section: str, row: str, example: 
         assert example.told_at in problems(document, folder)
         return
     reading = read(document, folder)
-    found = example.look(reading.job)
+    found = example.look(reading.spec)
     assert found == with_folder(example.found, folder)
     notes = {note.pointer for note in reading.notes}
     if word == "noted" or example.told_at:

@@ -8,6 +8,7 @@ from typing import Any
 
 from parallelrun_core.azure.environment import read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.named import named_component
 from parallelrun_core.storage.location import LOCAL, location_of
 
 
@@ -22,11 +23,13 @@ def open_component(component: Any, where: Location, findings: Findings) -> tuple
         InvalidInput: there is no such component.
     """
     if isinstance(component, str):
-        if location_of(component).kind != LOCAL:
-            message = f"the component {component!r} is in Azure ML, and can't be fetched"
-            findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that file")
-        else:
+        if location_of(component).kind == LOCAL:
             beside = Path(where.absolute(component)).parent if where.folder is not None else None
             component, where = read_file(component, where, findings), replace(where, folder=beside)
+        elif (named := named_component(component, where, findings)) is not None:
+            component, where = named, replace(where, folder=None)
+        elif not findings.problems:
+            message = f"the component {component!r} is in Azure ML, and can't be fetched"
+            findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that file")
         findings.check()
     return as_mapping(component, where.pointer, findings), where

@@ -11,6 +11,7 @@ from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment
 from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.v2_models import (
     Component,
     Identity,
@@ -195,7 +196,8 @@ class StepReader:
         self.draft.put("environment", environment, location.at("environment"))
         variables = {**variables, **(settings.environment_variables or {})}
         self.draft.put("environment_variables", variables, f"{self.draft.default}/environment_variables")
-        self.draft.put("code", location.absolute(task.code or "") or None, location.at("code"))
+        code = named_code(task.code or "", location.below("code"), self.findings)
+        self.draft.put("code", code or location.absolute(task.code or "") or None, location.at("code"))
         self.draft.put("entry_script", task.entry_script, location.at("entry_script"))
         arguments = without_absent_parts(task.program_arguments or "", self._inputs)
         self.draft.put("program_arguments", arguments, location.at("program_arguments"))

@@ -31,8 +31,8 @@ class StepOutput(Strict):
     output: str = Field(min_length=1, max_length=255)
 
 
-class LaterInput(Strict):
-    """An input whose path is not known yet."""
+class _LaterInput(Strict):
+    """An input whose path is known only when the step begins."""
 
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
     mode: Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
@@ -40,16 +40,18 @@ class LaterInput(Strict):
 
     def at_path(self, path: str) -> dict[str, Any]:
         """The input of the job, as a job spec has it."""
-        fields = self.model_dump(mode="json", include=set(LaterInput.model_fields), exclude_defaults=True)
-        return {"path": path, **fields}
+        given = self.model_dump(mode="json", include=set(_LaterInput.model_fields), exclude_defaults=True)
+        return {"path": path, **given}
 
 
-class StepInput(LaterInput, StepOutput):
+class StepInput(_LaterInput, StepOutput):
     """An input that is the output of another step: its path is known once that step has completed."""
 
 
-class ParentInput(LaterInput):
-    """An input that is one of the pipeline, which is itself a step: its path is known when the pipeline begins."""
+class PipelineInput(_LaterInput):
+    """An input of the pipeline itself. It is named where the path isn't known when the pipeline is submitted: in a
+    pipeline that is a step, of which an input is the output of another step of the outer one.
+    """
 
     input: str = Field(min_length=1, max_length=255)
 
@@ -69,11 +71,8 @@ class Step(Strict):
     type: Literal["parallel", "command", "pipeline"]
     job: dict[str, Any]
     """The fields of a job spec, or of a pipeline's, without the inputs that are outputs of other steps."""
-    inputs_from: dict[str, StepInput] = Field(default_factory=dict)
-    """Inputs of the job that are outputs of other steps."""
-    inputs_of_parent: dict[str, ParentInput] = Field(default_factory=dict)
-    """Inputs of the job that are inputs of a nested pipeline; `document` gives them their paths when that one begins,
-    so that a pipeline which has begun has none of them."""
+    inputs_from: dict[str, StepInput | PipelineInput] = Field(default_factory=dict)
+    """Inputs of the job that are outputs of other steps, or inputs of the pipeline that were such outputs."""
     outputs_to: dict[str, str] = Field(default_factory=dict)
     """From the name of an output of the job to that of the pipeline's output which it is."""
     after: tuple[StepName, ...] = ()
@@ -87,17 +86,13 @@ class Step(Strict):
 
     def needs(self) -> frozenset[str]:
         """The steps that must have ended before this one can begin."""
-        named = {each.step for each in self.inputs_from.values()} | set(self.after)
+        named = {each.step for each in self.inputs_from.values() if isinstance(each, StepInput)} | set(self.after)
         return frozenset(named | {each.of.step for each in self.conditions if isinstance(each.of, StepOutput)})
 
     def document(self, paths: Mapping[str, str]) -> dict[str, Any]:
-        """The fields of the job, with these paths for the inputs that are outputs of other steps."""
+        """The fields of the job, with these paths for all of `inputs_from`, by their names there."""
         given = {name: each.at_path(paths[name]) for name, each in self.inputs_from.items()}
-        inputs = {**self.job.get("inputs", {}), **given}
-        if self.type != "pipeline":
-            return {**self.job, "inputs": inputs}
-        steps = {name: _begun(step, inputs) for name, step in self.job["steps"].items()}
-        return {**self.job, "inputs": inputs, "steps": steps}
+        return {**self.job, "inputs": {**self.job.get("inputs", {}), **given}}
 
     def job_spec(self, paths: Mapping[str, str]) -> JobSpec:
         """The job spec of a step that is no pipeline.
@@ -114,14 +109,6 @@ class Step(Strict):
             InvalidInput: with one problem for each wrong field.
         """
         return PipelineSpec.parse(self.document(paths))
-
-
-def _begun(step: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """A step of a nested pipeline, with the paths of those of its inputs that are the pipeline's."""
-    later = {name: ParentInput.model_validate(each) for name, each in step.get("inputs_of_parent", {}).items()}
-    given = {name: each.at_path(inputs[each.input]["path"]) for name, each in later.items()}
-    job = {**step["job"], "inputs": {**step["job"].get("inputs", {}), **given}}
-    return {**{name: value for name, value in step.items() if name != "inputs_of_parent"}, "job": job}
 
 
 class PipelineOutput(Output):

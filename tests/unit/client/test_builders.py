@@ -195,7 +195,7 @@ def test_arguments_of_azure_that_have_no_use_here_are_taken(tmp_path: Path) -> N
     job = function(experiment_name="trial", outputs={"scores": output}, shm_size="2g")(files="data")
     job.set_resources(instance_count=5, instance_type="STANDARD_D2")
     reading = read_spec(job)
-    assert (reading.spec.instance_count, vars(job.resources)["shm_size"]) == (5, "2g")
+    assert (reading.job.instance_count, vars(job.resources)["shm_size"]) == (5, "2g")
     noted = {note.pointer for note in reading.notes}
     assert {"/outputs/scores/name", "/outputs/scores/version", "/resources/instance_type"} <= noted
 

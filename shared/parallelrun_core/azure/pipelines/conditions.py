@@ -74,29 +74,34 @@ def _value(
     findings: Findings,
 ) -> StepOutput | bool | None:
     pointer = step.location.at("condition")
-    if isinstance(condition, bool):
-        return condition
-    if isinstance(condition, str) and condition.lower() in ("true", "false"):
-        return condition.lower() == "true"
+    if isinstance(condition, bool) or str(condition).lower() in ("true", "false"):
+        return str(condition).lower() == "true"
     if not is_expression(condition):
         hint = "as in ${{parent.jobs.STEP.outputs.NAME}}, or true"
         findings.wrong(pointer, f"{condition!r} is neither a truth value nor an expression", hint)
         return None
     if step_reference(only_expression(condition) or ""):
-        output = step_output(condition, types, pointer, findings)
-        if output is None:
-            return None
-        kind = types[output.step][output.name]
-        if kind not in _FILES:
-            message = f"{condition!r} is of type {kind}, in which no truth value can be"
-            findings.wrong(pointer, message, "type: boolean, a file with true or false in it")
-            return None
-        return StepOutput(step=output.step, output=output.name)
+        return _output(condition, types, pointer, findings)
     key = parent_key(condition, "inputs", inputs, pointer, findings)
     value = (inputs[key] or {}).get("value") if key is not None else None
     if key is not None and not isinstance(value, bool):
         findings.wrong(pointer, f"the input {key!r} is no truth value", "type: boolean")
     return value if isinstance(value, bool) else None
+
+
+def _output(
+    condition: str, types: Mapping[str, Mapping[str, str]], pointer: str, findings: Findings
+) -> StepOutput | None:
+    """The output of a step in which the truth value will be."""
+    output = step_output(condition, types, pointer, findings)
+    if output is None:
+        return None
+    kind = types[output.step][output.name]
+    if kind not in _FILES:
+        message = f"{condition!r} is of type {kind}, in which no truth value can be"
+        findings.wrong(pointer, message, "type: boolean, a file with true or false in it")
+        return None
+    return StepOutput(step=output.step, output=output.name)
 
 
 def _steps_of(block: Any, steps: Mapping[str, RawStep], pointer: str, findings: Findings) -> list[str]:

@@ -19,7 +19,8 @@ from parallelrun_core.azure.v2_models import Pipeline
 from parallelrun_core.azure.v2_step import label
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import same_name
-from parallelrun_core.spec.pipeline import LaterInput, ParentInput, Step, StepInput, StepOutput
+from parallelrun_core.spec.fields import Input
+from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
 
 
 def read_pipeline(document: Mapping[str, Any], location: Location, findings: Findings) -> PipelineDraft:
@@ -91,7 +92,7 @@ def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope,
     for step in raw.values():
         if step.kind == IF_ELSE:
             continue
-        own = Findings()
+        own = Findings(names=findings.names)
         try:
             drafts[step.name], read = _read_one(step, replace(scope, findings=own, steps=types), own)
             after = _after(step, types, own)
@@ -127,12 +128,10 @@ def _read_one(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[
     if step.kind == "pipeline":
         return _read_nested(step, scope, findings)
     read = read_step(step, scope, findings)
-    later = {
-        name: LaterInput(type=given.type, mode=given.mode, transformations=given.transformations)
-        for name, given in read.inputs().items()
-    }
     kind = "command" if getattr(read.spec, "command", None) else "parallel"
-    return StepDraft(read.draft, known_part(read.spec, scope.later)), _step(kind, read.fields(), later, step, scope)
+    return StepDraft(read.draft, known_part(read.spec, scope.later)), _step(
+        kind, read.fields(), read.inputs(), step, scope
+    )
 
 
 def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[StepDraft, Step]:
@@ -162,7 +161,7 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
     _put_header(header, label(header.fields.display_name or step.name), draft, step.location)
     spec = draft.finish(findings)
     later = {
-        name: LaterInput.model_validate({key: fields[key] for key in LaterInput.model_fields if key in fields})
+        name: Input.model_validate(fields)
         for name, fields in inputs.items()
         if fields is not None and name in scope.later
     }
@@ -183,20 +182,20 @@ def _inside(name: str, fields: Fields | None, later: Mapping[str, Later]) -> Fie
     return {**fields, LATER: Later("", name)} if fields is not None and name in later else fields
 
 
-def _step(kind: str, job: dict[str, Any], later: Mapping[str, LaterInput], step: RawStep, scope: PipelineScope) -> Step:
-    from_steps, of_parent = {}, {}
+def _step(kind: str, job: dict[str, Any], later: Mapping[str, Input], step: RawStep, scope: PipelineScope) -> Step:
+    inputs: dict[str, StepInput | PipelineInput] = {}
     for name, given in later.items():
-        fields, source = given.model_dump(mode="json"), scope.later[name]
+        source = scope.later[name]
+        how = {key: getattr(given, key) for key in ("type", "mode", "transformations")}
         if source.step:
-            from_steps[name] = StepInput(step=source.step, output=source.name, **fields)
+            inputs[name] = StepInput(step=source.step, output=source.name, **how)
         else:
-            of_parent[name] = ParentInput(input=source.name, **fields)
+            inputs[name] = PipelineInput(input=source.name, **how)
     return Step.model_validate(
         {
             "type": kind,
             "job": job,
-            "inputs_from": from_steps,
-            "inputs_of_parent": of_parent,
+            "inputs_from": inputs,
             "outputs_to": scope.outputs_to,
             "is_deterministic": step.is_deterministic,
         }

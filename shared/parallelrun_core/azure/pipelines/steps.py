@@ -36,7 +36,7 @@ class ReadJob:
 
     def fields(self) -> dict[str, Any]:
         """The fields of the job spec, without the inputs that other steps make."""
-        fields = self.spec.model_dump(mode="json", exclude_defaults=True)
+        fields = self.spec.model_dump(mode="json", exclude_unset=True)
         inputs = fields.get("inputs", {})
         return {**fields, "inputs": {name: given for name, given in inputs.items() if name not in self.scope.later}}
 

@@ -86,7 +86,7 @@ def _raw_step(name: str, fields: Any, location: Location, names: list[str], find
         raise InvalidInput.at(location.pointer, message, f"the step is called {others}" if len(names) == 2 else "")
     own: Location | None = None
     if fields.get("component") is not None:
-        problems = Findings()
+        problems = Findings(names=findings.names)
         component, own = open_component(fields["component"], location.below("component"), problems)
         fields = {**fields, "component": component}
     kind = kind_of(fields) or str(component.get("type", "parallel")).lower()
