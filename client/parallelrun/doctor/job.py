@@ -35,7 +35,8 @@ def file(place: Place) -> Iterator[Finding]:
         with reading.locating_problems():
             check_paths(reading.spec)
             plan_inputs(reading.spec, fetches=False)
-        yield ok(f"code, entry script ({reading.spec.entry_script}) and inputs are there")
+        script = f", entry script ({reading.spec.entry_script})" if reading.spec.entry_script else ""
+        yield ok(f"code{script} and inputs are there")
     except InvalidInput as error:
         for problem in error.problems:
             where = ": ".join(filter(None, (problem.place, problem.pointer))) or str(place.job_file)

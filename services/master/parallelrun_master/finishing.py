@@ -12,6 +12,7 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.manifest import last_closing
+from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
@@ -119,6 +120,7 @@ class Finishing:
             order=closing.order if closing else "",
             warnings=self._warnings(made) if made else [],
             failure=status.failure,
+            metrics=last_values(job.folder.logs),
         )
         job.reports.conclude(result, ledger.errors)
         result = job.folder.conclude(result, generation=job.queue.generation)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.literals import read_literal
+from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import is_expression, only_expression, reference, same_name
@@ -155,6 +156,10 @@ def _bound_or_local(
         return bound
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}
+    value = scope.findings.place(value)
+    named = named_input(value, kind, location, scope.findings)
+    if named is not None:
+        return named or None
     path = _path(value, location, scope.findings)
     return {"path": path} if path is not None else None
 
@@ -165,12 +170,14 @@ def _overlay(
     """The input with the type and mode of the step, else of its component, else of the pipeline."""
     kind = given.type or (declared.type if declared else None) or base.get("type") or "uri_folder"
     mode = given.mode or (declared.mode if declared else None) or base.get("mode") or "ro_mount"
+    model: Fields = {"model": base["model"]} if base.get("model") else {}
     if kind in MODEL_TYPES:
-        kind = "uri_folder"
+        model, kind = {"model": kind}, "uri_folder"
     if mode in _TABLE_ONLY and kind != "mltable":
         findings.wrong(location.at("mode"), f"mode {mode!r} is for inputs of type mltable, not {kind}")
         return None
-    fields = {"path": base["path"], "type": kind, "mode": mode}
+    fields = {"path": base["path"], "type": kind, "mode": mode} | model
+    fields |= {"asset": base["asset"]} if base.get("asset") else {}
     steps = given.transformations or base.get("transformations")
     return fields | {"transformations": steps} if steps else fields
 
@@ -217,6 +224,7 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
     if path:
         path = path.replace("${{output_name}}", name).replace("${{name}}", scope.job_name)
         path = _DEFAULT_DATASTORE.sub(lambda whole: scope.default_datastore or whole[0], path)
+        path = scope.findings.place(path)
         fields |= _output_path(path, fields["type"], location, scope.findings)
     return fields
 

@@ -22,6 +22,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, m
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
@@ -264,8 +265,12 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
         data = findings.validate(GivenData, {"path": given} if isinstance(given, str) else given, where.pointer)
         if data is None:
             continue
+        place = findings.place(data.place)
+        named = named_input(place, data.type if "type" in data.model_fields_set else None, where, findings)
+        if named == {}:
+            continue
         try:
-            path = location.absolute(checked_path(data.place))
+            path = str(named["path"]) if named else location.absolute(checked_path(place))
         except (ValueError, InvalidInput) as error:
             findings.wrong(where.at("path"), str(error))
             continue
@@ -275,6 +280,7 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
         default = "direct" if data.type == "mltable" else "ro_mount"
         mode = "ro_mount" if data.mode == "mount" else data.mode or default
         found[name] = {"path": path, "type": data.type, "mode": mode}
+        found[name] |= {key: value for key, value in (named or {}).items() if key in ("asset", "model")}
         if data.transformations:
             found[name]["transformations"] = data.transformations
     return found

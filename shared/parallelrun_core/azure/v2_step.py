@@ -11,6 +11,7 @@ from parallelrun_core.azure import bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.named import named_code, named_component
 from parallelrun_core.azure.v2_models import (
     Component,
     Identity,
@@ -106,6 +107,10 @@ class StepReader:
         where = own or location.below("component")
         if isinstance(component, str):
             if location_of(component).kind != LOCAL:
+                named = named_component(component, where, self.findings)
+                self.findings.check()
+                if named is not None:
+                    return self._checked_component(named, Location(where.pointer, None))
                 message = f"the component {component!r} is in Azure ML, and can't be fetched"
                 self.findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that file")
                 self.findings.check()
@@ -113,7 +118,9 @@ class StepReader:
             component = read_file(component, where, self.findings)
             where = Location(where.pointer, beside)
             self.findings.check()
-        component = as_mapping(component, where.pointer, self.findings)
+        return self._checked_component(as_mapping(component, where.pointer, self.findings), where)
+
+    def _checked_component(self, component: dict[str, Any], where: Location) -> tuple[dict[str, Any], Location]:
         kind = str(component.get("type", "parallel"))
         if kind.lower() != "parallel":
             self.findings.wrong(where.pointer, f"a component of type {kind!r} can't be run", "type: parallel")
@@ -206,7 +213,8 @@ class StepReader:
         self.draft.put("environment", environment, location.at("environment"))
         variables = {**variables, **(settings.environment_variables or {})}
         self.draft.put("environment_variables", variables, f"{self.draft.default}/environment_variables")
-        self.draft.put("code", location.absolute(task.code or "") or None, location.at("code"))
+        code = named_code(task.code or "", location.below("code"), self.findings)
+        self.draft.put("code", code or location.absolute(task.code or "") or None, location.at("code"))
         self.draft.put("entry_script", task.entry_script, location.at("entry_script"))
         arguments = without_absent_parts(task.program_arguments or "", self._inputs)
         self.draft.put("program_arguments", arguments, location.at("program_arguments"))

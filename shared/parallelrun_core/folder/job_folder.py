@@ -150,6 +150,8 @@ class JobResult(msgspec.Struct, kw_only=True, frozen=True):
     warnings: list[str] = []
     """What a user should know about the output, though the job has completed."""
     failure: JobFailure | None = None
+    metrics: dict[str, bool | int | float | str | None] = {}
+    """The last value of each metric that was logged, up to a number of them (metrics.py)."""
 
 
 class Reopening(msgspec.Struct, kw_only=True, frozen=True):

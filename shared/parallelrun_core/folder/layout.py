@@ -201,6 +201,15 @@ class Logs:
     def stderr(self, node: str, process: str) -> Path:
         return self.user / "stderr" / node / f"{process}.stderr.txt"
 
+    @property
+    def user_metrics(self) -> Path:
+        """What scripts log as metrics: a folder for each node, or for each step of a pipeline (metrics.py)."""
+        return self.user / "metrics"
+
+    def script_log(self, node: str) -> Path:
+        """What `EntryScript().logger` writes on a node."""
+        return self.user / "entry_script_log" / node
+
     def script_files(self, node: str) -> Path:
         """What scripts write below `logs` of their working folders; a folder for each process."""
         return self.user / "files" / node
