@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parallelrun_core.assets.names import Names
+from parallelrun_core.azure.batch_deployment import is_deployment, is_of_pipeline, pipeline_of, read_deployment
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location, Note, relocated
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
@@ -96,10 +97,16 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
     findings = Findings(names=names)
     location = Location("", folder)
     draft: Draft | PipelineDraft
+    is_batch = is_deployment(document)
+    if is_batch and is_of_pipeline(document):
+        document, location = pipeline_of(document, location, findings)
+        is_batch = False
     if is_v1(document):
         draft = read_v1(document, location, findings)
     elif is_resolved(document):
         draft = read_resolved(document, location, findings)
+    elif is_batch:
+        draft = read_deployment(document, location, findings)
     elif is_v2(document):
         draft = read_v2(document, location, findings)
     else:
