@@ -1,8 +1,8 @@
 """Where a run of a pipeline on this machine writes, and how it puts there what its steps have made.
 
-    DIR/<output>/      each output of the pipeline
-    DIR/<step>/        what a last step has made, of which nothing is such an output
-    DIR/logs/          the pipeline's logs; those of each step are in DIR/logs/<step>/
+DIR/<output>/      each output of the pipeline
+DIR/<step>/        what a last step has made, of which nothing is such an output
+DIR/logs/          the pipeline's logs; those of each step are in DIR/logs/<step>/
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class PipelinePlaces:
         spec = record.job_spec()
         outputs |= {f"{step}/{name}": path for name, path in job.output_paths(spec).items() if is_elsewhere(job, path)}
         made = sorted(job.outputs.iterdir())
-        for path in made:
-            self.folder.hand_over_output(path, f"{step}/{path.name}")
+        for each in made:
+            self.folder.hand_over_output(each, f"{step}/{each.name}")
         if made:
             outputs[step] = str(self.folder.folder / step)
 

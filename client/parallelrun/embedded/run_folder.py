@@ -111,9 +111,9 @@ class RunFolder:
             for current, folders, names in os.walk(source):
                 place = target / Path(current).relative_to(source)
                 place.mkdir(exist_ok=True)
-                links = [name for name in folders if Path(current, name).is_symlink()]
-                for name in names + links:
-                    self._hand_over_file(Path(current, name), place / name)
+                links = [each for each in folders if Path(current, each).is_symlink()]
+                for each in names + links:
+                    self._hand_over_file(Path(current, each), place / each)
         else:
             self._hand_over_file(source, target)
         return target

@@ -13,6 +13,7 @@ jobs/<job id>/
     result.json              how it ended; written once
     reopened.<generation>.json   a resume or retry by the user; result.<generation>.json: how that ended
     cancel.<generation>.json     the user's request to cancel this generation
+    steps/<step>.<generation>.json   of a pipeline: what was decided about a step (pipelines/records.py)
 code/<sha256>/               snapshots of the users' code, shared between jobs
 keys/<date>/<sha256>         which job an idempotency key stands for      (api/submission/key_claims.py)
 """

@@ -157,6 +157,13 @@ class Registry:
         raw: Any = self._redis.hget(JobKeys(job_id).job, "state")
         return JobState(raw.decode()) if raw else None
 
+    def states(self, job_ids: Sequence[str]) -> list[JobState | None]:
+        """The states of several jobs, in one round trip."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hget(JobKeys(job_id).job, "state")
+            return [JobState(raw.decode()) if raw else None for raw in pipe.execute()]
+
     def move(self, job_id: str, to: JobState, failure: JobFailure | None = None, *, term: int | None = None) -> None:
         """Move a job to another state.
 

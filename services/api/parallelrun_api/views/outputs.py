@@ -1,4 +1,4 @@
-"""Which folders and files the outputs of a job are: in its own folder, where it named a place, in those of its steps."""
+"""Which folders and files the outputs of a job are: in its own folder, where it names a place, or in its steps'."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.pipelines.outputs import output_path
-from parallelrun_core.pipelines.records import StepRecord, read_record, record_names
+from parallelrun_core.pipelines.records import StepRecord, by_step, read_record, record_names
 from parallelrun_core.pipelines.standing import Standing, end_of, standings
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.states import JobState, StepState
@@ -98,20 +98,15 @@ class Pipelines:
         records = self._decisions(folder, pipeline)
         jobs = sorted({each[-1].job for each in records.values()} - {""})
         statuses = self._registry.statuses(jobs) if is_redis_there else {}
-        known = standings(folder, pipeline.spec, records=records, end_of=partial(self._end_of, statuses))
+        known = standings(folder, pipeline.spec, records=records, end=partial(self._end_of, statuses))
         steps = [_step(name, pipeline, known[name], statuses) for name in pipeline.order]
         return steps, [*self._outputs(pipeline, known)]
 
     def _decisions(self, folder: JobFolder, pipeline: Submitted) -> Mapping[str, list[StepRecord]]:
-        records: dict[str, list[StepRecord]] = {}
-        for name in record_names(folder):
-            record = pipeline.decisions.get(name)
-            if record is None:
-                record = pipeline.decisions[name] = read_record(folder, name)
-            records.setdefault(record.step, []).append(record)
-        for each in records.values():
-            each.sort(key=lambda record: record.generation)
-        return records
+        for name in (names := record_names(folder)):
+            if name not in pipeline.decisions:
+                pipeline.decisions[name] = read_record(folder, name)
+        return by_step(pipeline.decisions[name] for name in names)
 
     def _end_of(
         self, statuses: Mapping[str, JobStatus], folder: JobFolder, generation: int

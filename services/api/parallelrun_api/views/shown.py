@@ -127,5 +127,6 @@ def _links(job_id: str) -> models.Links:
         mini_batches=f"{own}/mini-batches",
         logs=f"{own}/logs",
         outputs=f"{own}/outputs",
+        metrics=f"{own}/metrics",
         cancel=f"{own}:cancel",
     )
