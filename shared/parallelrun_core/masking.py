@@ -19,7 +19,7 @@ _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 
 def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A job spec, or a pipeline's with those of its steps, as it may be shown."""
-    if spec.get("type") == "pipeline":
+    if spec.get("type") == "pipeline" or _steps_of(spec):
         shown = {name: {**step, "job": masked_spec(step["job"])} for name, step in _steps_of(spec).items()}
         return {**spec, "steps": shown} if shown else {**spec}
     given = spec.get("environment_variables")
@@ -27,8 +27,8 @@ def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steps_of(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The steps, if this is the spec of a pipeline."""
-    steps = spec.get("steps") if spec.get("type") == "pipeline" else None
+    """The steps, if this is the spec of a pipeline: a nested one need not say that it is one."""
+    steps = spec.get("steps")
     return steps if isinstance(steps, dict) else {}
 
 

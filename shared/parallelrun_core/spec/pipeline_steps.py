@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.spec.pipeline import PipelineSpec, Step, StepInput
+
+Spec = TypeVar("Spec", JobSpec, PipelineSpec)
 
 MAX_DEPTH: Final = 8
 """Pipelines in pipelines."""
@@ -85,11 +87,21 @@ def _leaves(pipeline: PipelineSpec, above: tuple[str, ...], problems: list[Probl
         paths = {each: f"{_LATER}{each}" for each in step.inputs_from}
         try:
             if step.type == "pipeline":
-                yield from _leaves(step.pipeline_spec(paths), names, problems)
+                yield from _leaves(with_places(pipeline, step, step.pipeline_spec(paths)), names, problems)
             else:
-                yield LeafStep(names, step, step.job_spec(paths))
+                yield LeafStep(names, step, with_places(pipeline, step, step.job_spec(paths)))
         except InvalidInput as error:
             problems += (in_step(problem, names) for problem in error.problems)
+
+
+def with_places(pipeline: PipelineSpec, step: Step, spec: Spec) -> Spec:
+    """The spec of a step's job, whose outputs that are outputs of the pipeline are where those are to be."""
+    places = {own: pipeline.outputs[name].path for own, name in step.outputs_to.items() if name in pipeline.outputs}
+    outputs = {
+        name: given.model_copy(update={"path": places[name]}) if places.get(name) and not given.path else given
+        for name, given in spec.outputs.items()
+    }
+    return spec.model_copy(update={"outputs": outputs})
 
 
 def last_steps(pipeline: PipelineSpec) -> list[str]:

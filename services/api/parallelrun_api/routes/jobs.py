@@ -38,12 +38,13 @@ output_action: append_row
 _SPEC: Final[dict[str, Any]] = {
     "anyOf": [
         {"$ref": "#/components/schemas/JobSpec"},
+        {"$ref": "#/components/schemas/PipelineSpec"},
         {
             "title": "A v2 document of Azure ML",
-            "description": "`type: pipeline` with one parallel step, or `type: parallel`; see docs/compatibility.md.",
+            "description": "`type: pipeline`, `parallel` or `command`; see docs/compatibility.md.",
             "type": "object",
             "required": ["type"],
-            "properties": {"type": {"enum": ["pipeline", "parallel"]}},
+            "properties": {"type": {"enum": ["pipeline", "parallel", "command"]}},
         },
         {
             "title": "A v1 document of Azure ML",
@@ -57,7 +58,8 @@ _SPEC: Final[dict[str, Any]] = {
 _SUBMIT_BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
-        "description": "A job spec, or a form of a job spec and a zip of the code. All paths are paths on the server.",
+        "description": "A job spec, or a form of a job spec and a zip of the code. All paths are paths on the server. "
+        "Only in a form, a step of a pipeline may name a folder of the zip as its `code`.",
         "content": {
             JSON_TYPE: {"schema": _SPEC},
             **{kind: {"schema": _SPEC, "examples": {"digits": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
@@ -66,11 +68,14 @@ _SUBMIT_BODY: Final[dict[str, Any]] = {
                     "type": "object",
                     "required": ["spec", "code"],
                     "properties": {
-                        "spec": {"type": "string", "description": "A job spec without `code`, as YAML or JSON."},
+                        "spec": {
+                            "type": "string",
+                            "description": "A job spec without `code`, or a pipeline, as YAML or JSON.",
+                        },
                         "code": {
                             "type": "string",
                             "contentMediaType": "application/zip",
-                            "description": "A zip of the folder with the entry script.",
+                            "description": "A zip of the folder with the entry script, or of those of all steps.",
                         },
                     },
                 },
