@@ -18,7 +18,7 @@ from typing import IO
 from parallelrun_api.submission.step_problems import Names, StepProblems
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
-from parallelrun_core.code.stored import add_snapshot
+from parallelrun_core.code.stored import add_snapshot, list_of
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.files import sync_file, sync_folder
 from parallelrun_core.folder.layout import code_store, make_store
@@ -121,6 +121,9 @@ def _move(beside: Path, names: Sequence[str], store: Path) -> None:
     """Put snapshots into the store, durably: a job must not outlive its code."""
     for name in names:
         _sync_tree(beside / name)
+        sync_file(list_of(beside / name))
+    sync_folder(beside)
+    for name in names:
         add_snapshot(beside / name, store)
     sync_folder(store)
 
