@@ -239,3 +239,8 @@ def key_claims(root: Path) -> Path:
 def code_store(root: Path) -> Path:
     """The folder of the snapshots of the users' code."""
     return root / "code"
+
+
+def schedules_of(root: Path) -> Path:
+    """The folder of all schedules; there with the first of them."""
+    return root / "schedules"
