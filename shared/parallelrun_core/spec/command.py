@@ -28,11 +28,12 @@ SETTLED: Final[Mapping[str, Any]] = {
     "mini_batch_error_threshold": 0,
 }
 """Fields of a job spec that have this value with a command, and no other."""
-_DEFAULTS: Final[Mapping[str, Any]] = {
+DEFAULTS: Final[Mapping[str, Any]] = {
     "run_invocation_timeout": MAX_SECONDS,
     "task_overhead_timeout": MAX_SECONDS,
     "run_max_try": 1,
 }
+"""Fields of a job spec whose default is this with a command."""
 _OF_SCRIPTS: Final = (
     "program_arguments", "input_data", "mini_batch_size", "partition_keys", "append_row_file_name", "append_row_to",
     "append_row_separator", "append_row_dataframe_header", "append_row_safe_output", "error_threshold",
@@ -45,7 +46,7 @@ _TOKEN: Final = re.compile(r"\$\{\{.*?\}\}|\\.|['\"]|(?<![^\s;&|()])#[^\n]*", re
 def with_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     """A job spec with a command, and what follows from that for the fields that it doesn't give."""
     given = {name: value for name, value in document.items() if value is not None or name not in SETTLED}
-    return {**_DEFAULTS, **SETTLED, **given}
+    return {**DEFAULTS, **SETTLED, **given}
 
 
 def check_fields(spec: BaseModel) -> None:

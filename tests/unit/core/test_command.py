@@ -46,6 +46,11 @@ def test_a_command_survives_the_job_folder() -> None:
     assert JobSpec.parse(spec.model_dump(mode="json", exclude_unset=True)) == spec
 
 
+def test_what_a_command_sets_to_the_default_of_an_entry_script_is_not_left_out() -> None:
+    spec = JobSpec.parse({"command": "true", "run_invocation_timeout": 60, "run_max_try": 3})
+    assert JobSpec.parse(spec.model_dump(mode="json", exclude_defaults=True)) == spec
+
+
 @pytest.mark.parametrize(
     "field, value, why",
     [
