@@ -172,9 +172,8 @@ class JobSpec(Strict):
 
     @model_serializer(mode="wrap")
     def _with_settings_of_a_command(self, serialized: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Also without defaults: with a command, other fields have other defaults."""
         fields: dict[str, Any] = serialized(self)
-        return fields | {name: getattr(self, name) for name in commands.DEFAULTS} if self.command else fields
+        return commands.as_written(self, fields) if self.command else fields
 
     @field_validator("entry_script")
     @classmethod
