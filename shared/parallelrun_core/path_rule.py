@@ -3,7 +3,7 @@
 What a path leads to must be below an allowed folder, and must not be among the cluster's own files: those of its root
 folder, and other folders that the operator has closed. Three things there are open, all the same, and need not be below
 an allowed folder: a job writes to its own `outputs`, reads those of other jobs, to continue their work, and reads the
-files of assets.
+files of assets. Where the workers of each job are a user of their own, the other jobs are only those of its pipeline.
 
 A path is checked as the system would open it: after the expansion of patterns, and with every link followed. What a
 service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes
@@ -56,6 +56,8 @@ class Places(msgspec.Struct, kw_only=True, frozen=True):
     """Folders of the cluster beside its root."""
     are_jobs_apart: bool = False
     """Workers can't read what is in the folders of other jobs, so naming it would only fail later."""
+    jobs: list[str] = []
+    """Jobs whose outputs they can read nevertheless: steps of the same pipeline, whose workers are the same user."""
 
 
 class Refusal(NamedTuple):
@@ -84,9 +86,10 @@ class PathRule:
         closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(folders)))
         outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
         (files,) = map(re.escape, _prefixes([str(asset_files(root))]))
-        others = job if places.are_jobs_apart else JOB_ID
         given = b"%b|%b[^./][^/]*/" % (outside, files)
-        read = b"%b|%b%b/%b/" % (given, jobs, others.encode(), OUTPUTS.encode()) if others else given
+        known = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
+        others = known if places.are_jobs_apart else JOB_ID
+        read = b"%b|%b(?:%b)/%b/" % (given, jobs, others.encode(), OUTPUTS.encode()) if others else given
         written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
         self.readable: Final = os.fsdecode(read)
         """What the paths of the files match that may be read, without links and with a slash at their end."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun_core.assets.names import MODEL_TYPES, Names
+from parallelrun_core.azure.batch_deployment import is_deployment, is_of_pipeline, pipeline_of, read_deployment
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import note_image, read_conda_file, read_environment
 from parallelrun_core.azure.findings import Findings, Location, Note, relocated
@@ -67,8 +68,14 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
         raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
     findings = Findings(names=names)
     location = Location("", folder)
+    is_batch = is_deployment(document)
+    if is_batch and is_of_pipeline(document):
+        document, location = pipeline_of(document, location, findings)
+        is_batch = False
     if is_v1(document):
         draft = read_v1(document, location, findings)
+    elif is_batch:
+        draft = read_deployment(document, location, findings)
     elif is_v2(document):
         draft = read_v2(document, location, findings)
     else:

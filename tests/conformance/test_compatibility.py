@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
+from parallelrun_core.azure.batch_deployment import Deployment
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.azure.v1 import Config, StepDocument
 from parallelrun_core.azure.v2_models import (
@@ -49,6 +50,7 @@ EXPECTED = {
     "Inputs": names_of(GivenInput),
     "Outputs": names_of(GivenOutput),
     "Program arguments of the engine": {f"--{name}" for name in OPTIONS},
+    "Batch deployments": names_of(Deployment),
     "ParallelRunConfig": names_of(Config),
     "ParallelRunStep": names_of(StepDocument),
 }

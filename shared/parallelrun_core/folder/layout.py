@@ -19,6 +19,7 @@ JOURNALS: Final = "journals"
 KEYS: Final = "keys"
 OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
+STEPS: Final = "steps"
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
@@ -78,6 +79,11 @@ class Layout:
     @property
     def logs(self) -> Path:
         return self.path / LOGS
+
+    @property
+    def steps(self) -> Path:
+        """What was decided about the steps of a pipeline."""
+        return self.path / STEPS
 
     @property
     def folders(self) -> tuple[Path, ...]:

@@ -14,7 +14,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.reading import read_job
 from parallelrun_core.spec import Input, JobSpec
 
-PARALLEL = {
+PARALLEL: dict[str, Any] = {
     "type": "parallel",
     "inputs": {"data": {"type": "uri_folder", "path": "azureml:images:1"}},
     "outputs": {},
