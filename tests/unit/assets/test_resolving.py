@@ -98,7 +98,7 @@ def test_an_unknown_name_is_refused_at_its_field(catalog: Catalog, path: str, me
     assert hint in problem.hint
 
 
-def test_an_environment_of_azure_ml_stays_the_nodes_own_but_a_wrong_version_is_refused(catalog: Catalog) -> None:
+def test_an_environment_of_azure_ml_means_the_nodes_own_python(catalog: Catalog) -> None:
     task = {**PARALLEL["task"], "environment": "azureml:AzureML-sklearn-1.5@latest"}
     assert not read({**PARALLEL, "task": task}, catalog).environment.is_own
     with pytest.raises(InvalidInput, match=r"/task/environment: '9': the environment 'sk' has no such version"):
