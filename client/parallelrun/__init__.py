@@ -1,8 +1,8 @@
 """ParallelRun from Python and from the command line: submit, follow and fetch parallel jobs.
 
 `run` runs one job on this machine, `Client` talks to the API of a cluster, and `Cluster` starts one on this machine.
-`ParallelRunStep` and `parallel_run_function` describe jobs as Azure ML's SDKs do. Names are loaded when they are first
-used, so importing this package costs next to nothing.
+`ParallelRunStep` and `parallel_run_function` describe jobs as Azure ML's SDKs do. `log_metric` is for entry scripts.
+Names are loaded when they are first used, so importing this package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,19 @@ if TYPE_CHECKING:
     )
     from parallelrun.events import Event
     from parallelrun.local import run
-    from parallelrun.models import Datastore, Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
+    from parallelrun.metrics import log_metric
+    from parallelrun.models import (
+        Datastore,
+        Failure,
+        Job,
+        Metric,
+        MetricPoint,
+        MiniBatch,
+        Node,
+        OutputFile,
+        Progress,
+        RemoteFile,
+    )
     from parallelrun.transport import RetryPolicy
 
 __all__ = [
@@ -54,6 +66,8 @@ __all__ = [
     "Job",
     "JobCanceled",
     "JobFailed",
+    "Metric",
+    "MetricPoint",
     "MiniBatch",
     "Node",
     "NotFound",
@@ -72,6 +86,7 @@ __all__ = [
     "TimedOut",
     "Unauthorized",
     "Unavailable",
+    "log_metric",
     "parallel_run_function",
     "run",
 ]
@@ -85,6 +100,8 @@ _MODULES = {
     "Failure": "models",
     "Input": "builders.parts",
     "Job": "models",
+    "Metric": "models",
+    "MetricPoint": "models",
     "MiniBatch": "models",
     "Node": "models",
     "Output": "builders.parts",
@@ -97,6 +114,7 @@ _MODULES = {
     "RetryPolicy": "transport",
     "RunFunction": "builders.v2",
     "RunResult": "embedded.local_run",
+    "log_metric": "metrics",
     "parallel_run_function": "builders.v2",
     "run": "local",
 }

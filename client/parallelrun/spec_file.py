@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
@@ -105,19 +105,23 @@ def check_paths(spec: JobSpec) -> None:
         if (trouble := storage_of(given.path).input_trouble(given.path, is_one_file=given.type == "uri_file"))
     ]
     problems += _unknown_datastores(spec)
-    if not spec.code:
-        hint = "the folder of the entry script, relative to the job file, as in `code: src`"
-        problems.append(Problem(pointer="/code", message="this field is required", hint=hint))
-    elif not Path(spec.code).is_dir():
-        problems.append(
-            Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_suggestion(spec.code))
-        )
-    else:
-        try:
-            check_entry_script(Path(spec.code), spec.entry_script, spec.environment.python)
-        except InvalidInput as error:
-            problems += error.problems
+    problems += _trouble_with_code(spec)
     Problems(problems).check()
+
+
+def _trouble_with_code(spec: JobSpec) -> Sequence[Problem]:
+    """Problems with the folder of the code and its entry script; a command may need neither."""
+    if not spec.code and not spec.command:
+        hint = "the folder of the entry script, relative to the job file, as in `code: src`"
+        return [Problem(pointer="/code", message="this field is required", hint=hint)]
+    if spec.code and not Path(spec.code).is_dir():
+        return [Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_suggestion(spec.code))]
+    try:
+        if spec.entry_script:
+            check_entry_script(Path(spec.code), spec.entry_script, spec.environment.python)
+    except InvalidInput as error:
+        return error.problems
+    return []
 
 
 def _unknown_datastores(spec: JobSpec) -> list[Problem]:

@@ -12,11 +12,13 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.manifest import last_closing
+from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.service import failpoints
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
+from parallelrun_core.store.turns import wake
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.leftovers import Leftovers
@@ -118,6 +120,7 @@ class Finishing:
             order=closing.order if closing else "",
             warnings=self._warnings(made) if made else [],
             failure=status.failure,
+            metrics=last_values(job.folder.logs),
         )
         job.reports.conclude(result, ledger.errors)
         result = job.folder.conclude(result, generation=job.queue.generation)
@@ -138,6 +141,8 @@ class Finishing:
         text = msgspec.json.encode(result.progress)
         end = msgspec.json.encode(result.state)
         job.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
+        if job.parent is not None:
+            wake(job.redis, job.parent.job_id)
         self._wait_for_agents(_LEAVE_S)
         self._show_end(result.state)
         leftovers.discard()

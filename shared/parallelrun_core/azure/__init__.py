@@ -8,6 +8,7 @@ v2_step.py        its step
 bindings.py       inputs and outputs of a pipeline and its step, and what they are bound to
 literals.py       inputs that are numbers, strings or truth values
 environment.py    the Python of the workers that a document asks for
+batch_deployment.py   a batch deployment becomes a job, with the data of an invocation
 v1.py             `parallel_run_config` with the arguments of a `ParallelRunStep`
 options.py        the engine's options among the user's program arguments
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.azure.named import named_environment
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
 from parallelrun_core.spec.document import load_document
@@ -90,6 +91,11 @@ def read_file(path: str, location: Location, findings: Findings) -> Any:
 
 
 def _named(name: str, location: Location, findings: Findings) -> tuple[Any, Location]:
+    name = findings.place(name)
+    named = named_environment(name, location, findings)
+    if named is not None:
+        findings.note(location.pointer, f"the environment is azureml:{named['name']}")
+        return named, Location(location.pointer, None)
     if location_of(name).kind == "azureml":
         findings.note(location.pointer, f"an environment of Azure ML is not built here: {_OWN_PYTHON}")
         return None, location

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from parallelrun_core.assets.names import Names
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec.problems import problem_of
@@ -34,6 +35,12 @@ class Findings(Problems):
     """Problems and notes, in the order in which they were found."""
 
     notes: list[Note] = field(default_factory=list)
+    names: Names | None = None
+    """Where names of assets are looked up; None if nobody can be asked."""
+
+    def place(self, text: str) -> str:
+        """The location that stands for another one here: the site file may say so."""
+        return self.names.place(text) if self.names is not None else text
 
     def note(self, pointer: str, message: str) -> None:
         self.notes.append(Note(pointer, message))

@@ -69,6 +69,11 @@ def snapshot_zip(archive: IO[bytes], store: Path) -> str:
         raise InvalidInput.at("/code", f"the code is not a readable zip: {error}") from error
 
 
+def snapshot_nothing(store: Path) -> str:
+    """Put an empty snapshot into the store, for a job that needs no code; returns its name."""
+    return _store(iter(()), store)
+
+
 def _members_of(archive: zipfile.ZipFile) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
     members = archive.infolist()
     if len(members) > MAX_FILES:

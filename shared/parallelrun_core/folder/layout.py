@@ -19,6 +19,7 @@ JOURNALS: Final = "journals"
 KEYS: Final = "keys"
 OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
+STEPS: Final = "steps"
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
@@ -78,6 +79,11 @@ class Layout:
     @property
     def logs(self) -> Path:
         return self.path / LOGS
+
+    @property
+    def steps(self) -> Path:
+        """What was decided about the steps of a pipeline."""
+        return self.path / STEPS
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -194,6 +200,15 @@ class Logs:
 
     def stderr(self, node: str, process: str) -> Path:
         return self.user / "stderr" / node / f"{process}.stderr.txt"
+
+    @property
+    def user_metrics(self) -> Path:
+        """What scripts log as metrics: a folder for each node, or for each step of a pipeline (metrics.py)."""
+        return self.user / "metrics"
+
+    def script_log(self, node: str) -> Path:
+        """What `EntryScript().logger` writes on a node."""
+        return self.user / "entry_script_log" / node
 
     def script_files(self, node: str) -> Path:
         """What scripts write below `logs` of their working folders; a folder for each process."""

@@ -76,6 +76,10 @@ class Input(Strict):
     """`download` and `eval_download`: copied to the node's own disk before `run()`; the others: read in place."""
     transformations: tuple[str | dict[str, Any], ...] = ()
     """Steps as in an MLTable file; with a read step, the files are a table."""
+    asset: str = Field(default="", max_length=1024)
+    """The name of the data or model that this is, `azureml:NAME:VERSION`, as it was when the job was submitted."""
+    model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""
+    """The kind of model that this is; empty if it is none."""
 
     @field_validator("path")
     @classmethod
@@ -110,6 +114,33 @@ def _kind(given: object) -> str:
 
 
 AnyInput = Annotated[Annotated[Input, Tag("input")] | Annotated[ValueInput, Tag("value")], Discriminator(_kind)]
+
+
+def by_name(value: object, what: str) -> object:
+    """A mapping, if its keys can be used in `${{inputs.NAME}}`, which ignores letter case.
+
+    Raises:
+        ValueError: one can't.
+    """
+    if not isinstance(value, dict):
+        return value
+    seen: set[str] = set()
+    for name in value:
+        if not NAME.fullmatch(str(name)):
+            raise ValueError(
+                f"{name!r} is not a valid {what} name: use letters, digits and '_', not starting with a digit"
+            )
+        if str(name).lower() in seen:
+            raise ValueError(f"{name!r} comes twice: names are compared without letter case")
+        seen.add(str(name).lower())
+    return value
+
+
+def plain_input(given: object) -> object:
+    """An input that a plain string or value is short for."""
+    if isinstance(given, str):
+        return {"path": given}
+    return {"value": given} if isinstance(given, bool | int | float) else given
 
 
 class Output(Strict):

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
+from parallelrun_core.assets.names import stored_code
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.expressions import bound_name, same_name
 from parallelrun_core.spec.fields import (
-    NAME,
     AnyInput,
     Environment,
     Input,
@@ -23,8 +25,10 @@ from parallelrun_core.spec.fields import (
     MiniBatchSizeField,
     Output,
     Strict,
+    by_name,
     checked_file_name,
     checked_path,
+    plain_input,
     without_nul,
 )
 from parallelrun_core.spec.problems import at, problem_of
@@ -32,9 +36,7 @@ from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, w
 from parallelrun_core.spec.user_arguments import user_arguments
 from parallelrun_core.storage.supported import absolute_path, local_path
 
-_MAX_SECONDS: Final = 259_200
-
-Seconds = Annotated[float, Field(gt=0, le=_MAX_SECONDS)]
+Seconds = Annotated[float, Field(gt=0, le=commands.MAX_SECONDS)]
 Threshold = Annotated[int, Field(ge=-1)]
 Moved = TypeVar("Moved", Input, Output)
 
@@ -51,8 +53,10 @@ class JobSpec(Strict):
 
     code: str = Field(default="", max_length=4096)
     """Folder of the entry script; copied when the job is submitted. Left out when the code is sent along as a zip."""
-    entry_script: str = Field(min_length=1, max_length=1024)
-    """File below `code` with `run(mini_batch)` and, if wanted, `init()` and `shutdown()`."""
+    command: str = Field(default="", max_length=65_536)
+    """A shell command that runs once, in a copy of `code`,, in place of an entry script."""
+    entry_script: str = Field(default="", max_length=1024, validate_default=True)
+    """File below `code` with `run(mini_batch)`, perhaps `init()`, `shutdown()`; required without `command`."""
     program_arguments: str = Field(default="", max_length=65_536)
     """Your part of `sys.argv`, quoted as for a shell, with `${{inputs.X}}`, `${{outputs.X}}`, `${{secrets.X}}`."""
     environment_variables: dict[str, str] = Field(default_factory=dict)
@@ -151,6 +155,20 @@ class JobSpec(Strict):
         except ValidationError as error:
             raise InvalidInput(problems=tuple(problem_of(cls, details) for details in error.errors())) from error
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_command(cls, document: object) -> object:
+        if isinstance(document, dict) and document.get("command"):
+            return commands.with_settings(document)
+        return document
+
+    @field_validator("entry_script")
+    @classmethod
+    def _something_to_run(cls, value: str, info: ValidationInfo) -> str:
+        if not value and info.data.get("command") == "":
+            raise PydanticCustomError("missing", "", {"hint": "or `command`, a shell command"})
+        return value
+
     @field_validator("inputs", mode="before")
     @classmethod
     def _plain_inputs(cls, value: object, info: ValidationInfo) -> object:
@@ -158,13 +176,13 @@ class JobSpec(Strict):
             raise ValueError("at least 1 input is required: a folder, a file or a pattern")
         if isinstance(value, str):
             value = {"data": value}
-        value = _by_name(value, "input")
-        return {name: _plain(given) for name, given in value.items()} if isinstance(value, dict) else value
+        value = by_name(value, "input")
+        return {name: plain_input(given) for name, given in value.items()} if isinstance(value, dict) else value
 
     @field_validator("outputs", mode="before")
     @classmethod
     def _plain_outputs(cls, value: object) -> object:
-        value = _by_name(value, "output")
+        value = by_name(value, "output")
         if not isinstance(value, dict):
             return value
         return {
@@ -215,10 +233,10 @@ class JobSpec(Strict):
     @classmethod
     def _reachable(cls, value: str, info: ValidationInfo) -> str:
         if info.field_name == "code":
-            return local_path(without_nul(value), "code")
+            return value if stored_code(value) else local_path(without_nul(value), "code")
         return checked_path(value, is_written=True)
 
-    @field_validator("entry_script", "program_arguments")
+    @field_validator("entry_script", "command", "program_arguments")
     @classmethod
     def _no_nul_inside(cls, value: str) -> str:
         return without_nul(value)
@@ -233,10 +251,15 @@ class JobSpec(Strict):
         if self.speculative_execution and not self.writes_rows:
             raise at("speculative_execution", "a summary_only script could then write its own outputs twice")
         self._check_secrets()
-        try:
-            self.argv(dict.fromkeys(self.outputs, "/"))
-        except ValueError as error:
-            raise at("program_arguments", str(error)) from error
+        if self.command and self.entry_script:
+            raise at("entry_script", "set either entry_script or command, not both")
+        if self.command:
+            commands.check_fields(self)
+        for field, resolved in (("program_arguments", self.argv), ("command", self.shell_command)):
+            try:
+                resolved(dict.fromkeys(self.outputs, "/"))
+            except ValueError as error:
+                raise at(field, str(error)) from error
         return self
 
     def _check_input_data(self) -> None:
@@ -327,6 +350,14 @@ class JobSpec(Strict):
             lambda name: (secrets or {}).get(reference_to(name, self.secrets), ""),
         )
 
+    def shell_command(self, outputs: Mapping[str, str] | None = None) -> str:
+        """The command as a shell gets it, with the values of all expressions; empty if there is an entry script.
+
+        Args:
+            outputs: the path of each of `outputs`; by default, its own path.
+        """
+        return commands.shell_text(self.command, self.inputs, self.outputs, outputs or {}, self.secrets)
+
     def variables(self, secrets: Mapping[str, str]) -> dict[str, str]:
         """The environment variables that the job asks for, with the values of its secrets, which are among them."""
         given = self.environment_variables.items()
@@ -342,28 +373,6 @@ class JobSpec(Strict):
                 "outputs": {name: _moved(folder, given) for name, given in self.outputs.items()},
             }
         )
-
-
-def _by_name(value: object, what: str) -> object:
-    """A mapping, if its keys can be used in `${{inputs.NAME}}`, which ignores letter case."""
-    if not isinstance(value, dict):
-        return value
-    seen: set[str] = set()
-    for name in value:
-        if not NAME.fullmatch(str(name)):
-            raise ValueError(
-                f"{name!r} is not a valid {what} name: use letters, digits and '_', not starting with a digit"
-            )
-        if str(name).lower() in seen:
-            raise ValueError(f"{name!r} comes twice: names are compared without letter case")
-        seen.add(str(name).lower())
-    return value
-
-
-def _plain(given: object) -> object:
-    if isinstance(given, str):
-        return {"path": given}
-    return {"value": given} if isinstance(given, bool | int | float) else given
 
 
 def _moved(folder: Path, given: Moved) -> Moved:

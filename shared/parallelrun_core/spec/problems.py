@@ -43,7 +43,7 @@ def problem_of(model: type[BaseModel], details: Any) -> Problem:
         close = get_close_matches(where[-1], _known(model, location), n=1)
         return Problem(pointer=pointer, message="unknown field", hint=f"did you mean {close[0]!r}?" if close else "")
     if details["type"] == "missing":
-        return Problem(pointer=pointer, message="this field is required")
+        return Problem(pointer=pointer, message="this field is required", hint=details.get("ctx", {}).get("hint", ""))
     message, given, hint = _message(details), details.get("input"), ""
     if isinstance(given, str | int | float | bool) and where and where[0] != "environment_variables":
         message += "" if "://" in str(given) else f", not {given!r}"  # a URL is named by its check, or has a secret

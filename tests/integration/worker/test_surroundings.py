@@ -106,3 +106,18 @@ def test_the_users_own_modules_win_over_the_standard_library(start: Start) -> No
     script = "import queue, shared\ndef run(items):\n    return [queue.MINE, shared.MINE]"
     harness = start(script, modules={"queue": "MINE = 1", "shared": "MINE = 2"}).ready()
     assert harness.run("x").rows == b"1\n2\n"
+
+
+def test_what_a_script_logs_as_metrics_is_in_the_logs_at_once(start: Start) -> None:
+    harness = start("""
+        from parallelrun import log_metric
+        def run(items):
+            log_metric("items", len(items), step=3)
+            return items
+    """).ready()
+    folder = harness.logs / "user" / "metrics" / "node000"
+    assert not folder.exists()
+    harness.run("a", "b")
+    (line,) = (folder / "process000.jsonl").read_text().splitlines()
+    point = json.loads(line)
+    assert (point["name"], point["value"], point["step"]) == ("items", 2, 3)

@@ -43,7 +43,7 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
 @pytest.mark.parametrize(
     "field, value, why",
     [
-        ("entry_script", "", "at least 1"),
+        ("entry_script", "", "required (or `command`, a shell command)"),
         ("entry_script", None, "must be a string"),
         ("entry_script", 7, "must be a string, not 7"),
         ("inputs", {}, "at least 1"),

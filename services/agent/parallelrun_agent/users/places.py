@@ -67,11 +67,13 @@ def share_job(folder: JobFolder, node: str, user: WorkerUser) -> None:
     if not user.is_other:
         return
     logs = Logs(folder.logs)
-    for each in (logs.of_node(node), logs.errors_of_node(node), logs.script_files(node)):
+    own = (logs.script_files(node), logs.script_log(node), logs.user_metrics / node)
+    for each in (logs.of_node(node), logs.errors_of_node(node), *own):
         each.mkdir(parents=True, exist_ok=True)
     folder.layout.schemas_of_workers.mkdir(exist_ok=True)
     user.share(folder.layout.schemas_of_workers, _SHARED)
-    user.share(logs.script_files(node), _SHARED)
+    for each in own:
+        user.share(each, _SHARED)
     user.share(folder.outputs, _SHARED)
     user.share(folder.path, _GATE)
 

@@ -36,14 +36,15 @@ class PathChecks:
             InvalidInput: with one problem for each wrong path.
         """
         rule = self.rule()
-        Problems([*_code(rule, spec.code, has_zip=has_zip), *_inputs(rule, spec), *_outputs(rule, spec)]).check()
+        code = _code(rule, spec.code, has_zip=has_zip, is_needed=not spec.command)
+        Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec)]).check()
         _check_tables(rule, spec)
 
 
-def _code(rule: PathRule, code: str, *, has_zip: bool) -> Iterator[Problem]:
+def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Iterator[Problem]:
     if has_zip and code:
         yield Problem(pointer="/code", message="the code is already sent as a zip", hint="leave this field out")
-    elif not has_zip and not code:
+    elif is_needed and not has_zip and not code:
         yield Problem(
             pointer="/code",
             message="this field is required without a zip of the code",
@@ -92,7 +93,7 @@ def _outputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
         is_file = given.type == "uri_file"
         if given.path and (problem := _output(rule, f"/outputs/{name}/path", given.path, is_file=is_file)):
             yield problem
-        elif is_file and name != spec.append_row_to and is_url(given.path or spec.output):
+        elif is_file and not (spec.command or name == spec.append_row_to) and is_url(given.path or spec.output):
             message = "a file that several workers write can't be in an object store, which has no appending"
             hint = "type: uri_folder, where the script writes a file for each mini-batch"
             yield Problem(pointer=f"/outputs/{name}/type", message=message, hint=hint)

@@ -33,7 +33,7 @@ from parallelrun_api.submission.output_claims import check_output_is_free
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
 from parallelrun_core.code.entry_script_check import check_entry_script
-from parallelrun_core.code.snapshots import snapshot_folder, snapshot_zip
+from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
 from parallelrun_core.code.stored import add_snapshot
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.folder.files import sync_file, sync_folder
@@ -45,6 +45,7 @@ from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:
+    from parallelrun_core.spec import JobSpec
     from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
@@ -189,23 +190,30 @@ class Submissions:
         failpoints.reach("api.accepted")
 
     def _snapshot(self, upload: Upload) -> str:
-        check = partial(
-            check_entry_script, entry_script=upload.spec.entry_script, python=upload.spec.environment.python
-        )
+        check = _check_of_code(upload.spec)
         store = code_store(self._root)
         with _folder_beside(store) as beside:
             if upload.code is not None:
                 upload.code.seek(0)
                 name = snapshot_zip(upload.code, beside)
-            else:
+            elif upload.spec.code:
                 folder = Path(upload.spec.code)
                 check(folder)  # before a large folder is copied for nothing
                 name = snapshot_folder(folder, beside, leave_out=self._root)
+            else:
+                name = snapshot_nothing(beside)
             check(beside / name)
             _sync_tree(beside)
             add_snapshot(beside / name, store)
             sync_folder(store)
         return name
+
+
+def _check_of_code(spec: JobSpec) -> Callable[[Path], None]:
+    """What raises InvalidInput if a folder with the code can't be that of the job."""
+    if spec.command:
+        return lambda _folder: None  # only its shell knows which files it needs
+    return partial(check_entry_script, entry_script=spec.entry_script, python=spec.environment.python)
 
 
 @contextmanager

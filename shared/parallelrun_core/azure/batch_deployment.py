@@ -1,0 +1,318 @@
+"""A batch deployment becomes a job (reference §3.9): its scoring script runs as a parallel job over the given data.
+
+A deployment has no data of its own. Whoever runs one adds what an invocation gives, under the names that invocations
+use (`invoked`), or writes it into the document:
+
+    endpoint_name: iris
+    type: model                 # or pipeline, with a component
+    model: {path: ./model}
+    code_configuration: {code: ./src, scoring_script: score.py}
+    inputs: {data: {path: ./data}}        # ours: an invocation's
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, StrictInt, StrictStr, field_validator
+
+from parallelrun_core.azure import bindings
+from parallelrun_core.azure.draft import Draft
+from parallelrun_core.azure.environment import read_environment, read_file
+from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.named import named_code
+from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Label, Resources, RetrySettings, Threshold
+from parallelrun_core.azure.v2_step import StepReader, note_placing
+from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name
+
+MODEL: Final = "model"
+"""The name of the input that is the model."""
+DATA: Final = "data"
+"""The name of the data when an invocation gives only their place."""
+_ONLINE: Final = ("liveness_probe", "readiness_probe", "instance_type", "request_settings", "scale_settings")
+_DEFAULTS: Final = {"max_concurrency_per_instance": 1, "mini_batch_size": 10}
+_OUTPUT_FILE: Final = "predictions.csv"
+_RETRIES: Final = 3
+_TIMEOUT_S: Final = 30
+_SAME: Final = ("max_concurrency_per_instance", "mini_batch_size", "output_action", "error_threshold", "logging_level")
+"""Settings that a job spec has under the same names."""
+_PIPELINE_ONLY: Final = ("component", "job_definition")
+
+
+class CodeConfiguration(Part):
+    """The scoring script."""
+
+    code: StrictStr | None = None
+    scoring_script: Annotated[StrictStr, Field(min_length=1)]
+
+
+class Settings(Part):
+    """What stands below `settings`, or in earlier documents beside it."""
+
+    max_concurrency_per_instance: Count | None = None
+    mini_batch_size: StrictInt | StrictStr | None = None
+    output_action: Literal["append_row", "summary_only"] | None = None
+    output_file_name: StrictStr | None = None
+    retry_settings: dict[str, Any] | None = None
+    error_threshold: Threshold | None = None
+    logging_level: Literal["DEBUG", "INFO", "WARNING"] | None = None
+    environment_variables: dict[str, StrictStr] | None = None
+
+    @field_validator("output_action", mode="before")
+    @classmethod
+    def _any_spelling(cls, value: object) -> object:
+        known = {"appendrow": "append_row", "summaryonly": "summary_only"}
+        return known.get(value.lower().replace("_", ""), value) if isinstance(value, str) else value
+
+    @field_validator("logging_level", mode="before")
+    @classmethod
+    def _any_case(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+    @field_validator("mini_batch_size")
+    @classmethod
+    def _is_a_size(cls, value: int | str | None) -> int | str | None:
+        MiniBatchSize.parse(value)
+        return value
+
+    @field_validator("output_file_name")
+    @classmethod
+    def _plain_file_name(cls, value: str | None) -> str | None:
+        return value if value is None else checked_file_name(value)
+
+
+class Deployment(Settings):
+    """A deployment of a model."""
+
+    schema_: Any = Field(default=None, alias="$schema")
+    type: Any = None
+    name: Label = None
+    endpoint_name: Label = None
+    description: Label = None
+    tags: dict[str, Any] | None = None
+    properties: dict[str, Any] | None = None
+    model: Any = None
+    code_configuration: dict[str, Any] | None = None
+    environment: Any = None
+    compute: StrictStr | None = None
+    resources: dict[str, Any] | None = None
+    settings: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
+    outputs: dict[str, Any] | None = None
+
+
+class PipelineDeployment(Part):
+    """A deployment of a pipeline."""
+
+    schema_: Any = Field(default=None, alias="$schema")
+    type: Any = None
+    name: Label = None
+    endpoint_name: Label = None
+    description: Label = None
+    tags: dict[str, Any] | None = None
+    properties: dict[str, Any] | None = None
+    component: Any = None
+    job_definition: Any = None
+    settings: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
+    outputs: dict[str, Any] | None = None
+
+
+def is_deployment(document: Mapping[Any, Any]) -> bool:
+    """Whether this is a deployment, or an endpoint, which `read_deployment` refuses with the reason."""
+    schema = str(document.get("$schema", "")).lower()
+    if "endpoint_name" in document or "auth_mode" in document or str(document.get("type", "")).lower() == "model":
+        return True
+    return schema.endswith(("deployment.schema.json", "endpoint.schema.json"))
+
+
+def invoked(
+    document: Mapping[str, Any],
+    *,
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A deployment with what an invocation gives: `read_job` makes a job of it.
+
+    Args:
+        inputs: by name: a path, a mapping with `path` and `type`, or of a pipeline also a number or text.
+        outputs: by name; of a model, the one folder of its output.
+        overrides: settings of the deployment for this invocation, such as `mini_batch_size` or `output_file_name`;
+            `instance_count` is that of `resources`.
+    """
+    changed = {**document, "inputs": {**(document.get("inputs") or {}), **inputs}}
+    if outputs:
+        changed["outputs"] = {**(document.get("outputs") or {}), **outputs}
+    given = dict(overrides or {})
+    if "instance_count" in given:
+        changed["resources"] = {**(document.get("resources") or {}), "instance_count": given.pop("instance_count")}
+    if given:
+        changed["settings"] = {**(document.get("settings") or {}), **given}
+    return changed
+
+
+def is_of_pipeline(document: Mapping[str, Any]) -> bool:
+    """Whether a deployment is that of a pipeline."""
+    return str(document.get("type", "")).lower() == "pipeline" or any(name in document for name in _PIPELINE_ONLY)
+
+
+def pipeline_of(document: Mapping[str, Any], location: Location, findings: Findings) -> tuple[dict[str, Any], Location]:
+    """The pipeline job that a deployment of a pipeline is, with the inputs of an invocation, and its location."""
+    given = findings.validate(PipelineDeployment, document, location.pointer)
+    if given is None or (given.component is None) == (given.job_definition is None):
+        if given is not None:
+            findings.wrong(location.at("component"), "set either component or job_definition", "a file, or azureml:…")
+        findings.check()
+        raise AssertionError
+    pipeline: dict[str, Any] = {"component": given.component}
+    if given.job_definition is not None:
+        pipeline, location = _job_definition(given.job_definition, location, findings)
+    pipeline = {"display_name": given.name or given.endpoint_name, "description": given.description, **pipeline}
+    settings = {**as_mapping(pipeline.get("settings"), location.at("settings"), findings), **(given.settings or {})}
+    inputs = as_mapping(pipeline.get("inputs"), location.at("inputs"), findings)
+    outputs = as_mapping(pipeline.get("outputs"), location.at("outputs"), findings)
+    return {
+        **{name: value for name, value in pipeline.items() if value is not None},
+        "type": "pipeline",
+        "settings": {"default_compute": "azureml:local", **settings},
+        "inputs": {**inputs, **(given.inputs or {})},
+        "outputs": {**outputs, **(given.outputs or {})},
+    }, location
+
+
+def _job_definition(value: Any, location: Location, findings: Findings) -> tuple[dict[str, Any], Location]:
+    """The pipeline job that a deployment names, and its location: its relative paths start from its own folder."""
+    where = location.below("job_definition")
+    if isinstance(value, str):
+        beside = Path(location.absolute(value)).parent if location.folder is not None else None
+        value = read_file(value, where, findings)
+        where = Location(where.pointer, beside)
+    findings.check()
+    return dict(as_mapping(value, where.pointer, findings)), where
+
+
+def read_deployment(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+    """The job that a deployment of a model is, with the data of an invocation."""
+    reader = StepReader(findings, default=location.pointer)
+    _refuse_others(document, location, findings)
+    deployment = findings.validate(Deployment, document, location.pointer)
+    if deployment is None:
+        return reader.draft
+    reader.put_labels(deployment.name or deployment.endpoint_name, deployment.description, deployment.tags, location)
+    draft = reader.draft
+    _put_settings(deployment, location, draft, findings)
+    _put_script(deployment, location, draft, findings)
+    _put_data(deployment, location, draft, findings)
+    note_placing({"compute": deployment.compute}, location, findings)
+    return draft
+
+
+def _refuse_others(document: Mapping[str, Any], location: Location, findings: Findings) -> None:
+    """Refuse what has no job in it: endpoints, and deployments that answer requests one by one."""
+    schema = str(document.get("$schema", "")).lower()
+    if "auth_mode" in document or schema.endswith("endpoint.schema.json"):
+        hint = "run the file of its deployment, with --input DATA"
+        findings.wrong(location.pointer, "an endpoint has nothing to run", hint)
+    elif "online" in schema or any(name in document for name in _ONLINE):
+        findings.wrong(location.pointer, "an online deployment answers requests; only batch deployments can be run")
+    findings.check()
+
+
+def _put_settings(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
+    below = location.below("settings")
+    newer = findings.validate(Settings, deployment.settings or {}, below.pointer) or Settings()
+    for name in (
+        "max_concurrency_per_instance",
+        "mini_batch_size",
+        "output_action",
+        "error_threshold",
+        "logging_level",
+    ):
+        value, pointer = _either(name, newer, deployment, location)
+        draft.put(name, value if value is not None else _DEFAULTS.get(name), pointer)
+    name, pointer = _either("output_file_name", newer, deployment, location)
+    draft.put("append_row_file_name", name or _OUTPUT_FILE, pointer)
+    raw, pointer = _either("retry_settings", newer, deployment, location)
+    retries = findings.validate(RetrySettings, raw or {}, pointer) or RetrySettings()
+    tries = _RETRIES if retries.max_retries is None else retries.max_retries
+    draft.put("run_max_try", tries + 1, f"{pointer}/max_retries")
+    draft.put("run_invocation_timeout", retries.timeout or _TIMEOUT_S, f"{pointer}/timeout")
+    resources = location.below("resources")
+    wanted = findings.validate(Resources, deployment.resources or {}, resources.pointer) or Resources()
+    draft.put("instance_count", wanted.instance_count or 1, resources.at("instance_count"))
+    note_placing({name: value for name, value in wanted if name != "instance_count"}, resources, findings)
+
+
+def _either(name: str, newer: Settings, older: Settings, location: Location) -> tuple[Any, str]:
+    """A setting, from below `settings` or from beside it, and where it is."""
+    value = getattr(newer, name)
+    if value is not None:
+        return value, location.at("settings", name)
+    return getattr(older, name), location.at(name)
+
+
+def _put_script(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
+    where = location.below("code_configuration")
+    if deployment.code_configuration is None:
+        hint = "code_configuration: {code: ./src, scoring_script: score.py}; an MLflow model is loaded there by "
+        hint += "mlflow.pyfunc.load_model(…), from below AZUREML_MODEL_DIR"
+        findings.wrong(where.pointer, "a deployment needs a scoring script, also for an MLflow model", hint)
+    else:
+        code = findings.validate(CodeConfiguration, deployment.code_configuration, where.pointer)
+        if code is not None:
+            named = named_code(code.code or "", where.below("code"), findings)
+            draft.put("code", named or where.absolute(code.code or "."), where.at("code"))
+            draft.put("entry_script", code.scoring_script, where.at("scoring_script"))
+    environment: dict[str, Any] = {}
+    variables: dict[str, str] = {}
+    if deployment.environment is not None:
+        environment, variables = read_environment(deployment.environment, location.below("environment"), findings)
+    draft.put("environment", environment, location.at("environment"))
+    newer = as_mapping((deployment.settings or {}).get("environment_variables"), location.at("settings"), findings)
+    variables = {**variables, **(deployment.environment_variables or {}), **newer}
+    draft.put("environment_variables", variables, location.at("environment_variables"))
+
+
+def _put_data(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
+    """The data of an invocation, the model, and the folder of the output."""
+    where = location.below("inputs")
+    raw = {name: {"path": each} if isinstance(each, str) else each for name, each in (deployment.inputs or {}).items()}
+    given = bindings.pipeline_inputs(raw, where, findings)
+    data = {name: fields for name, fields in given.items() if fields is not None}
+    if not raw:
+        hint = "--input DATA, or --set inputs.data.path=DATA"
+        findings.wrong(where.pointer, "a deployment has no data of its own", hint)
+    for name, fields in data.items():
+        draft.origins[f"inputs/{name}"] = where.at(name)
+        if "path" not in fields:
+            findings.wrong(where.at(name), "a deployment of a model takes files and tables only", "give a path")
+        if name == MODEL:
+            findings.wrong(where.at(name), f"{MODEL!r} is the deployment's own model", f"call the data {DATA!r}")
+    inputs = dict(data)
+    if deployment.model is not None:
+        model = deployment.model if isinstance(deployment.model, dict) else {"path": deployment.model}
+        fields = {name: value for name, value in model.items() if name in ("path", "type")}
+        if model.get("path") is None and model.get("name"):
+            fields["path"] = f"azureml:{model['name']}" + (f":{model['version']}" if model.get("version") else "")
+        fields.setdefault("type", MODEL_TYPES[0])
+        inputs |= {
+            name: each for name, each in bindings.pipeline_inputs({MODEL: fields}, location, findings).items() if each
+        }
+        draft.origins[f"inputs/{MODEL}"] = location.at("model")
+    draft.put("inputs", inputs, where.pointer)
+    draft.put("input_data", list(data), where.pointer)
+    _put_output(deployment, location.below("outputs"), draft, findings)
+
+
+def _put_output(deployment: Deployment, location: Location, draft: Draft, findings: Findings) -> None:
+    scope = bindings.PipelineScope(findings)
+    outputs = bindings.pipeline_outputs(deployment.outputs or {}, scope, location)
+    if len(outputs) > 1:
+        message = f"a deployment of a model has one folder for its output, not {len(outputs)}: {quoted(outputs)}"
+        findings.wrong(location.pointer, message)
+    for name, fields in outputs.items():
+        draft.put("output", fields.get("path"), location.at(name, "path"))

@@ -1,0 +1,117 @@
+"""A shell command in a job spec: what follows from it for the other fields, and that the shell gets what was meant."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.folder.job_folder import JobRecord
+from parallelrun_core.spec import JobSpec
+
+
+def problems(document: object) -> dict[str, str]:
+    with pytest.raises(InvalidInput) as caught:
+        JobSpec.parse(document)
+    return {problem.pointer: str(problem) for problem in caught.value.problems}
+
+
+def printed(command: str, **fields: Any) -> list[str]:
+    """What a shell makes of a command that prints its words, one on each line."""
+    text = JobSpec.parse({"command": command, **fields}).shell_command()
+    environment = {"PASSWORD": "p w$d"}
+    done = subprocess.run(["/bin/sh", "-c", text], check=True, capture_output=True, text=True, env=environment)
+    return done.stdout.splitlines()
+
+
+def test_a_command_is_one_mini_batch_without_data_that_is_tried_once() -> None:
+    spec = JobSpec.parse({"command": "true"})
+    assert (spec.rank_mini_batch_count, spec.run_max_try, spec.mini_batch_error_threshold) == (1, 1, 0)
+    assert (spec.instance_count, spec.max_concurrency_per_instance, spec.writes_rows) == (1, 1, False)
+    assert spec.run_invocation_timeout == spec.task_overhead_timeout == 259_200
+    assert (spec.data_inputs(), spec.argv(), spec.code) == ([], [], "")
+
+
+def test_timeouts_and_tries_of_a_command_can_be_set() -> None:
+    spec = JobSpec.parse({"command": "true", "run_invocation_timeout": 5, "run_max_try": 3, "instance_count": None})
+    assert (spec.run_invocation_timeout, spec.run_max_try, spec.instance_count) == (5, 3, 1)
+
+
+def test_a_command_survives_the_job_folder() -> None:
+    spec = JobSpec.parse({"command": "cat ${{inputs.rows}}", "inputs": {"rows": "/in/rows.csv"}})
+    record = JobRecord(job_id="j", submitted=0.0, code="", spec=spec.model_dump(mode="json"))
+    assert record.job_spec() == spec
+    assert JobSpec.parse(spec.model_dump(mode="json", exclude_unset=True)) == spec
+
+
+@pytest.mark.parametrize(
+    "field, value, why",
+    [
+        ("entry_script", "score.py", "either entry_script or command"),
+        ("instance_count", 2, "must be 1, or left out: a command runs once"),
+        ("max_concurrency_per_instance", 4, "must be 1"),
+        ("rank_mini_batch_count", 7, "must be 1"),
+        ("mini_batch_error_threshold", -1, "must be 0"),
+        ("output_action", "append_row", "must be 'summary_only'"),
+        ("program_arguments", "--x 1", "means nothing with a command"),
+        ("mini_batch_size", 5, "means nothing with a command"),
+        ("partition_keys", ["a"], "means nothing with a command"),
+        ("error_threshold", 5, "means nothing with a command"),
+        ("speculative_execution", True, "summary_only"),
+        ("resume_from", "other", "means nothing with a command"),
+        ("command", "a\0b", "NUL"),
+        ("command", "${{inputs.nothing}}", "not one of the inputs"),
+        ("command", "${{outputs.nothing}}", "not one of the outputs"),
+        ("command", "${{secrets.nothing}}", "not one of the secrets"),
+        ("command", "${{parent.inputs.x}}", "neither"),
+        ("run_invocation_timeout", 300_000, "less than or equal to 259200"),
+    ],
+)
+def test_what_contradicts_a_command_is_refused_with_words(field: str, value: object, why: str) -> None:
+    found = problems({"command": "true", field: value})
+    assert list(found) == [f"/{field}"]
+    assert why in found[f"/{field}"]
+
+
+def test_without_a_command_an_entry_script_is_required() -> None:
+    assert problems({"inputs": "/in", "command": ""}) == {
+        "/entry_script": "/entry_script: this field is required (or `command`, a shell command)"
+    }
+
+
+def test_literals_are_words_of_the_command_as_they_are() -> None:
+    given = {"options": {"value": "--a 1"}, "many": 5, "rate": 0.5, "wanted": True}
+    command = "printf '%s\\n' ${{inputs.options}} '${{inputs.options}}' ${{inputs.many}}-${{ inputs.RATE }} "
+    assert printed(command + "${{inputs.wanted}}", inputs=given) == ["--a", "1", "--a 1", "5-0.5", "True"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/plain/path.csv", "/with a blank", "/it's", '/"quoted"', "/$HOME/`x`", "/back\\slash"]
+)
+def test_a_path_is_one_word_whatever_quotes_are_around_it(path: str) -> None:
+    command = "printf '%s\\n' ${{inputs.data}} '${{inputs.data}}/a' \"${{inputs.data}}/b\" --x=${{inputs.data}}"
+    wanted = [path, f"{path}/a", f"{path}/b", f"--x={path}"]
+    assert printed(command, inputs={"data": {"path": path}}) == wanted
+
+
+def test_quotes_in_comments_and_after_backslashes_open_nothing() -> None:
+    command = "# don't\nprintf '%s\\n' a#'b' \\' '\\' ${{inputs.data}} \"\\\"\" ${{inputs.data}}"
+    assert printed(command, inputs={"data": {"path": "/a b"}}) == ["a#b", "'", "\\", "/a b", '"', "/a b"]
+
+
+def test_an_output_is_where_the_job_puts_it() -> None:
+    spec = JobSpec.parse({"command": "touch ${{outputs.model}}/m", "outputs": {"model": {}}})
+    assert spec.shell_command({"model": "/jobs/j/outputs/model"}) == "touch /jobs/j/outputs/model/m"
+
+
+def test_parts_for_inputs_that_are_not_given_are_left_out() -> None:
+    command = "printf '%s\\n' a $[[--limit ${{inputs.limit}}]] $[[--more ${{inputs.more}}]]"
+    assert printed(command, inputs={"limit": 5}) == ["a", "--limit", "5"]
+
+
+def test_a_secret_is_a_variable_and_its_value_in_no_command() -> None:
+    given = {"PASSWORD": {"env": "PASSWORD"}}
+    command = "printf '%s\\n' ${{secrets.password}} \"${{secrets.PASSWORD}}.\" '${{secrets.PASSWORD}}'"
+    assert printed(command, secrets=given) == ["p w$d", "p w$d.", "p w$d"]

@@ -1,0 +1,82 @@
+"""The metrics of a job, read from files that scripts may have written anything into."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.folder import metrics
+from parallelrun_core.folder.metrics import last_values, pass_on, read_metrics
+from parallelrun_worker.metrics import MetricLog
+
+
+def write(logs: Path, source: str, process: str, *points: object) -> Path:
+    path = logs / "user" / "metrics" / source / f"{process}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in points))
+    return path
+
+
+def test_the_points_of_all_processes_in_the_order_of_their_times(tmp_path: Path) -> None:
+    for number, node in enumerate(("node1", "node0")):
+        log = MetricLog(str(tmp_path / "user" / "metrics" / node / "process000.jsonl"))
+        log.log("loss", number, step=number)
+        log.log(node, {"list": [1]})
+    read = read_metrics(tmp_path)
+    assert list(read.metrics) == ["loss", "node0", "node1"]
+    loss = read.metrics["loss"]
+    assert (loss.count, loss.last) == (2, 1)
+    assert [(point.value, point.step, point.source, point.process) for point in loss.points] == [
+        (0, 0, "node1", "process000"), (1, 1, "node0", "process000"),
+    ]  # fmt: skip
+    assert last_values(tmp_path) == {"loss": 1}
+
+
+def test_what_is_no_metric_is_left_out(tmp_path: Path) -> None:
+    good = {"time": 1.0, "name": "a", "value": 1}
+    write(tmp_path, "node0", "p", "not json", "[1]", "NaN", {"time": "x", "name": "b"}, '{"time": 1, "na', good, "")
+    write(tmp_path, "node0", "q", {"dropped": 7}, {"time": 1.0, "name": "n" * 256, "value": 1})
+    (tmp_path / "user" / "metrics" / "node0" / "other.txt").write_text(json.dumps(good))
+    (tmp_path / "user" / "metrics" / "file").write_text(json.dumps(good))
+    read = read_metrics(tmp_path)
+    assert {name: metric.count for name, metric in read.metrics.items()} == {"a": 1}
+    assert read.left_out == 7
+
+
+def test_no_link_is_followed_and_no_file_of_others_is_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps({"time": 1.0, "name": "secret", "value": 1}) + "\n")
+    folder = write(tmp_path / "logs", "node0", "p", {"time": 1.0, "name": "a", "value": 1}).parent
+    (folder / "q.jsonl").symlink_to(secret)
+    os.link(secret, folder / "r.jsonl")
+    os.mkfifo(folder / "s.jsonl")
+    (folder.parent / "node1").symlink_to(folder)
+    assert {name: metric.count for name, metric in read_metrics(tmp_path / "logs").metrics.items()} == {"a": 1}
+
+
+def test_no_more_is_read_than_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MAX_NAMES", 3)
+    monkeypatch.setattr(metrics, "MAX_POINTS", 10)
+    write(tmp_path, "node0", "p", *({"time": 100.0 - n, "name": f"m{n % 5}", "value": n} for n in range(200)))
+    read = read_metrics(tmp_path)
+    assert {name: (metric.count, len(metric.points)) for name, metric in read.metrics.items()} == {
+        "m0": (40, 10), "m1": (40, 10), "m2": (40, 10),
+    }  # fmt: skip
+    assert read.left_out == 80
+    assert read.metrics["m0"].last == 0
+    monkeypatch.setattr(metrics, "_MAX_BYTES", 100)
+    assert sum(metric.count for metric in read_metrics(tmp_path).metrics.values()) < 5
+
+
+def test_a_pipeline_gets_the_metrics_of_a_step(tmp_path: Path) -> None:
+    write(tmp_path / "child", "node0", "p", {"time": 1.0, "name": "a", "value": 1, "step": 4})
+    for _ in range(2):
+        pass_on(tmp_path / "child", tmp_path / "parent", step="score", prefix="eval_")
+    (point,) = read_metrics(tmp_path / "parent").metrics["eval_a"].points
+    assert (point.value, point.step, point.source) == (1, 4, "score")
+    pass_on(tmp_path / "none", tmp_path / "other", step="score")
+    assert not (tmp_path / "other").exists()
+    assert last_values(tmp_path / "none") == {}
