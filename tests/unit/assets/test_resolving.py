@@ -38,7 +38,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def read(document: dict[str, Any], catalog: Catalog, site: Site | None = None) -> JobSpec:
-    return read_job(document, names=Resolver(catalog, lambda: site or Site())).spec
+    return read_job(document, names=Resolver(catalog, lambda: site or Site())).job
 
 
 def test_names_stand_for_what_the_catalog_has_and_the_job_keeps_their_versions(catalog: Catalog) -> None:
@@ -49,8 +49,8 @@ def test_names_stand_for_what_the_catalog_has_and_the_job_keeps_their_versions(c
     reading = read_job(document, names=Resolver(catalog))
     assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1")
     assert reading.spec.inputs["model"] == Input(path="/models/credit", asset="azureml:credit:3", model="custom_model")
-    assert reading.spec.environment.name == "sk:2"
-    assert reading.spec.environment.python == "3.11"
+    assert reading.job.environment.name == "sk:2"
+    assert reading.job.environment.python == "3.11"
     assert "the environment is azureml:sk:2" in " ".join(map(str, reading.notes))
 
 
