@@ -35,6 +35,15 @@ def job_id_from(job_id: str, *names: str) -> str:
     return job_id[:-_RANDOM_DIGITS] + _base32(int.from_bytes(digest[:8], "big"), _RANDOM_DIGITS)
 
 
+def job_id_at(moment_s: float, *names: str) -> str:
+    """The id of a job that nobody submits: the same for the same moment and names, so nobody can start it twice.
+
+    It sorts as if it had been submitted then, in seconds since the epoch.
+    """
+    digest = hashlib.sha256("\0".join(names).encode()).digest()
+    return f"job_{_base32(round(moment_s * 1000), 10)}{_base32(int.from_bytes(digest[:8], 'big'), _RANDOM_DIGITS)}"
+
+
 def is_job_id(text: str) -> bool:
     """Whether this has the form of a job's id."""
     return _JOB_ID.fullmatch(text) is not None

@@ -50,7 +50,7 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
     if progress.items_failed and errors.first is None and result.failure is None:
         lines.append(f"Warning: {SHORT_RETURNS}.")
     if result.failure is not None:
-        why = _why(result.failure)
+        why = why_it_failed(result.failure)
         lines += ["", *why]
         replace_text(logs / "job_error.txt", "\n".join([lines[0], *why]) + "\n")
     else:
@@ -90,7 +90,8 @@ def _order(result: JobResult, spec: JobSpec) -> str:
     return "as the file system listed them (a folder was too large to sort)"
 
 
-def _why(failure: JobFailure) -> list[str]:
+def why_it_failed(failure: JobFailure) -> list[str]:
+    """Why a job has failed, and what to do, line by line."""
     lines = [f"Reason: {failure.code}: {indented(failure.summary)}"]
     lines += [f"First cause: {indented(failure.first_cause)}"] if failure.first_cause else []
     lines += [f"Error category: {failure.error_category}"] if failure.error_category else []

@@ -1,0 +1,125 @@
+"""Schedules and what they have done, on the volume: written once, whoever else writes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from parallelrun_core.errors import Conflict, CorruptLog, NotFound
+from parallelrun_core.ids import is_job_id, new_job_id
+from parallelrun_core.schedules.policy import Outcome
+from parallelrun_core.schedules.records import of_stamp, shown, stamp
+from parallelrun_core.schedules.store import KEPT, ScheduleStore
+from tests.unit.schedules.factories import MADE, fire, revision
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ScheduleStore:
+    return ScheduleStore(tmp_path / "root")
+
+
+def test_the_last_revision_counts(store: ScheduleStore) -> None:
+    with pytest.raises(NotFound, match="There is no schedule 'nightly'"):
+        store.get("nightly")
+    assert store.changed() == 0
+    store.put("nightly", revision())
+    store.put("nightly", revision(2, is_enabled=False))
+
+    assert store.names() == ["nightly"]
+    assert store.get("nightly") == revision(2, is_enabled=False)
+    with pytest.raises(NotFound, match="did you mean 'nightly'"):
+        store.get("nihgtly")
+
+
+def test_of_two_who_change_a_schedule_one_is_told_so(store: ScheduleStore) -> None:
+    store.put("nightly", revision())
+    store.put("nightly", revision(2))
+
+    with pytest.raises(Conflict, match="changed or deleted at the same time"):
+        store.put("nightly", revision(2, is_enabled=False))
+    store.remove("nightly")
+    with pytest.raises(Conflict):
+        store.put("nightly", revision(3))
+    assert store.names() == []
+
+
+def test_each_change_shows_in_one_number(store: ScheduleStore) -> None:
+    store.put("nightly", revision())
+    numbers = [store.changed()]
+    store.put("nightly", revision(2))
+    numbers.append(store.changed())
+    store.remove("nightly")
+    numbers.append(store.changed())
+
+    assert len(set(numbers)) == 3
+
+
+def test_what_becomes_of_a_time_is_decided_once(store: ScheduleStore) -> None:
+    store.put("nightly", revision())
+    folder = store.of("nightly")
+    first, second = fire(MADE), fire(MADE, outcome=Outcome.SKIPPED, job_id="")
+
+    assert folder.decide(first, MADE) == first
+    assert folder.decide(second, MADE) == first
+    assert folder.decided() == [MADE]
+    store.remove("nightly")
+    with pytest.raises(NotFound):
+        folder.decide(first, MADE + HOUR)
+
+
+def test_the_latest_is_told_first_and_what_was_asked_for_is_no_time_of_the_schedule(store: ScheduleStore) -> None:
+    store.put("nightly", revision())
+    folder = store.of("nightly")
+    manual = fire(MADE + 1.5 * HOUR, outcome=Outcome.MANUAL, job_id=new_job_id())
+    folder.record_manual(manual, MADE + 1.5 * HOUR)
+    for hours in (2, 1):
+        folder.decide(fire(MADE + hours * HOUR), MADE + hours * HOUR)
+    (folder.fires_folder / f"{stamp(MADE)}.json").write_text("{")
+
+    assert list(folder.fires()) == [fire(MADE + 2 * HOUR), manual, fire(MADE + HOUR)]
+    assert folder.decided() == [MADE, MADE + HOUR, MADE + 2 * HOUR]
+
+
+def test_only_so_much_is_remembered(store: ScheduleStore) -> None:
+    store.put("nightly", revision())
+    folder = store.of("nightly")
+    times = [MADE + number * HOUR for number in range(KEPT + KEPT // 10)]
+    for due in times:
+        (folder.fires_folder / f"{stamp(due)}.json").write_text("{}")
+        folder.note_launched(due)
+    assert folder.is_launched(times[0])
+
+    folder.trim()
+
+    assert folder.decided() == times[-KEPT:]
+    assert not folder.is_launched(times[0])
+    assert folder.is_launched(times[-1])
+
+
+def test_the_id_of_a_job_is_that_of_its_schedule_and_time() -> None:
+    ids = {
+        revision().job_id(MADE),
+        revision().job_id(MADE + HOUR),
+        revision(schedule_id="another").job_id(MADE),
+    }
+
+    assert len(ids) == 3
+    assert all(map(is_job_id, ids))
+    assert revision(7, trigger={}).job_id(MADE) in ids
+    assert revision().job_id(MADE) < revision().job_id(MADE + HOUR)
+
+
+def test_a_trigger_that_this_release_does_not_know_is_damage() -> None:
+    with pytest.raises(CorruptLog, match="can't be read"):
+        revision(trigger={"type": "moon", "phase": "full"}).due()
+
+
+def test_times_as_names_of_files() -> None:
+    assert stamp(MADE) == "20261123T040000Z"
+    assert of_stamp(stamp(MADE)) == MADE
+    assert of_stamp("manual") is None
+    assert shown(MADE) == "2026-11-23T04:00:00Z"
