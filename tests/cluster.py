@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import psutil
 
@@ -23,7 +23,9 @@ from parallelrun_core.code import snapshots
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
 from parallelrun_core.folder.layout import code_store
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.launching import launch
+from parallelrun_core.pipelines.standing import standings
+from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import Nodes
 from parallelrun_core.store.registry import Registry
@@ -207,10 +209,15 @@ class Cluster:
 
     def submit(self, script: str, *, inputs: str | Path | dict[str, object], **settings: object) -> str:
         """Submit a job as the API would; returns its id."""
-        code = self.code(script)
-        spec = JobSpec.parse(
-            {"entry_script": "entry.py", "inputs": inputs if isinstance(inputs, dict) else str(inputs), **settings}
-        )
+        given = inputs if isinstance(inputs, dict) else str(inputs)
+        return self._submit(self.code(script), {"entry_script": "entry.py", "inputs": given, **settings})
+
+    def submit_command(self, command: str, *, script: str = "", **settings: object) -> str:
+        """Submit a job with a command, and perhaps an entry.py among its code; returns its id."""
+        return self._submit(self.code(script), {"command": command, **settings})
+
+    def _submit(self, code: Path, document: dict[str, object]) -> str:
+        spec = JobSpec.parse(document)
         job_id, now = new_job_id(), time.time()
         record = JobRecord(
             job_id=job_id,
@@ -222,6 +229,34 @@ class Cluster:
         self.registry.add_job(job_id, submitted=now)
         ask_for_leader(self.redis, job_id)
         return job_id
+
+    def submit_pipeline(self, script: str, steps: dict[str, dict[str, Any]], **settings: object) -> str:
+        """Submit a pipeline as the API would; returns its id.
+
+        Args:
+            script: the entry script of all parallel steps that have none of their own in `script`.
+        """
+        made = {name: self._step(script, step) for name, step in steps.items()}
+        spec = PipelineSpec.parse({"steps": made, **settings})
+        record = JobRecord(job_id=new_job_id(), submitted=time.time(), code="", spec=spec.model_dump(mode="json"))
+        launch(self.redis, self.root, record)
+        return record.job_id
+
+    def _step(self, script: str, step: dict[str, Any]) -> dict[str, Any]:
+        """A step with its code, and with the steps of a pipeline in it likewise."""
+        step = {"type": "parallel", **step}
+        if step["type"] == "pipeline":
+            job = step["job"]
+            inner = {name: self._step(script, each) for name, each in job["steps"].items()}
+            return {**step, "job": {**job, "steps": inner}}
+        code = snapshots.snapshot_folder(self.code(step.pop("script", script)), code_store(self.root))
+        return {**step, "job": {"entry_script": "entry.py", **step["job"]}, "code": code}
+
+    def step_jobs(self, pipeline: str) -> dict[str, str]:
+        """The jobs of a pipeline's steps, as far as there are any, by the names of the steps."""
+        folder = self.folder(pipeline)
+        known = standings(folder, folder.record().pipeline_spec())
+        return {name: each.job_id for name, each in known.items() if each.job_id}
 
     def code(self, script: str) -> Path:
         """A code folder whose entry.py is this script."""

@@ -35,7 +35,18 @@ if TYPE_CHECKING:
     from parallelrun.events import Event
     from parallelrun.local import run
     from parallelrun.metrics import log_metric
-    from parallelrun.models import Datastore, Failure, Job, MiniBatch, Node, OutputFile, Progress, RemoteFile
+    from parallelrun.models import (
+        Datastore,
+        Failure,
+        Job,
+        Metric,
+        MetricPoint,
+        MiniBatch,
+        Node,
+        OutputFile,
+        Progress,
+        RemoteFile,
+    )
     from parallelrun.transport import RetryPolicy
 
 __all__ = [
@@ -55,6 +66,8 @@ __all__ = [
     "Job",
     "JobCanceled",
     "JobFailed",
+    "Metric",
+    "MetricPoint",
     "MiniBatch",
     "Node",
     "NotFound",
@@ -87,6 +100,8 @@ _MODULES = {
     "Failure": "models",
     "Input": "builders.parts",
     "Job": "models",
+    "Metric": "models",
+    "MetricPoint": "models",
     "MiniBatch": "models",
     "Node": "models",
     "Output": "builders.parts",

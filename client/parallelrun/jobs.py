@@ -15,7 +15,7 @@ import msgspec
 
 from parallelrun.errors import JobCanceled, JobFailed, TimedOut
 from parallelrun.events import Event, follow_events
-from parallelrun.models import Job, MiniBatch
+from parallelrun.models import Job, Metric, MiniBatch
 from parallelrun.patience import patiently
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
@@ -62,7 +62,7 @@ class Jobs:
         from parallelrun.spec_file import read_spec
 
         reading = read_spec(spec)
-        job = reading.spec
+        job = reading.job
         key = idempotency_key or secrets.token_hex(16)
         if not (upload_code and job.code):
             created = self._submit(job, None, key)
@@ -111,6 +111,10 @@ class Jobs:
         if status:
             params["status"] = status
         return pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params)
+
+    def metrics(self, job_id: str) -> Iterator[Metric]:
+        """What the entry script has logged as metrics so far, by name."""
+        return pages(self._transport, job_path(job_id, "metrics"), Metric)
 
     def cancel(self, job_id: str) -> Job:
         """Stop a job. Running work is discarded, and there will be no output. Canceling twice changes nothing.

@@ -10,7 +10,18 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.progress import Progress
 from parallelrun_core.states import TERMINAL
 
-__all__ = ["Datastore", "Failure", "Job", "MiniBatch", "Node", "OutputFile", "Progress", "RemoteFile"]
+__all__ = [
+    "Datastore",
+    "Failure",
+    "Job",
+    "Metric",
+    "MetricPoint",
+    "MiniBatch",
+    "Node",
+    "OutputFile",
+    "Progress",
+    "RemoteFile",
+]
 
 
 class Failure(JobFailure, kw_only=True, frozen=True):
@@ -47,6 +58,8 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     output: OutputFile | None = None
     warnings: list[str] = []
     """Warnings about the output of a job that completed."""
+    metrics: dict[str, Any] = {}
+    """Once it has ended: the last value of each metric that its script has logged."""
     spec: dict[str, Any] = {}
     notes: list[str] = []
     """What in the submitted document has no effect here, or works differently than in Azure ML."""
@@ -79,6 +92,27 @@ class MiniBatch(msgspec.Struct, kw_only=True, frozen=True):
     read_bytes: int | None = None
     failure: dict[str, Any] | None = None
     """`category`, `message`, `traceback`."""
+
+
+class MetricPoint(msgspec.Struct, kw_only=True, frozen=True):
+    """One value of a metric."""
+
+    time: str
+    value: Any = None
+    step: int | None = None
+    source: str = ""
+    """The node; of a pipeline, the step."""
+    process: str = ""
+
+
+class Metric(msgspec.Struct, kw_only=True, frozen=True):
+    """What the entry script of a job has logged under one name."""
+
+    name: str
+    count: int = 0
+    """How many values."""
+    points: list[MetricPoint] = []
+    """The last ones, in the order of their times."""
 
 
 class Node(msgspec.Struct, kw_only=True, frozen=True):

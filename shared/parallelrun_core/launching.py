@@ -40,6 +40,5 @@ def register(redis: Redis, folder: JobFolder) -> None:
     registry = Registry(redis)
     if folder.result() is None and registry.state(folder.job_id) in (None, JobState.QUEUED):
         record = folder.record()
-        output = None if record.is_pipeline else folder.named_output(record.job_spec())
-        registry.add_job(folder.job_id, submitted=record.submitted, output=output)
+        registry.add_job(folder.job_id, submitted=record.submitted, output=folder.claimed_output(record))
         ask_for_leader(redis, folder.job_id)

@@ -1,4 +1,4 @@
-"""The life of a job: its states and the moves between them; and the states of a node.
+"""The life of a job: its states and the moves between them; and the states of a pipeline's steps, and of a node.
 
     queued ──► processing ◄─► finalizing ──► completed
       │            │              │
@@ -45,6 +45,25 @@ ALLOWED_FROM: dict[JobState, frozenset[JobState]] = {
     JobState.CANCELED: frozenset({JobState.QUEUED, JobState.PROCESSING}),
 }
 """Target state → the states from which it may be entered."""
+
+
+class StepState(StrEnum):
+    """How a step of a pipeline stands."""
+
+    WAITING = "waiting"
+    """A step that it needs has not ended."""
+    RUNNING = "running"
+    """It has a job, which has not ended."""
+    COMPLETED = "completed"
+    """Its job has, or it reuses the outputs of an earlier one."""
+    FAILED = "failed"
+    CANCELED = "canceled"
+    SKIPPED = "skipped"
+    """A condition says so, or a step that it needs has not completed."""
+
+    @property
+    def has_ended(self) -> bool:
+        return self not in (StepState.WAITING, StepState.RUNNING)
 
 
 class NodeState(StrEnum):

@@ -310,6 +310,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # What makes the job upon which a master has decided that was killed then.
     "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
+    # That a job fails when its command has failed.
+    "command.decides": (Step("parallelrun_master.policy.completion:over_threshold", nothing),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

@@ -45,7 +45,7 @@ def create(
 
     reading = read_job_file(file, assignments or ())
     say_notes(reading.notes)
-    spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
+    spec = reading.job.model_copy(update={"resume_from": resume_from}) if resume_from else reading.job
     with connect(url, token) as client:
         with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
@@ -123,6 +123,26 @@ def list_mini_batches(
         )
 
 
+@job.command("metrics")
+def list_metrics(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
+    """Show what the entry script of a job has logged as metrics."""
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            client.jobs.metrics(job_id),
+            form,
+            name=lambda each: each.name,
+            columns=[
+                ("NAME", lambda each: each.name),
+                ("VALUES", lambda each: each.count),
+                ("LAST", lambda each: each.points[-1].value if each.points else None),
+                ("STEP", lambda each: each.points[-1].step if each.points else None),
+                ("TIME", lambda each: each.points[-1].time if each.points else None),
+            ],
+        )
+
+
 @job.command()
 def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
@@ -145,6 +165,7 @@ def show(job_id: JobId, form: FormatOption = Format.TABLE, url: Url = "", token:
         ("started", shown.started),
         ("ended", shown.ended),
         ("output", shown.output.path if shown.output else ""),
+        ("metrics", "\n".join(f"{name}: {value}" for name, value in shown.metrics.items())),
         ("notes", "\n".join(shown.notes)),
         ("hints", "\n".join(hints(shown, log_hint=log_hint, retry=f"parallelrun job retry {shown.id}"))),
         ("failure", "\n".join(summary(shown, log_hint=log_hint)) if shown.failure else ""),

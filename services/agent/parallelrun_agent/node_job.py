@@ -54,7 +54,7 @@ class NodeJob:
         self.job_id = folder.job_id
         record = folder.record()
         spec = record.job_spec()
-        user = settings.worker_user(folder.job_id)
+        user = settings.worker_user(record.owner)
         share_job(folder, settings.node, user)
         self._redis = redis
         self._settings = settings

@@ -88,9 +88,9 @@ class AgentSettings(ReadsStores):
         """The users that workers may be; None: the agent's."""
         return Uids.parse(self.worker_uids) if self.worker_uids else None
 
-    def worker_user(self, job_id: str) -> WorkerUser:
-        """The user that the workers of a job are."""
-        return WorkerUser(self.uids.of_job(job_id)) if self.uids else WorkerUser()
+    def worker_user(self, owner: str) -> WorkerUser:
+        """The user that the workers of a job are, by its owner: the job itself, or the pipeline that it belongs to."""
+        return WorkerUser(self.uids.of_job(owner)) if self.uids else WorkerUser()
 
     @property
     def may_build_packages(self) -> bool:

@@ -163,6 +163,8 @@ class WorkerConfig(NamedTuple):
     """How long something that hangs at the end of the process is waited for."""
     masked: list[str]
     """What is replaced by `***` in reports of errors, the longest first."""
+    command: str = ""
+    """What a shell runs in place of an entry script; empty: there is one."""
     stdout: int = -1
     stderr: int = -1
     """File descriptors for what the script prints; known when the worker is started."""

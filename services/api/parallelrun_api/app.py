@@ -16,7 +16,18 @@ from parallelrun_api.http.audit import Audit
 from parallelrun_api.http.auth import OPEN_PATHS, Guard
 from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.http.token import Token
-from parallelrun_api.routes import datastores, events, files, jobs, mini_batches, nodes, operations, reopening, storage
+from parallelrun_api.routes import (
+    datastores,
+    events,
+    files,
+    jobs,
+    metrics,
+    mini_batches,
+    nodes,
+    operations,
+    reopening,
+    storage,
+)
 
 DESCRIPTION = """\
 Submit parallel jobs, follow them, fetch their logs and outputs.
@@ -50,7 +61,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     )
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    modules = (jobs, reopening, events, mini_batches, files, storage, nodes, datastores, operations)
+    modules = (jobs, reopening, events, mini_batches, files, metrics, storage, nodes, datastores, operations)
     for module in modules:
         app.include_router(module.router)
     problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])

@@ -129,6 +129,7 @@ class Links(_Answer):
     mini_batches: str
     logs: str
     outputs: str
+    metrics: str
     cancel: str
 
 
@@ -148,6 +149,8 @@ class Job(_Answer):
     output: OutputFile | None = None
     warnings: list[str] = []
     """Warnings about the output of a completed job: rows with line breaks, columns that differ, …"""
+    metrics: dict[str, bool | int | float | str | None] = {}
+    """Of a job that has ended: the last value of each metric that its script has logged, of the first fifty."""
     spec: dict[str, Any]
     """What was submitted; the values of `environment_variables` are masked."""
     notes: list[str] = []
@@ -252,6 +255,36 @@ class StorageReport(_Answer):
     """What a job has asked of object stores, by process. Nothing was, if there are no items."""
 
     items: list[StorageRequests]
+
+
+class MetricPoint(_Answer):
+    """One value of a metric."""
+
+    time: Time
+    """By the clock of the node."""
+    value: Any
+    step: int | None = None
+    source: str
+    """The node; of a pipeline, the step."""
+    process: str
+
+
+class Metric(_Answer):
+    """What the entry script has logged under one name."""
+
+    name: str
+    count: int
+    """How many values."""
+    points: list[MetricPoint]
+    """The last 500 of them, in the order of their times."""
+
+
+class MetricReport(_Answer):
+    """The metrics of a job, by name. None were logged, if there are no items."""
+
+    items: list[Metric]
+    left_out: int
+    """Values that were too many, too long, or came too fast."""
 
 
 class FileEntry(_Answer):

@@ -18,6 +18,7 @@ from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
+from parallelrun_core.store.turns import wake
 from parallelrun_master.led_job import LedJob
 from parallelrun_master.ledger import Ledger
 from parallelrun_master.leftovers import Leftovers
@@ -140,6 +141,8 @@ class Finishing:
         text = msgspec.json.encode(result.progress)
         end = msgspec.json.encode(result.state)
         job.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
+        if job.parent is not None:
+            wake(job.redis, job.parent.job_id)
         self._wait_for_agents(_LEAVE_S)
         self._show_end(result.state)
         leftovers.discard()

@@ -9,9 +9,11 @@ import msgspec
 
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.states import JobState
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.turns import wake
 from parallelrun_master.policy.setbacks import damage
 
 if TYPE_CHECKING:
@@ -48,5 +50,13 @@ def end_damaged(redis: Redis, folder: JobFolder, why: str, *, term: int) -> JobR
     with suppress(CorruptLog):  # there is a result, which can't be read
         is_recorded = folder.conclude(result, generation=generation) is result
     queue.show({"ended": repr(result.ended)}, event=("end", msgspec.json.encode(result.state)))
+    _wake_parent(redis, folder)
     registry.retire(job_id, term=term)
     return result if is_recorded else None
+
+
+def _wake_parent(redis: Redis, folder: JobFolder) -> None:
+    """Let the pipeline of which the job is a step see its end, if that can be read; if not, it looks by itself."""
+    with suppress(*UNREADABLE):
+        if (parent := folder.record().parent) is not None:
+            wake(redis, parent.job_id)

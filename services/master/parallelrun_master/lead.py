@@ -6,9 +6,11 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.store.connection import connect
 from parallelrun_master.leader import Leader
+from parallelrun_master.pipelines.turn import PipelineTurn
 from parallelrun_master.settings import MasterSettings
 
 if TYPE_CHECKING:
@@ -16,9 +18,12 @@ if TYPE_CHECKING:
 
 
 def lead(settings: MasterSettings, job_id: str) -> None:
-    """Lead a job to its end, unless another process leads it already; for the main thread of a process."""
+    """Lead a job to its end, or a pipeline as far as it can go now, unless another process leads it already.
+
+    For the main thread of a process.
+    """
     try:
-        leader = Leader(connect(settings.redis_login), job_id, settings, leave=lambda: os._exit(1))
+        leader = _leader(settings, job_id)
     except UNREADABLE as error:
         SkippedJobs(settings.root).report(job_id, error)  # another master may be able to lead it
         return
@@ -28,3 +33,15 @@ def lead(settings: MasterSettings, job_id: str) -> None:
 
     signal.signal(signal.SIGTERM, on_terminate)
     leader.run()
+
+
+def _leader(settings: MasterSettings, job_id: str) -> Leader | PipelineTurn:
+    redis, folder = connect(settings.redis_login), JobFolder(settings.root, job_id)
+    record = folder.record()
+    if record.is_pipeline:
+        return PipelineTurn(redis, folder, record, settings, leave=_leave)
+    return Leader(redis, job_id, settings, leave=_leave, record=record)
+
+
+def _leave() -> None:
+    os._exit(1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
 from parallelrun_core.folder.decisions import LostRows
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
-from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.folder.takeover import lost_rows
 from parallelrun_core.masking import Mask
 from parallelrun_core.service import failpoints
@@ -48,6 +48,7 @@ class Leader:
 
     Args:
         leave: ends the process, even while the leading thread waits for a file system that doesn't answer.
+        record: what was submitted, if the caller has just read it.
 
     Raises:
         NotFound: there is no such job.
@@ -56,11 +57,16 @@ class Leader:
     """
 
     def __init__(
-        self, redis: Redis, job_id: str, settings: MasterSettings, leave: Callable[[], object] = lambda: None
+        self,
+        redis: Redis,
+        job_id: str,
+        settings: MasterSettings,
+        leave: Callable[[], object] = lambda: None,
+        record: JobRecord | None = None,
     ) -> None:
         self._redis = redis
         self._folder = JobFolder(settings.root, job_id)
-        self._record = self._folder.record()
+        self._record = record or self._folder.record()
         self._spec = self._record.job_spec()
         self._mask = Mask({"environment_variables": self._spec.environment_variables})
         self._settings = settings

@@ -151,6 +151,10 @@ class Leadership:
         """Let another process lead at once."""
         self.queue.resign(self._token)
 
+    def wait(self, pause_ms: int, wakes: int) -> bool:
+        """Leave the job alone until it is woken; False if it was, since it had been woken so often."""
+        return self.queue.wait(self._token, pause_ms=pause_ms, wakes=wakes)
+
     def set_back(self, setback: Setback, why: str, limit_s: float = inf) -> None:
         """This term can't continue: let another process lead after a pause, or fail the job. Touches no file.
 

@@ -51,6 +51,7 @@ class LedJob:
         self.job_id = folder.job_id
         self.folder = folder
         self.spec = record.job_spec()
+        self.parent = record.parent
         self.path_rule = folder.path_rule(record)
         self.ledger = ledger
         self.reports = reports

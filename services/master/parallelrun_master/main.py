@@ -84,7 +84,7 @@ class Master:
                 folder = JobFolder(self._settings.root, job_id)
                 if folder.has_record and _is_forgotten(folder, self._registry):
                     record = folder.record()
-                    output = folder.named_output(record.job_spec())
+                    output = folder.claimed_output(record)
                     with suppress(Conflict):  # the API was faster
                         self._registry.reopen(job_id, submitted=record.submitted, output=output)
                         self._log.warning("job_adopted", job_id=job_id)
@@ -95,7 +95,8 @@ class Master:
             if self._registry.has_leader(job_id, longest_ms=longest_ms(self._settings.leader_ms)):
                 continue
             with self._skipping_unreadable(job_id), self._ending_damaged(job_id):
-                JobFolder(self._settings.root, job_id).record().job_spec()
+                record = JobFolder(self._settings.root, job_id).record()
+                _ = record.pipeline_spec() if record.is_pipeline else record.job_spec()  # it can be led
                 with suppress(NotFound):  # it ended between the two calls
                     ask_for_leader(self._redis, job_id, attempt=str(self._registry.status(job_id).term))
 

@@ -13,6 +13,7 @@ jobs/<job id>/
     result.json              how it ended; written once
     reopened.<generation>.json   a resume or retry by the user; result.<generation>.json: how that ended
     cancel.<generation>.json     the user's request to cancel this generation
+    steps/<step>.<generation>.json   of a pipeline: what was decided about a step (pipelines/records.py)
 code/<sha256>/               snapshots of the users' code, shared between jobs
 keys/<date>/<sha256>         which job an idempotency key stands for      (api/submission/key_claims.py)
 """
@@ -236,6 +237,10 @@ class JobFolder:
             name: given.path or below(self.outputs_of(spec), given.file_name or name)
             for name, given in spec.outputs.items()
         }
+
+    def claimed_output(self, record: JobRecord) -> str | None:
+        """`named_output` of the job that was submitted; a pipeline publishes nothing itself."""
+        return None if record.is_pipeline else self.named_output(record.job_spec())
 
     def path_rule(self, record: JobRecord) -> PathRule | None:
         """What paths this job may use, which includes its own `outputs`; None if an earlier release has accepted it, by

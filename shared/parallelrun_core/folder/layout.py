@@ -19,6 +19,7 @@ JOURNALS: Final = "journals"
 KEYS: Final = "keys"
 OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
+STEPS: Final = "steps"
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
@@ -78,6 +79,11 @@ class Layout:
     @property
     def logs(self) -> Path:
         return self.path / LOGS
+
+    @property
+    def steps(self) -> Path:
+        """What was decided about the steps of a pipeline."""
+        return self.path / STEPS
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -244,3 +250,13 @@ def code_store(root: Path) -> Path:
 def schedules_of(root: Path) -> Path:
     """The folder of all schedules; there with the first of them."""
     return root / "schedules"
+
+
+def asset_store(root: Path) -> Path:
+    """The folder of the assets, by type and name."""
+    return root / "assets"
+
+
+def asset_files(root: Path) -> Path:
+    """The folder of the files of assets, which jobs may read; none of it ever changes."""
+    return root / "asset_files"

@@ -50,6 +50,8 @@ POINTS: Final = {
     "finish.before_result": "master",
     "finish.after_result": "master",
     "finish.after_state": "master",
+    "step.decided": "master",
+    "step.launched": "master",
 }
 """Every step of the protocol at which a process may die, in order, with the service that takes it."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from parallelrun_core import message
 from parallelrun_core.errors import Fenced
@@ -86,6 +89,17 @@ class LeaderQueue:
     def resign(self, token: str, *, pause_ms: int = 0) -> None:
         """Let another process lead: at once, or after a pause in which nobody leads."""
         self._lead(keys=self._lead_keys, args=["resign", token, pause_ms, self.term])
+
+    def wait(self, token: str, *, pause_ms: int, wakes: int) -> bool:
+        """Leave the job alone until it is woken, or the pause is over; False if it was woken more often than `wakes`.
+
+        Raises:
+            Fenced: another term has begun.
+        """
+        answer = self._lead(keys=self._lead_keys, args=["wait", token, pause_ms, self.term, wakes])
+        if not answer:
+            raise Fenced(f"term {self.term} is over")
+        return bool(answer == 1)
 
     def checkpoint(self) -> int:
         """Id of the mini-batch to publish next."""
@@ -284,6 +298,16 @@ class LeaderQueue:
     def is_concatenating(self) -> bool:
         """Whether a process that puts the output together is alive, or was a few seconds ago."""
         return is_concatenating(self._redis, self.job_id)
+
+    def shown_steps(self) -> dict[str, str]:
+        """The states of a pipeline's steps, as shown last; without those that have not been shown."""
+        raw = self._redis.hget(self._keys.job, "steps")
+        return msgspec.json.decode(raw, type=dict[str, str]) if raw else {}
+
+    def show_steps(self, states: dict[str, str]) -> None:
+        """Show how a pipeline's steps stand, and announce how many stand how."""
+        counts = {"total": len(states), **Counter(states.values())}
+        self.show({"steps": msgspec.json.encode(states)}, event=("steps", msgspec.json.encode(counts)))
 
     def show(self, fields: dict[str, str | bytes | int], *, event: tuple[str, bytes] | None = None) -> None:
         """Write what others may read of the job, and announce an event (see `announce`) in the same round trip."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +149,13 @@ class Registry:
         """A job's state, or None when Redis doesn't know the job."""
         raw: Any = self._redis.hget(JobKeys(job_id).job, "state")
         return JobState(raw.decode()) if raw else None
+
+    def states(self, job_ids: Sequence[str]) -> list[JobState | None]:
+        """The states of several jobs, in one round trip."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hget(JobKeys(job_id).job, "state")
+            return [JobState(raw.decode()) if raw else None for raw in pipe.execute()]
 
     def move(self, job_id: str, to: JobState, failure: JobFailure | None = None, *, term: int | None = None) -> None:
         """Move a job to another state.

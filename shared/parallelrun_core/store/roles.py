@@ -48,12 +48,24 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.API: _Rights(
         _JOBS_AND_QUEUES,
         f"{_CONNECTING} {_TRANSACTIONS} {_HASHES} {_RQ} llen pttl xadd xread",
-        ("transition", "reopen"),
+        ("reopen", "transition", "wake"),
     ),
     Role.MASTER: _Rights(
         _JOBS_AND_QUEUES,
         f"{_CONNECTING} {_TRANSACTIONS} {_HASHES} {_RQ} llen pttl xadd xread xtrim",
-        ("assign", "drop", "forget", "lead", "reap", "reopen", "republish", "retire", "speculate", "transition"),
+        (
+            "assign",
+            "drop",
+            "forget",
+            "lead",
+            "reap",
+            "reopen",
+            "republish",
+            "retire",
+            "speculate",
+            "transition",
+            "wake",
+        ),
     ),
     # It runs next to the code of users: what it doesn't need is not there for them either.
     Role.AGENT: _Rights(

@@ -127,6 +127,7 @@ def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None
         failure=_failure(failure, mask) if failure else None,
         output=_output(result) if result and result.output else None,
         warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
+        metrics=result.metrics if result else {},
         spec=masked_spec(record.spec),
         notes=[mask.printable(note) for note in record.notes],
         links=_links(record.job_id),
@@ -186,5 +187,6 @@ def _links(job_id: str) -> models.Links:
         mini_batches=f"{own}/mini-batches",
         logs=f"{own}/logs",
         outputs=f"{own}/outputs",
+        metrics=f"{own}/metrics",
         cancel=f"{own}:cancel",
     )

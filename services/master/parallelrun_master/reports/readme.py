@@ -16,6 +16,7 @@ From the entry script:
 user/stdout/<node>/<process>.stdout.txt   what it printed, and its logging
 user/stderr/<node>/<process>.stderr.txt   the same for stderr; where a worker hung that was killed for a timeout
 user/entry_script_log/<node>/<process>.log.txt    what EntryScript().logger wrote
+user/metrics/<node>/<process>.jsonl       what it logged as metrics: a line of JSON each
 user/files/<node>/<process>/              files that it wrote below logs/ in its working folder
 
 How the time was spent:

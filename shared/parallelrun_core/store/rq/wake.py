@@ -21,6 +21,18 @@ def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
     _wake(redis, LEAD, job_id, f"lead-{job_id}-{attempt}")
 
 
+def ask_for_turn(redis: Redis, job_id: str, *, term: int) -> None:
+    """Let a master take the next turn of a pipeline, before it leads any job that waits: turns are short.
+
+    Args:
+        term: the one of its last turn.
+    """
+    entry_id = f"lead-{job_id}-after-{term}"
+    earlier = queue(redis, LEAD).fetch_job(entry_id)
+    if earlier is None or earlier.get_status(refresh=False) != JobStatus.STARTED:  # else it is about to draw its term
+        _wake(redis, LEAD, job_id, entry_id, is_first=True)
+
+
 def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
     """Let a concatenator put the job's output together. Running it twice gives the same bytes."""
     _wake(redis, CONCATENATE, job_id, _concatenation_id(job_id, attempt))
@@ -46,7 +58,7 @@ def _concatenation_id(job_id: str, attempt: str) -> str:
     return f"concatenate-{job_id}-{attempt}"
 
 
-def _wake(redis: Redis, kind: Kind, job_id: str, entry_id: str) -> None:
+def _wake(redis: Redis, kind: Kind, job_id: str, entry_id: str, *, is_first: bool = False) -> None:
     target = queue(redis, kind)
     earlier = target.fetch_job(entry_id)
     if earlier is not None:
@@ -69,5 +81,6 @@ def _wake(redis: Redis, kind: Kind, job_id: str, entry_id: str) -> None:
         job_timeout=NO_TIMEOUT,
         result_ttl=0,
         failure_ttl=REMEMBER_FAILED_S,
+        at_front=is_first,
         description=f"{kind.function} {job_id}",
     )

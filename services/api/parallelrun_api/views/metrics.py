@@ -1,0 +1,33 @@
+"""The metrics of a job, as the API shows them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from parallelrun_api import models
+from parallelrun_api.views.jobs import rfc3339
+from parallelrun_core.folder.metrics import Metric, read_metrics
+
+_LAST_TIME = 253_402_300_799.0
+"""The end of the year 9999: a node's clock, or a script that has written the file, may say anything."""
+
+
+def metric_report(logs: Path) -> models.MetricReport:
+    """All that was logged so far, as far as there may be."""
+    read = read_metrics(logs)
+    return models.MetricReport(items=[_shown(metric) for metric in read.metrics.values()], left_out=read.left_out)
+
+
+def _shown(metric: Metric) -> models.Metric:
+    points = [
+        models.MetricPoint(
+            time=rfc3339(min(max(point.time, 0.0), _LAST_TIME) if math.isfinite(point.time) else 0.0),
+            value=point.value,
+            step=point.step,
+            source=point.source,
+            process=point.process,
+        )
+        for point in metric.points
+    ]
+    return models.Metric(name=metric.name, count=metric.count, points=points)

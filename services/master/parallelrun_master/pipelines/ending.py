@@ -1,0 +1,118 @@
+"""How a pipeline ends: the result is recorded, first in its folder and then on Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.failure import JobFailure
+from parallelrun_core.folder.job_folder import JobFolder, JobResult
+from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.progress import Progress
+from parallelrun_core.service import failpoints
+from parallelrun_core.spec.pipeline import PipelineSpec
+from parallelrun_core.states import JobState, StepState
+from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.registry import Registry
+from parallelrun_master.pipelines.reports import PipelineReports
+from parallelrun_master.policy.failed_steps import EndedStep, failure_of
+
+_MOST_WARNINGS: Final = 50
+
+
+class Ending:
+    """Concludes one pipeline, and retires it."""
+
+    def __init__(
+        self, folder: JobFolder, spec: PipelineSpec, queue: LeaderQueue, registry: Registry, reports: PipelineReports
+    ) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._queue = queue
+        self._registry = registry
+        self._reports = reports
+
+    def conclude(self, state: JobState, known: Mapping[str, Standing]) -> None:
+        """Record how the pipeline has ended, now that none of its steps runs."""
+        job_id = self._folder.job_id
+        if state is JobState.FAILED:
+            self._move(JobState.FAILED, failure_of(_bad(known)))
+        status = self._registry.status(job_id)
+        failpoints.reach("finish.before_result")
+        result = JobResult(
+            job_id=job_id,
+            state=status.state if status.state.is_terminal else state,
+            started=status.started,
+            ended=self._registry.now(),
+            progress=summed(known),
+            warnings=_warnings(known),
+            failure=status.failure,
+        )
+        self._reports.conclude(result, known)
+        self._folder.conclude(result, generation=self._queue.generation)
+        failpoints.reach("finish.after_result")
+
+    def retire(self) -> None:
+        """Show the recorded end on Redis, which may have forgotten it since, and take the pipeline off the list."""
+        result = self._folder.result()
+        if result is None:
+            return
+        end = result.state
+        state = self._registry.state(self._folder.job_id)
+        if end is JobState.COMPLETED and state in (JobState.QUEUED, JobState.PROCESSING):
+            self._move(JobState.PROCESSING)
+            self._move(JobState.FINALIZING)
+        if state is not end:
+            self._move(end, result.failure)
+        progress = msgspec.json.encode(result.progress)
+        self._queue.show({"progress": progress, "ended": repr(result.ended)}, event=("end", msgspec.json.encode(end)))
+        self._registry.retire(self._folder.job_id, term=self._queue.term)
+
+    def _move(self, to: JobState, failure: JobFailure | None = None) -> None:
+        """Move the pipeline to a state, unless somebody else was faster."""
+        try:
+            self._registry.move(self._folder.job_id, to, failure, term=self._queue.term)
+        except (Conflict, NotFound) as error:
+            self._reports.log.info(f"The pipeline can't become {to}: {error}")
+
+
+def summed(known: Mapping[str, Standing]) -> Progress:
+    """The counts of all jobs that have run for the pipeline."""
+    total = Progress(listing_done=True)
+    for standing in known.values():
+        if standing.result is None or standing.is_reused:
+            continue
+        counts = standing.result.progress
+        for name in Progress.__struct_fields__:
+            if name != "listing_done":
+                setattr(total, name, getattr(total, name) + getattr(counts, name))
+    return total
+
+
+def _bad(known: Mapping[str, Standing]) -> list[EndedStep]:
+    """The steps that keep the pipeline from having completed."""
+    return [
+        EndedStep(
+            name,
+            each.state,
+            each.job_id,
+            each.record.why if each.record is not None else "",
+            each.result.failure if each.result is not None else None,
+            each.result.ended if each.result is not None else each.record.at if each.record is not None else 0.0,
+        )
+        for name, each in known.items()
+        if each.state in (StepState.FAILED, StepState.CANCELED)
+        or (each.state is StepState.SKIPPED and each.record is not None and each.record.is_failure)
+    ]
+
+
+def _warnings(known: Mapping[str, Standing]) -> list[str]:
+    """Those of its steps' jobs, with the names of the steps."""
+    warnings = []
+    for name, standing in known.items():
+        if standing.state is StepState.COMPLETED and standing.result is not None:
+            warnings += [f"{name}: {warning}" for warning in standing.result.warnings]
+    return warnings[:_MOST_WARNINGS]

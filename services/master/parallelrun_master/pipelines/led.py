@@ -1,0 +1,141 @@
+"""A pipeline in one turn: how its steps stand, and what is done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from parallelrun_core.cancelling import cancel
+from parallelrun_core.errors import Conflict, Fenced, NotFound
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.pipelines.standing import Standing, standings
+from parallelrun_core.states import JobState, StepState
+from parallelrun_core.store.registry import Registry
+from parallelrun_master.pipelines.ending import Ending
+from parallelrun_master.pipelines.reports import PipelineReports
+from parallelrun_master.pipelines.steps import Steps
+from parallelrun_master.pipelines.truths import truths
+from parallelrun_master.policy.next_steps import Next, next_steps
+
+if TYPE_CHECKING:
+    from parallelrun_core.store.connection import Redis
+    from parallelrun_master.leadership import Leadership
+
+
+class LedPipeline:
+    """One pipeline in one term."""
+
+    def __init__(self, redis: Redis, folder: JobFolder, record: JobRecord, leadership: Leadership) -> None:
+        self._redis = redis
+        self._folder = folder
+        self._spec = record.pipeline_spec()
+        self._queue = leadership.queue
+        self._queue.generation = folder.generation()
+        self._registry = Registry(redis)
+        self._reports = PipelineReports(folder, leadership.term)
+        self._steps = Steps(redis, folder, record, self._spec, self._reports, generation=self._queue.generation)
+        self._ending = Ending(folder, self._spec, self._queue, self._registry, self._reports)
+        self._has_checked = False
+
+    def step(self) -> bool:
+        """Do all that can be done now; returns whether the pipeline has ended, which is recorded then.
+
+        Raises:
+            Fenced: another term has begun, or Redis has forgotten the pipeline.
+        """
+        if self._folder.result() is not None:
+            return True
+        state = self._begun()
+        while True:
+            known = standings(self._folder, self._spec)
+            self._check_jobs(known)
+            self._show(known)
+            following = self._following(known, state)
+            if following.end is not None:
+                end = JobState.FAILED if state is JobState.FAILED else following.end
+                self._ending.conclude(end, known)
+                return True
+            if not self._is_changed(following, known):
+                return False
+
+    def retire(self) -> None:
+        """The result is recorded: show it, and clean up."""
+        self._ending.retire()
+
+    def _begun(self) -> JobState:
+        """The state of the pipeline, which is processing from its first turn on."""
+        match state := self._registry.state(self._folder.job_id):
+            case None:
+                raise Fenced("Redis has forgotten the job")
+            case JobState.QUEUED | JobState.PROCESSING if self._folder.has_cancel(self._queue.generation):
+                return self._moved(JobState.CANCELED)  # Redis has forgotten it
+            case JobState.QUEUED:
+                self._reports.begin(self._spec)
+                if self._moved(JobState.PROCESSING) is JobState.PROCESSING:
+                    self._queue.show({"started": repr(self._registry.now())})
+                    return JobState.PROCESSING
+                return self._begun()
+        return state
+
+    def _moved(self, to: JobState) -> JobState:
+        """The state after a move, which somebody else may have made impossible."""
+        with suppress(Conflict, NotFound):
+            self._registry.move(self._folder.job_id, to, term=self._queue.term)
+        return self._registry.state(self._folder.job_id) or to
+
+    def _following(self, known: Mapping[str, Standing], state: JobState) -> Next:
+        failures = {name for name, each in known.items() if each.state is StepState.SKIPPED and _is_failure(each)}
+        return next_steps(
+            self._spec,
+            list(known),
+            {name: each.state for name, each in known.items()},
+            truths(self._folder, self._spec, known),
+            frozenset(failures),
+            is_canceled=state is not JobState.PROCESSING,
+        )
+
+    def _is_changed(self, following: Next, known: Mapping[str, Standing]) -> bool:
+        """Carry it out; returns whether there may be more to do at once."""
+        for name, skip in following.skip.items():
+            self._steps.skip(name, skip)
+        for name in following.begin:
+            self._steps.begin(name, known)
+        for name in following.cancel:
+            with suppress(Conflict, NotFound):  # it is about to end
+                cancel(self._redis, JobFolder(self._folder.root, known[name].job_id))
+        return bool(following.skip or following.begin)
+
+    def _check_jobs(self, known: Mapping[str, Standing]) -> None:
+        """Once in a turn: let those jobs of steps go on that Redis doesn't know, or that were never made."""
+        if not self._has_checked:
+            self._has_checked = True
+            running = {name: each for name, each in known.items() if each.state is StepState.RUNNING}
+            states = self._registry.states([each.job_id for each in running.values()])
+            for (name, each), state in zip(running.items(), states, strict=True):
+                if state is None or self._steps.is_to_be_reopened(each):
+                    self._steps.carry_out(each.record, known) if each.record is not None else None
+                    self._reports.log.warning(f"{name}: its job was not known, and is started again.")
+
+    def _show(self, known: Mapping[str, Standing]) -> None:
+        """Publish how the steps stand, and say what has changed."""
+        before = self._queue.shown_steps()
+        now = {name: each.state.value for name, each in known.items()}
+        if before == now:
+            return
+        for name, each in known.items():
+            if before.get(name, StepState.WAITING.value) != each.state:
+                event = {"step": name, "state": each.state, "job_id": each.job_id, "why": _why(each)}
+                self._queue.announce("step", msgspec.json.encode(event))
+                self._reports.stands(name, each)
+        self._queue.show_steps(now)
+
+
+def _is_failure(standing: Standing) -> bool:
+    return standing.record is not None and standing.record.is_failure
+
+
+def _why(standing: Standing) -> str:
+    return standing.record.why if standing.record is not None else ""

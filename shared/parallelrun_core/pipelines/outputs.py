@@ -1,0 +1,43 @@
+"""Where an output is that a job has made, whether it is a job with mini-batches or a pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.layout import OUTPUTS, jobs_of
+from parallelrun_core.ids import is_job_id
+from parallelrun_core.pipelines.standing import standings
+from parallelrun_core.spec.expressions import same_name
+
+
+def output_path(folder: JobFolder, name: str) -> str:
+    """The path, or the URL, of an output of a job by its name; of a pipeline's, that of the step which makes it.
+
+    Raises:
+        NotFound: it has no such output, or, of a pipeline, no step has made it.
+        CorruptLog, NewerSchema: what is in its folder can't be read.
+    """
+    record = folder.record()
+    if not record.is_pipeline:
+        spec = record.job_spec()
+        key = same_name(name, spec.outputs)
+        if key is None:
+            raise NotFound(f"Job {folder.job_id} has no output {name!r}.")
+        return folder.output_paths(spec)[key]
+    pipeline = record.pipeline_spec()
+    key = same_name(name, pipeline.outputs)
+    made_by = pipeline.outputs[key].of if key is not None else None
+    if made_by is None:
+        raise NotFound(f"The pipeline {folder.job_id} has no output {name!r}, or no step writes it.")
+    job_id = standings(folder, pipeline)[made_by.step].job_id
+    if not job_id:
+        raise NotFound(f"The step {made_by.step!r} of the pipeline {folder.job_id} has not run: no output {name!r}.")
+    return output_path(JobFolder(folder.root, job_id), made_by.output)
+
+
+def job_of_output(root: Path, path: str) -> str:
+    """The job in whose own outputs this path is; empty: it is elsewhere."""
+    job_id, _, rest = path.removeprefix(f"{jobs_of(root)}/").partition("/")
+    return job_id if is_job_id(job_id) and rest.partition("/")[0] == OUTPUTS else ""

@@ -1,0 +1,117 @@
+"""How the steps of a pipeline stand: from what was decided about them, and from how their jobs have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening
+from parallelrun_core.folder.schema import decode
+from parallelrun_core.pipelines.records import StepRecord, read_records
+from parallelrun_core.spec.pipeline import PipelineSpec
+from parallelrun_core.states import JobState, StepState
+
+_ENDED = {
+    JobState.COMPLETED: StepState.COMPLETED, JobState.FAILED: StepState.FAILED, JobState.CANCELED: StepState.CANCELED,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How one step stands."""
+
+    state: StepState
+    record: StepRecord | None = None
+    """The last decision about it, perhaps in an earlier generation of the pipeline; None: there was none yet."""
+    result: JobResult | None = None
+    """How its job has ended, if one has run, or of the job of which it reuses the outputs."""
+    job_generation: int = 0
+    """The one in which its job has ended, or runs."""
+
+    @property
+    def job_id(self) -> str:
+        """The job that runs the step, has run it, or has made the outputs that it reuses; empty: there is none."""
+        return self.record.job if self.record is not None else ""
+
+    @property
+    def is_reused(self) -> bool:
+        """Whether its outputs are those of a step that has run before."""
+        return self.record is not None and self.record.action == "reuse"
+
+    @property
+    def made(self) -> str:
+        """Identifies what it has made: another run of it makes something else."""
+        return f"{self.job_id}/{self.job_generation}"
+
+
+def standings(folder: JobFolder, spec: PipelineSpec) -> dict[str, Standing]:
+    """How each step stands in the present generation of the pipeline, in an order in which they can run.
+
+    Raises:
+        CorruptLog: a decision, or the result of a job, can't be read.
+        NewerSchema: a newer release has written one of them.
+    """
+    records = read_records(folder)
+    reopenings = folder.reopenings()
+    generation = folder.generation()
+    reopening = reopenings[-1] if reopenings else None
+    known: dict[str, Standing] = {}
+    for step in spec.order():
+        decided = records.get(step)
+        if decided is None:
+            known[step] = Standing(state=StepState.WAITING)
+            continue
+        standing = _by(decided[-1], folder.root)
+        if decided[-1].generation < generation and not _still_holds(standing, spec, step, known, reopening):
+            standing = Standing(
+                state=StepState.WAITING,
+                record=standing.record,
+                result=standing.result,
+                job_generation=standing.job_generation,
+            )
+        known[step] = standing
+    return known
+
+
+def _by(record: StepRecord, root: Path) -> Standing:
+    match record.action:
+        case "skip":
+            return Standing(state=StepState.SKIPPED, record=record)
+        case "fail":
+            return Standing(state=StepState.FAILED, record=record)
+    generation, result = _end_of(JobFolder(root, record.job), record.job_generation)
+    if record.action == "reuse":
+        return Standing(state=StepState.COMPLETED, record=record, result=result, job_generation=record.job_generation)
+    state = StepState.RUNNING if result is None else _ENDED[result.state]
+    return Standing(state=state, record=record, result=result, job_generation=generation)
+
+
+def _end_of(folder: JobFolder, generation: int) -> tuple[int, JobResult | None]:
+    """How a job has ended in this generation or a later one, if it has."""
+    generation = max(generation, folder.generation())
+    path = folder.layout.result(generation)
+    try:
+        return generation, decode(path.read_bytes(), JobResult, path)
+    except FileNotFoundError:
+        return generation, None
+
+
+def _still_holds(
+    standing: Standing, spec: PipelineSpec, step: str, known: Mapping[str, Standing], reopening: Reopening | None
+) -> bool:
+    """Whether what a step has made in an earlier generation of the pipeline is what it would make now."""
+    if standing.state is not StepState.COMPLETED:
+        return False
+    if reopening is not None and reopening.retry_failed and standing.result is not None and not standing.is_reused:
+        progress = standing.result.progress
+        if progress.failed or progress.items_failed:
+            return False
+    return is_upon(standing.record, spec, step, known)
+
+
+def is_upon(record: StepRecord | None, spec: PipelineSpec, step: str, known: Mapping[str, Standing]) -> bool:
+    """Whether a step was given what the steps that it needs have made last."""
+    given = record.upon if record is not None else {}
+    needs = spec.steps[step].needs()
+    return all(known[each].state is StepState.COMPLETED and given.get(each) == known[each].made for each in needs)
