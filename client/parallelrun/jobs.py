@@ -62,7 +62,7 @@ class Jobs:
         from parallelrun.spec_file import read_spec
 
         reading = read_spec(spec)
-        job = reading.spec
+        job = reading.job
         key = idempotency_key or secrets.token_hex(16)
         if not (upload_code and job.code):
             created = self._submit(job, None, key)

@@ -61,6 +61,6 @@ def run(
             resume_from=resume_from,
         ),
         resume_option=lambda folder: f"resume_from={str(folder)!r}",
-        display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
+        display=display_on(sys.stderr, title=reading.job.name) if progress else Silent(),
     )
     return end.completed()

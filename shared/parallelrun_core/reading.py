@@ -1,36 +1,37 @@
-"""From any document that describes a job to the job spec, with notes for its submitter.
+"""From any document that describes a job or a pipeline to its spec, with notes for its submitter.
 
 There are three forms: our own (`JobSpec`, docs/job-spec.md), v2 documents of Azure ML, and v1's
-`parallel_run_config`; docs/compatibility.md says what becomes of each of their fields.
+`parallel_run_config`; docs/compatibility.md says what becomes of each of their fields. Pipelines are v2 documents
+(docs/pipelines.md), whose steps may have any of these forms, or a `PipelineSpec`, in which all is resolved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from parallelrun_core.assets.names import MODEL_TYPES, Names
+from parallelrun_core.assets.names import Names
 from parallelrun_core.azure.batch_deployment import is_deployment, is_of_pipeline, pipeline_of, read_deployment
 from parallelrun_core.azure.draft import Draft
-from parallelrun_core.azure.environment import note_image, read_conda_file, read_environment
 from parallelrun_core.azure.findings import Findings, Location, Note, relocated
-from parallelrun_core.azure.named import named_code, named_environment, named_input
+from parallelrun_core.azure.pipelines.draft import PipelineDraft
 from parallelrun_core.azure.v1 import is_v1, read_v1
 from parallelrun_core.azure.v2 import is_v2, read_v2
 from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.own_form import read_own
+from parallelrun_core.resolved_form import is_resolved, read_resolved
+from parallelrun_core.spec import JobSpec, PipelineSpec
 
 __all__ = ["Note", "Reading", "read_job"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The job spec that was read, and where it came from."""
+    """The spec that was read, and where it came from."""
 
-    spec: JobSpec
+    spec: JobSpec | PipelineSpec
     notes: tuple[Note, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     """From a field of the spec to where in the document its value came from."""
@@ -38,6 +39,33 @@ class Reading:
     """The origin of all other fields."""
     located: Callable[[Problem], Problem] = lambda problem: problem
     """Adds file and line to a problem of the document."""
+    steps: Mapping[str, Reading] = field(default_factory=dict)
+    """Of a pipeline, each step, without the inputs that other steps make: as far as it can be checked by now."""
+
+    @property
+    def job(self) -> JobSpec:
+        """The job.
+
+        Raises:
+            InvalidInput: it is a pipeline.
+        """
+        if isinstance(self.spec, PipelineSpec):
+            steps = ", ".join(self.spec.steps)
+            raise InvalidInput.at("", f"this is a pipeline ({steps}), and here a single job is needed")
+        return self.spec
+
+    @property
+    def pipeline(self) -> PipelineSpec | None:
+        """The pipeline; None if it is a job."""
+        return self.spec if isinstance(self.spec, PipelineSpec) else None
+
+    def jobs(self) -> Iterator[tuple[str, Reading]]:
+        """Each job in it with its path, such as `prepare`, or `train/score` in a nested pipeline; empty for a job."""
+        if self.pipeline is None:
+            yield "", self
+        for name, step in self.steps.items():
+            for path, job in replace(step, located=self.located).jobs():
+                yield f"{name}/{path}".rstrip("/"), job
 
     @contextmanager
     def locating_problems(self) -> Iterator[None]:
@@ -55,7 +83,7 @@ class Reading:
 
 
 def read_job(document: object, *, folder: Path | None = None, names: Names | None = None) -> Reading:
-    """The job that a document describes.
+    """The job or the pipeline that a document describes.
 
     Args:
         folder: of its relative paths, and of the files that it names. None: it came over the network.
@@ -68,70 +96,29 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
         raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
     findings = Findings(names=names)
     location = Location("", folder)
+    draft: Draft | PipelineDraft
     is_batch = is_deployment(document)
     if is_batch and is_of_pipeline(document):
         document, location = pipeline_of(document, location, findings)
         is_batch = False
     if is_v1(document):
         draft = read_v1(document, location, findings)
+    elif is_resolved(document):
+        draft = read_resolved(document, location, findings)
     elif is_batch:
         draft = read_deployment(document, location, findings)
     elif is_v2(document):
         draft = read_v2(document, location, findings)
     else:
-        draft = _read_own(document, location, findings)
+        draft = read_own(document, location, findings)
     spec = draft.finish(findings)
-    if folder is not None:
+    if folder is not None and isinstance(spec, JobSpec):
         spec = spec.relative_to(folder)
-    return Reading(spec, tuple(findings.notes), draft.origins, draft.default)
+    return _reading(draft, spec, tuple(dict.fromkeys(findings.notes)))
 
 
-def _read_own(document: dict[Any, Any], location: Location, findings: Findings) -> Draft:
-    """A job spec, with the content of the file that its environment names."""
-    draft = Draft(dict(document))
-    if findings.names is not None:
-        _put_named(draft, location, findings)
-    environment = draft.fields.get("environment")
-    if isinstance(environment, dict):
-        if isinstance(environment.get("conda_file"), str):
-            where = location.below("environment", "conda_file")
-            inlined = read_conda_file(environment["conda_file"], where, findings)
-            draft.fields["environment"] = {**environment, "conda_file": inlined}
-        if environment.get("image"):
-            note_image(location.at("environment", "image"), findings)
-    return draft
-
-
-def _put_named(draft: Draft, location: Location, findings: Findings) -> None:
-    """Put what names of assets stand for in their place."""
-    fields = draft.fields
-    if isinstance(fields.get("inputs"), str):
-        fields["inputs"] = {"data": fields["inputs"]}
-    if isinstance(fields.get("inputs"), dict):
-        fields["inputs"] = {
-            name: _named_input(given, location.below("inputs", name), findings)
-            for name, given in fields["inputs"].items()
-        }
-    if isinstance(fields.get("environment"), str):
-        named = named_environment(fields["environment"], location.below("environment"), findings)
-        if named is not None:
-            where = location.below("environment")
-            fields["environment"], variables = read_environment(named, where, findings)
-            if variables and isinstance(given := fields.get("environment_variables", {}), dict):
-                fields["environment_variables"] = {**variables, **given}
-    if isinstance(fields.get("code"), str):
-        fields["code"] = named_code(fields["code"], location.below("code"), findings) or fields["code"]
-
-
-def _named_input(given: object, location: Location, findings: Findings) -> object:
-    """An input of our own form, with the path that stands for its name."""
-    fields = {"path": given} if isinstance(given, str) else given
-    if not isinstance(fields, dict) or not isinstance(fields.get("path"), str):
-        return given
-    path = findings.place(fields["path"])
-    kind = fields.get("model") or fields.get("type")
-    named = named_input(path, str(kind) if kind else None, location, findings)
-    if not named:
-        return given if path == fields["path"] else {**fields, "path": path}
-    named["type"] = fields.get("type") or (named["type"] if named["type"] not in MODEL_TYPES else "uri_folder")
-    return {**fields, **named}
+def _reading(draft: Draft | PipelineDraft, spec: JobSpec | PipelineSpec, notes: tuple[Note, ...] = ()) -> Reading:
+    steps = {}
+    if isinstance(draft, PipelineDraft):
+        steps = {name: _reading(step.draft, step.known_part) for name, step in draft.steps.items()}
+    return Reading(spec, notes, draft.origins, draft.default, steps=steps)

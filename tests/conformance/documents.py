@@ -101,8 +101,9 @@ DELETE = object()
 def read(document: object, folder: Path) -> Reading:
     """Read a document as the command line does."""
     reading = read_job(copy.deepcopy(document), folder=folder)
-    with reading.locating_problems():
-        check_paths(reading.spec)
+    for _, job in reading.jobs():
+        with job.locating_problems():
+            check_paths(job.job)
     return reading
 
 

@@ -28,7 +28,6 @@ from parallelrun_core.azure.v2_models import (
     Step,
     Task,
 )
-from parallelrun_core.spec import JobSpec
 from tests.conformance.documents import COMPONENT, PIPELINE, changed, make_folder, problems, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text(encoding="utf-8")
@@ -89,13 +88,15 @@ class Example(NamedTuple):
 
     changes: dict[str, object]
     told_at: str = ""
-    look: Callable[[JobSpec], object] = lambda spec: None
+    look: Callable[[Any], object] = lambda spec: None
     found: object = None
     document: dict[str, Any] = PIPELINE
 
 
 GIVEN = {"component": {**COMPONENT, "mini_batch_size": "${{inputs.limit}}"}, "inputs": {
     "files": "${{parent.inputs.raw}}", "limit": 7}}  # fmt: skip
+
+FIRST = {"code": "./src", "entry_script": "score.py", "inputs": "./data", "outputs": {"y": {}}}
 
 EXAMPLES: dict[str, dict[str, list[Example]]] = {
     "Expressions": {
@@ -123,10 +124,18 @@ EXAMPLES: dict[str, dict[str, list[Example]]] = {
         ],
         "`${{parent.outputs.y}}`": [Example({}, look=lambda spec: spec.outputs["scores"].type, found="uri_file")],
         "`${{parent.jobs.s.outputs.y}}`": [
-            Example({f"{STEP}.inputs.files": "${{parent.jobs.s.outputs.y}}"}, told_at="/jobs/score/inputs/files")
+            Example(
+                {"jobs.s": FIRST, f"{STEP}.inputs.files": "${{parent.jobs.s.outputs.y}}"},
+                look=lambda spec: spec.steps["score"].needs(),
+                found={"s"},
+            )
         ],
         "`${{jobs.s.outputs.y}}`": [
-            Example({f"{STEP}.inputs.files": "${{jobs.s.outputs.y}}"}, told_at="/jobs/score/inputs/files")
+            Example(
+                {"jobs.s": FIRST, f"{STEP}.inputs.files": {"path": "${{jobs.S.outputs.Y}}"}},
+                look=lambda spec: spec.steps["score"].inputs_from["files"].output,
+                found="y",
+            )
         ],
         "`$[[ … ]]`": [
             Example({ARGUMENTS: "--a $[[--b ${{inputs.no}}]]"}, look=lambda spec: spec.argv(), found=["--a"]),

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def spec_of(document: dict[str, Any], folder: Path, **changes: Any) -> JobSpec:
-    return read(changed(document, **changes), folder).spec
+    return read(changed(document, **changes), folder).job
 
 
 def test_a_pipeline_of_one_parallel_step_is_a_job(folder: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_task_without_append_row_to_only_counts(folder: Path) -> None:
 
 def test_keys_win_over_a_size_and_that_is_said(folder: Path) -> None:
     reading = read(changed(PIPELINE, **{f"{STEP}.partition_keys": ["a", "b"]}), folder)
-    assert (reading.spec.partition_keys, reading.spec.mini_batch_size) == (("a", "b"), None)
+    assert (reading.job.partition_keys, reading.job.mini_batch_size) == (("a", "b"), None)
     assert any("mini_batch_size is not used" in str(note) for note in reading.notes)
 
 
@@ -95,7 +95,7 @@ def test_a_step_has_from_its_component_what_it_does_not_say_itself(folder: Path)
 
 def test_a_component_alone_is_a_job_once_its_inputs_have_paths(folder: Path) -> None:
     (folder / "score.yml").write_text(yaml.safe_dump(COMPONENT))
-    spec = read_job_file(folder / "score.yml", ["inputs.files.path=./data", "mini_batch_size='7'"]).spec
+    spec = read_job_file(folder / "score.yml", ["inputs.files.path=./data", "mini_batch_size='7'"]).job
     assert (spec.data_paths(), spec.mini_batch_size, spec.append_row_to) == ([f"{folder}/data"], 7, "scores")
 
 
@@ -106,7 +106,7 @@ def test_the_parallel_step_of_a_longer_pipeline_runs_alone_without_the_others(fo
     })  # fmt: skip
     (folder / "pipeline.yml").write_text(yaml.safe_dump(longer))
     left_out = ["jobs.prepare=null", "jobs.score.inputs.files.path=./data"]
-    assert read_job_file(folder / "pipeline.yml", left_out).spec.data_paths() == [f"{folder}/data"]
+    assert read_job_file(folder / "pipeline.yml", left_out).job.data_paths() == [f"{folder}/data"]
 
 
 def test_any_field_of_any_spelling_is_set_from_the_command_line(folder: Path) -> None:
@@ -114,10 +114,10 @@ def test_any_field_of_any_spelling_is_set_from_the_command_line(folder: Path) ->
     spec = read_job_file(
         folder / "pipeline.yml",
         ["jobs.score.inputs.files={path: ./data/one.txt, type: uri_file}", "jobs.score.task.entry_script=a.py"],
-    ).spec
+    ).job
     assert (spec.data_paths(), spec.entry_script) == ([f"{folder}/data/one.txt"], "a.py")
     (folder / "config.yml").write_text(yaml.safe_dump(CONFIG))
-    spec = read_job_file(folder / "config.yml", ["inputs.0=./src", "parallel_run_config.node_count=5"]).spec
+    spec = read_job_file(folder / "config.yml", ["inputs.0=./src", "parallel_run_config.node_count=5"]).job
     assert (spec.data_paths(), spec.instance_count) == ([f"{folder}/src"], 5)
 
 
@@ -134,7 +134,7 @@ def test_without_a_default_datastore_an_output_goes_to_the_jobs_own_outputs(
 ) -> None:
     outputs = {"scores": {"type": "uri_file", "path": path}} if path else {"scores": None}
     reading = read(changed(PIPELINE, **{f"{STEP}.outputs": outputs}), folder)
-    assert (reading.spec.outputs["scores"].path, reading.spec.outputs["scores"].file_name) == ("", name)
+    assert (reading.job.outputs["scores"].path, reading.job.outputs["scores"].file_name) == ("", name)
     assert any("own outputs" in str(note) for note in reading.notes) == (path is not None)
 
 
@@ -156,7 +156,7 @@ def test_without_a_default_datastore_an_output_goes_to_the_jobs_own_outputs(
 def test_an_output_may_be_in_a_store(folder: Path, path: str, place: str) -> None:
     outputs = {"scores": {"type": "uri_folder", "path": path}}
     document = changed(PIPELINE, **{f"{STEP}.outputs": outputs, "settings.default_datastore": "azureml:ours"})
-    assert read(document, folder).spec.outputs["scores"].path == place
+    assert read(document, folder).job.outputs["scores"].path == place
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_an_output_may_be_in_a_store(folder: Path, path: str, place: str) -> Non
 )
 def test_a_data_reference_names_what_is_in_a_datastore(folder: Path, given: dict[str, Any], place: str) -> None:
     reading = read({**CONFIG, "inputs": [{"data_reference_name": "raw", **given}]}, folder)
-    assert reading.spec.inputs["raw"].path == place  # type: ignore[union-attr]
+    assert reading.job.inputs["raw"].path == place  # type: ignore[union-attr]
 
 
 def test_an_output_may_have_a_local_path(folder: Path) -> None:
@@ -215,7 +215,7 @@ def test_what_only_places_work_in_azure_is_accepted_and_said(folder: Path) -> No
         "/settings/default_compute", "/jobs/score/compute", "/jobs/score/identity", "/jobs/score/is_deterministic",
         "/jobs/score/resources/instance_type", "/jobs/score/resources/shm_size", "/jobs/score/task/environment/image",
     } <= said  # fmt: skip
-    assert reading.spec.environment_variables == {"A": "1"}
+    assert reading.job.environment_variables == {"A": "1"}
 
 
 def test_what_there_is_nothing_to_do_for_is_said(folder: Path) -> None:
@@ -264,8 +264,8 @@ def test_an_option_of_the_engine_is_taken_and_stays_in_the_arguments(folder: Pat
 def test_the_abbreviation_of_the_official_samples_is_understood_and_said(folder: Path) -> None:
     arguments = "--model x --resource_monitor_interva 20 --profiling deep --n 3"
     reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
-    assert reading.spec.resource_monitor_interval == 20
-    assert (reading.spec.profiling_module, reading.spec.nice) == ("", None)
+    assert reading.job.resource_monitor_interval == 20
+    assert (reading.job.profiling_module, reading.job.nice) == ("", None)
     notes = [str(note) for note in reading.notes]
     assert any("--resource_monitor_interva is read as --resource_monitor_interval" in note for note in notes)
     assert any("--profiling is left to the script" in note for note in notes)
@@ -288,7 +288,7 @@ def test_an_option_of_the_script_is_not_taken_for_the_beginning_of_one_of_the_en
 ) -> None:
     plain = spec_of(PIPELINE, folder)
     reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
-    assert reading.spec.model_copy(update={"program_arguments": plain.program_arguments}) == plain
+    assert reading.job.model_copy(update={"program_arguments": plain.program_arguments}) == plain
     name = arguments.replace("=", " ").split()[0]
     assert any(f"{name} is left to the script" in str(note) for note in reading.notes)
 
@@ -356,7 +356,7 @@ def test_a_v1_environment_is_a_name_or_has_conda_dependencies(folder: Path, give
 
 @pytest.mark.parametrize("document", [PIPELINE, CONFIG])
 def test_paths_of_a_document_that_came_over_the_network_stay_as_they_are(document: dict[str, Any]) -> None:
-    spec = read_job(document).spec
+    spec = read_job(document).job
     assert (spec.code, spec.data_paths()) == ("./src", ["./data"])
 
 
@@ -364,4 +364,4 @@ def test_paths_of_a_document_that_came_over_the_network_stay_as_they_are(documen
 def test_a_spec_means_the_same_when_it_is_read_again(folder: Path, document: dict[str, Any]) -> None:
     changes = {"inputs.files.path": "./data"} if document is COMPONENT else {}
     spec = spec_of(document, folder, **changes)
-    assert read_job(spec.model_dump(mode="json", exclude_unset=True), folder=folder).spec == spec
+    assert read_job(spec.model_dump(mode="json", exclude_unset=True), folder=folder).job == spec

@@ -115,8 +115,8 @@ NOT_HERE: list[tuple[str, Any, str, str]] = [
     ("jobs.score.task.code", "azureml:code:1", f"{STEP}/task/code", "can't be read there"),
     ("jobs.score.component", "azureml:score:1", f"{STEP}/component", "save its YAML"),
     ("jobs.score.component", "azureml://registries/r/components/c/versions/1", f"{STEP}/component", "save its YAML"),
-    ("jobs.two", {"type": "command"}, "/jobs", "2 steps"),
-    ("jobs.score.type", "command", f"{STEP}/type", "'command'"),
+    ("jobs.two", {"type": "spark"}, "/jobs/two/type", "'spark'"),
+    ("jobs.score.type", "sweep", f"{STEP}/type", "'sweep'"),
     ("jobs.score.task.program_arguments", "--amlbi_async_mode true", f"{STEP}/task/program_arguments", "streaming"),
     ("jobs.score.task.program_arguments", "--nice 50", f"{STEP}/task/program_arguments", "from -20 to 19"),
     ("jobs.score.task.program_arguments", "--error_threshold", f"{STEP}/task/program_arguments", "must have a value"),
@@ -275,5 +275,5 @@ def test_what_is_wrong_in_a_v1_document_is_told(folder: Path, path: str, value: 
 
 def test_these_documents_are_right(folder: Path) -> None:
     for document in (PIPELINE, CONFIG, changed(COMPONENT, **{"inputs.files.path": "./data"})):
-        assert read(document, folder).spec.code == str(folder / "src")
+        assert read(document, folder).job.code == str(folder / "src")
     assert SCRIPT

@@ -286,6 +286,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # What removes from a node's cache what was linked there for the jobs of a dead agent.
     "staging.abandoned": (Step("parallelrun_agent.staging.place:_remove_if_abandoned", nothing),),
+    # That a job fails when its command has failed.
+    "command.decides": (Step("parallelrun_master.policy.completion:over_threshold", nothing),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

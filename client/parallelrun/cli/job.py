@@ -45,7 +45,7 @@ def create(
 
     reading = read_job_file(file, assignments or ())
     say_notes(reading.notes)
-    spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
+    spec = reading.job.model_copy(update={"resume_from": resume_from}) if resume_from else reading.job
     with connect(url, token) as client:
         with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)

@@ -65,8 +65,8 @@ def run_command(
                 resume_from=resume_from,
             ),
             resume_option=lambda folder: f"--resume-from {folder}",
-            display=display_on(sys.stderr, title=reading.spec.name),
-            on_end=lambda end: _say_how_it_ended(end, code=reading.spec.code),
+            display=display_on(sys.stderr, title=reading.job.name),
+            on_end=lambda end: _say_how_it_ended(end, code=reading.job.code),
         )
     except BaseException as error:  # an interrupt, too
         for note in getattr(error, "__notes__", ()):

@@ -29,13 +29,13 @@ def file(place: Place) -> Iterator[Finding]:
         return
     try:
         reading = _read(place.job_file)
-        yield ok(f"{place.job_file} describes the job {reading.spec.name!r}")
+        yield ok(f"{place.job_file} describes the job {reading.job.name!r}")
         for note in reading.notes:
             yield warn(str(note), "see docs/compatibility.md")
         with reading.locating_problems():
-            check_paths(reading.spec)
-            plan_inputs(reading.spec, fetches=False)
-        script = f", entry script ({reading.spec.entry_script})" if reading.spec.entry_script else ""
+            check_paths(reading.job)
+            plan_inputs(reading.job, fetches=False)
+        script = f", entry script ({reading.job.entry_script})" if reading.job.entry_script else ""
         yield ok(f"code{script} and inputs are there")
     except InvalidInput as error:
         for problem in error.problems:
@@ -117,7 +117,7 @@ def _read(path: Path) -> Reading:
 def _spec(place: Place) -> JobSpec | None:
     """The job; None if there is none, or `file` says why it can't be read."""
     try:
-        return _read(place.job_file).spec if place.job_file else None
+        return _read(place.job_file).job if place.job_file else None
     except InvalidInput:
         return None
 

@@ -107,7 +107,7 @@ def _spec(place: Place) -> JobSpec | None:
     datastores.use()
     if place.job_file is not None:
         with suppress(InvalidInput):
-            return read_job_file(place.job_file).spec
+            return read_job_file(place.job_file).job
     return None
 
 

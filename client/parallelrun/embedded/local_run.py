@@ -133,8 +133,8 @@ def run_here(
     """
     datastores.use()
     with reading.locating_problems():  # the API checks more than `check_paths`
-        check_paths(reading.spec)
-        check_inputs(reading.spec)
+        check_paths(reading.job)
+        check_inputs(reading.job)
         run = _LocalRun(reading, options, resume_option=resume_option, display=display)
         return run.run(on_end)
 
@@ -149,7 +149,7 @@ class _LocalRun:
     def __init__(
         self, reading: Reading, options: RunOptions, *, resume_option: Callable[[Path], str], display: Display
     ) -> None:
-        spec = _for_this_machine(reading.spec, options)
+        spec = _for_this_machine(reading.job, options)
         self._earlier = earlier_run.job_of(Path(options.resume_from)) if options.resume_from else None
         if self._earlier is not None:
             spec = spec.model_copy(update={"resume_from": self._earlier.job_id})

@@ -9,27 +9,46 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.expressions import is_expression, only_expression, reference, same_name
+from parallelrun_core.spec.expressions import (
+    is_expression,
+    only_expression,
+    reference,
+    same_name,
+    step_reference,
+)
 from parallelrun_core.spec.fields import NAME, checked_path
 from parallelrun_core.storage.location import DATASTORE, location_of
 
 Fields = dict[str, Any]
-"""One input or output, as the job spec has it."""
+"""One input or output, as the job spec has it, with `LATER` if its path is not known yet."""
+
+LATER: Final = "later"
+STAND_IN: Final = "/to/be/known/later"
+"""In the place of such a path, while the job is checked."""
 
 _DEFAULT_DATASTORE: Final = re.compile(r"\$\{\{\s*default_datastore\s*\}\}", re.IGNORECASE)
 _TABLE_ONLY: Final = ("eval_mount", "eval_download")
 
 
+class Later(NamedTuple):
+    """What an input is, whose path is not known yet."""
+
+    step: str
+    """The step whose output it is; empty: an input of the pipeline itself."""
+    name: str
+    """Of that output or input."""
+
+
 @dataclass
 class PipelineScope:
-    """The context in which a step is read: its pipeline's inputs and outputs, and the findings."""
+    """The context in which a step is read: its pipeline's inputs and outputs, its other steps, and the findings."""
 
     findings: Findings
     job_name: str = "job"
@@ -40,6 +59,14 @@ class PipelineScope:
     outputs: Mapping[str, Fields] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     """From the pointer of an input of the step to that of the pipeline's input that it is bound to."""
+    inputs_at: str = "/inputs"
+    """The pointer of the pipeline's inputs."""
+    steps: Mapping[str, Mapping[str, str]] | None = None
+    """The type of each output of each step; None: the step is the only one."""
+    later: dict[str, Later] = field(default_factory=dict)
+    """By name, the inputs of the step that have a stand-in for their path."""
+    outputs_to: dict[str, str] = field(default_factory=dict)
+    """From the name of an output of the step to that of the pipeline's output which it is."""
 
 
 def parent_key(text: object, kind: str, parents: Mapping[str, Any], pointer: str, findings: Findings) -> str | None:
@@ -91,6 +118,8 @@ def step_inputs(
         value = given[key] if key else None
         fields = _input(value, (declared or {}).get(name), scope, location.below(key or name))
         if fields is not None:
+            later = fields.pop(LATER, None)
+            scope.later |= {name: later} if later else {}
             found[name] = fields
     return found
 
@@ -149,11 +178,15 @@ def _bound_or_local(
     """The input that a value is bound to, or a literal, or a path."""
     if is_expression(value):
         where = location.at("path") if is_path else location.pointer
+        if scope.steps is not None and step_reference(only_expression(value) or ""):
+            later = step_output(value, scope.steps, where, scope.findings)
+            return {"path": STAND_IN, "type": scope.steps[later.step][later.name], LATER: later} if later else None
         key = parent_key(value, "inputs", scope.inputs, where, scope.findings)
         bound = scope.inputs[key] if key else None
         if bound is not None:
-            scope.origins[location.pointer] = f"/inputs/{key}"
-        return bound
+            scope.origins[location.pointer] = f"{scope.inputs_at}/{key}"
+            return {**bound, LATER: Later("", str(key))} if LATER in bound else bound
+        return None
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}
     value = scope.findings.place(value)
@@ -176,10 +209,49 @@ def _overlay(
     if mode in _TABLE_ONLY and kind != "mltable":
         findings.wrong(location.at("mode"), f"mode {mode!r} is for inputs of type mltable, not {kind}")
         return None
-    fields = {"path": base["path"], "type": kind, "mode": mode} | model
+    if misfit := _misfit(base, kind):
+        findings.wrong(location.pointer, misfit)
+        return None
+    fields = {name: base[name] for name in ("path", LATER) if name in base} | {"type": kind, "mode": mode} | model
     fields |= {"asset": base["asset"]} if base.get("asset") else {}
     steps = given.transformations or base.get("transformations")
     return fields | {"transformations": steps} if steps else fields
+
+
+def _misfit(base: Fields, kind: str) -> str:
+    """Why an input of this type can't be what it is bound to; empty if it can."""
+    if kind in LITERAL_TYPES:
+        return f"an input of type {kind} has a value, and this is a path"
+    given = base.get("type", "uri_folder") if LATER in base else kind
+    if given in LITERAL_TYPES:
+        return f"a value of type {given} that a step makes can only be the condition of others"
+    if (given == "uri_file") != (kind == "uri_file"):
+        return f"it is bound to a {given}, which can't be an input of type {kind}"
+    return ""
+
+
+def step_output(
+    value: object, steps: Mapping[str, Mapping[str, str]], pointer: str, findings: Findings
+) -> Later | None:
+    """The output of a step that `${{parent.jobs.STEP.outputs.NAME}}` refers to; None, with a problem, if none.
+
+    Args:
+        steps: the type of each output of each step.
+    """
+    meant = step_reference(only_expression(value) or "")
+    if meant is None or not meant.output:
+        findings.wrong(pointer, f"{value!r} is not an output of a step", "as in ${{parent.jobs.STEP.outputs.NAME}}")
+        return None
+    step = same_name(meant.step, steps)
+    if step is None:
+        findings.wrong(pointer, f"{value!r}: there is no step {meant.step!r}", f"they are: {quoted(steps)}")
+        return None
+    name = same_name(meant.output, steps[step])
+    if name is None:
+        message = f"{value!r}: the step {step!r} has no output {meant.output!r}"
+        findings.wrong(pointer, message, f"it has: {quoted(steps[step])}")
+        return None
+    return Later(step, name)
 
 
 # Outputs
@@ -218,9 +290,11 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
     if is_expression(path) and "parent." in path:
         key = parent_key(path, "outputs", scope.outputs, location.pointer, scope.findings)
         base = scope.outputs[key] if key else {}
+        scope.outputs_to |= {name: key} if key else {}
         path = None
     kind = given.type or below.type or base.get("type") or "uri_folder"
-    fields: Fields = {**base, "type": "uri_file" if kind == "uri_file" else "uri_folder"}
+    is_file = kind == "uri_file" or kind in LITERAL_TYPES
+    fields: Fields = {**base, "type": "uri_file" if is_file else "uri_folder"}
     if path:
         path = path.replace("${{output_name}}", name).replace("${{name}}", scope.job_name)
         path = _DEFAULT_DATASTORE.sub(lambda whole: scope.default_datastore or whole[0], path)

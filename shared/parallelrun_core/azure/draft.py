@@ -22,6 +22,8 @@ class Draft:
     """From a field of the spec to a pointer into the document."""
     default: str = ""
     """The pointer for all other fields."""
+    is_step: bool = False
+    """Whether the job is a step of a pipeline."""
 
     def put(self, name: str, value: Any, pointer: str) -> None:
         """Set a field, unless there is nothing to set."""
@@ -40,7 +42,7 @@ class Draft:
         text, inputs = self.fields.get("program_arguments"), self.fields.get("inputs")
         for name, value in take_options(text, inputs, arguments, findings).items():
             self.put(name, value, arguments)
-        for name in _FOR_PARENTS:
+        for name in _FOR_PARENTS if not self.is_step else ():
             if self.fields.get(name):
                 pointer = self.origins.get(name, f"{self.default}/{name}")
                 findings.note(pointer, f"{name}: the job has no parent, so there is nothing to do")

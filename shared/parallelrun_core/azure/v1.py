@@ -6,7 +6,8 @@
     inputs: [./data]                  # or by name; paths, or mappings with path, type and mode
     side_inputs: {model: ./model}     # passed to the script by its arguments
     arguments: [--model, "${{inputs.model}}"]
-    output: ./out
+    output: ./out                     # or one of `outputs`: "${{outputs.scores}}"
+    outputs: {scores: {type: uri_folder}}
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.part import Part
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
 from parallelrun_core.spec.problems import at
 from parallelrun_core.storage.location import in_datastore
@@ -136,6 +138,7 @@ class StepDocument(Part):
     inputs: Any = None
     side_inputs: Any = None
     output: StrictStr | None = None
+    outputs: Any = None
     arguments: list[Any] | None = None
     allow_reuse: StrictBool | None = None
 
@@ -243,11 +246,20 @@ def _put_step(step: StepDocument, location: Location, draft: Draft, findings: Fi
             findings.wrong(location.at("side_inputs", name), f"there is an input {name!r} already")
     draft.put("inputs", {**data, **side}, location.at("inputs"))
     draft.put("input_data", list(data), location.at("inputs"))
-    if step.output is not None:
-        draft.put("output", location.absolute(step.output), location.at("output"))
+    _put_outputs(step, location, draft)
     draft.put("program_arguments", _arguments(step.arguments or [], location, findings), location.at("arguments"))
     if step.allow_reuse:
         findings.note(location.at("allow_reuse"), "the result of an earlier job is never reused")
+
+
+def _put_outputs(step: StepDocument, location: Location, draft: Draft) -> None:
+    """The folder of the rows, which may be one of the named outputs, and these."""
+    draft.put("outputs", step.outputs, location.at("outputs"))
+    name = bound_name(step.output or "", "outputs")
+    if name != (step.output or ""):
+        draft.put("append_row_to", name, location.at("output"))
+    elif step.output is not None:
+        draft.put("output", location.absolute(step.output), location.at("output"))
 
 
 def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings: Findings) -> dict[str, dict[str, Any]]:
@@ -284,6 +296,13 @@ def _inputs(value: Any, prefix: str, location: Location, draft: Draft, findings:
         if data.transformations:
             found[name]["transformations"] = data.transformations
     return found
+
+
+def named_inputs(value: Any, prefix: str) -> Any:
+    """Inputs by name, as far as they are a list; unnamed ones get a numbered name."""
+    if not isinstance(value, list):
+        return value
+    return {_name_of(given) or f"{prefix}_{number}": given for number, given in enumerate(value)}
 
 
 def _name_of(given: object) -> str | None:

@@ -1,16 +1,24 @@
-"""A v2 document becomes a job: a pipeline of one parallel step, or a parallel component by itself (reference §2.1)."""
+"""A v2 document becomes a job or a pipeline (reference §2.1).
+
+A pipeline of one parallel step is a job, and so is a parallel component by itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from parallelrun_core.azure import bindings
+from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location, as_mapping
-from parallelrun_core.azure.part import Part
-from parallelrun_core.azure.v2_models import Pipeline, Resources, RetrySettings, Settings, Step, Task
-from parallelrun_core.azure.v2_step import StepReader, check_identity, note_placing
+from parallelrun_core.azure.pipelines.draft import PipelineDraft
+from parallelrun_core.azure.pipelines.header import read_header
+from parallelrun_core.azure.pipelines.reader import read_pipeline
+from parallelrun_core.azure.pipelines.wiring import kind_of
+from parallelrun_core.azure.v2_step import StepReader
+from parallelrun_core.errors import InvalidInput
 
 
 def is_v2(document: Mapping[Any, Any]) -> bool:
@@ -18,11 +26,12 @@ def is_v2(document: Mapping[Any, Any]) -> bool:
     return isinstance(document.get("type"), str) or "jobs" in document
 
 
-def read_v2(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
-    """The job that a v2 document describes."""
+def read_v2(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft | PipelineDraft:
+    """The job or the pipeline that a v2 document describes."""
     kind = str(document.get("type", "pipeline" if "jobs" in document else "")).lower()
     if kind == "pipeline":
-        return _read_pipeline(document, location, findings)
+        read = _read_one_step if _is_one_parallel_step(document, location) else read_pipeline
+        return read(document, location, findings)
     if kind == "parallel":
         return _read_component(document, location, findings)
     findings.wrong("/type", f"a job of type {document.get('type')!r} can't be run", "type: parallel or type: pipeline")
@@ -33,69 +42,37 @@ def read_v2(document: Mapping[str, Any], location: Location, findings: Findings)
 # Pipelines and components
 
 
-def _read_pipeline(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
-    pipeline = findings.validate(Pipeline, document, location.pointer, _fields_of_a_step(document)) or Pipeline()
-    settings = findings.validate(Settings, document.get("settings") or {}, location.at("settings")) or Settings()
-    if pipeline.component is not None:
-        findings.wrong(location.at("component"), "a pipeline component can't be run", "put its steps below jobs")
-    name, step = _only_step(document, location, findings)
-    if not (step.get("compute") or settings.default_compute or pipeline.compute):
+def _is_one_parallel_step(document: Mapping[str, Any], location: Location) -> bool:
+    """Whether this pipeline is a job by itself. One whose steps can't be read is none."""
+    jobs = document.get("jobs")
+    steps = [step for step in jobs.values() if step is not None] if isinstance(jobs, dict) else []
+    if document.get("component") is not None or len(steps) != 1 or not isinstance(steps[0], dict):
+        return False
+    kind = kind_of(steps[0])
+    if not kind and steps[0].get("component") is not None:
+        with suppress(InvalidInput):
+            component, _ = open_component(steps[0]["component"], location, Findings())
+            return str(component.get("type", "parallel")).lower() == "parallel"
+    return kind == "parallel"
+
+
+def _read_one_step(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+    fields, settings = header = read_header(document, location, findings)
+    jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
+    name, step = next((str(name), step) for name, step in jobs.items() if step is not None)
+    if not (step.get("compute") or settings.default_compute or fields.compute):
         hint = "settings: {default_compute: azureml:local}; the name has no effect here"
         findings.wrong(location.at("settings", "default_compute"), "no compute is named", hint)
     reader = StepReader(findings, default=location.at("jobs", name))
-    reader.put_labels(pipeline.display_name or pipeline.name or name, pipeline.description, pipeline.tags, location)
+    reader.put_labels(fields.display_name or fields.name or name, fields.description, fields.tags, location)
     scope = reader.scope
     inputs = as_mapping(document.get("inputs"), location.at("inputs"), findings)
     scope.inputs = bindings.pipeline_inputs(inputs, location.below("inputs"), findings)
-    scope.default_datastore = (settings.default_datastore or "").removeprefix("azureml:")
+    scope.default_datastore = header.default_datastore
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
     scope.outputs = bindings.pipeline_outputs(outputs, scope, location.below("outputs"))
-    note_placing({"default_compute": settings.default_compute}, location.below("settings"), findings)
-    note_placing({"compute": pipeline.compute}, location, findings)
-    check_identity(document, location, findings)
     reader.read(step, location.below("jobs", name))
     return reader.draft
-
-
-def _fields_of_a_step(document: Mapping[str, Any]) -> dict[str, str]:
-    """Hints for fields that belong to the step, not to the pipeline."""
-    jobs = document.get("jobs")
-    step = next((str(name) for name, step in jobs.items() if step), "NAME") if isinstance(jobs, dict) else "NAME"
-    parts: dict[str, type[Part]] = {
-        "retry_settings.": RetrySettings,
-        "resources.": Resources,
-        "task.": Task,
-        "": Step,
-    }
-    fields = {name: f"jobs.{step}.{part}{name}" for part, model in parts.items() for name in model.model_fields}
-    return {name: f"it is a field of the step: {field}" for name, field in fields.items()}
-
-
-def _only_step(document: Mapping[str, Any], location: Location, findings: Findings) -> tuple[str, Mapping[str, Any]]:
-    """The name of the only step, and the step."""
-    jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
-    steps = {name: step for name, step in jobs.items() if step is not None}
-    unmeant = [name for name, step in steps.items() if isinstance(step, dict) and not {"type", "component"} & set(step)]
-    if unmeant and len(steps) == len(unmeant) + 1:  # --set with a wrong name creates such a step
-        (only,) = set(steps) - set(unmeant)
-        for name in unmeant:
-            hint = f"the step is called {only!r}"
-            findings.wrong(location.at("jobs", name), "this step has neither type nor component", hint)
-        findings.check()
-    if len(steps) != 1:
-        what = f"{len(steps)} steps ({', '.join(map(str, steps))})" if steps else "no step"
-        hint = "leave the others out, as in --set jobs.NAME=null, and give the inputs the paths of their outputs"
-        findings.wrong(location.at("jobs"), f"a pipeline of one parallel step can be run; this one has {what}", hint)
-        findings.check()
-    name, raw = next(iter(steps.items()))
-    step = as_mapping(raw, location.at("jobs", name), findings)
-    kind = str(step.get("type", "parallel" if "component" in step else ""))
-    if kind.lower() != "parallel":
-        message = f"a step of type {kind!r} can't be run; one of type parallel can"
-        hint = "run it yourself, and give the parallel step the paths of its outputs"
-        findings.wrong(location.at("jobs", name, "type"), message, hint)
-        findings.check()
-    return str(name), step
 
 
 def _read_component(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:

@@ -176,9 +176,18 @@ class GivenInput(Part):
 class GivenOutput(Part):
     """An output, given with its path or declared by a component."""
 
-    type: Literal["uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"] | None = None
+    type: (
+        Literal[
+            "uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model",
+            "number", "integer", "string", "boolean",
+        ]
+        | None
+    ) = None  # fmt: skip
     path: StrictStr | None = None
     mode: Literal["rw_mount", "mount", "upload", "direct"] | None = None
+    is_control: bool | None = None
+    """Whether a condition reads it; any output of type boolean may be read."""
+    early_available: bool | None = None
     name: Label = None
     version: Label = None
     description: Label = None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.azure import bindings
+from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.draft import Draft
-from parallelrun_core.azure.environment import read_environment, read_file
+from parallelrun_core.azure.environment import read_environment
 from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
-from parallelrun_core.azure.named import named_code, named_component
+from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.v2_models import (
     Component,
     Identity,
@@ -22,7 +22,6 @@ from parallelrun_core.azure.v2_models import (
     Task,
 )
 from parallelrun_core.spec.expressions import bound_name, same_name, without_absent_parts
-from parallelrun_core.storage.location import LOCAL, location_of
 
 INHERITED: Final = (
     "resources", "retry_settings", "input_data", "max_concurrency_per_instance", "mini_batch_error_threshold",
@@ -47,13 +46,13 @@ _PLACES_WORK: Final = "it places work in Azure ML, and has no effect here"
 class StepReader:
     """Reads one parallel step into a draft."""
 
-    def __init__(self, findings: Findings, *, default: str) -> None:
+    def __init__(self, findings: Findings, *, default: str, is_step: bool = False) -> None:
         self.findings = findings
-        self.draft = Draft(default=default)
+        self.draft = Draft(default=default, is_step=is_step)
         self.scope = bindings.PipelineScope(findings)
 
     def put_labels(self, name: Any, description: Any, tags: Any, location: Location) -> None:
-        text = re.sub(r"[^A-Za-z0-9 ._-]", "_", str(name or "job"))[:128].lstrip(" ._-") or "job"
+        text = label(name)
         self.scope.job_name = text
         self.draft.put("name", text, location.at("display_name"))
         self.draft.put("description", str(description)[:4096] if description else None, location.at("description"))
@@ -96,7 +95,7 @@ class StepReader:
         note_placing({"compute": step.get("compute") or component.get("compute")}, location, self.findings)
         for document, origin in ((component, where), (raw, location)):
             check_identity(document, origin, self.findings)
-        if step.get("is_deterministic") or component.get("is_deterministic"):
+        if not self.draft.is_step and (step.get("is_deterministic") or component.get("is_deterministic")):
             message = "the result of an earlier job is never reused"
             self.findings.note(location.at("is_deterministic"), message)
 
@@ -104,23 +103,7 @@ class StepReader:
         self, component: Any, location: Location, own: Location | None
     ) -> tuple[dict[str, Any], Location]:
         """The component that a step refers to, and its location."""
-        where = own or location.below("component")
-        if isinstance(component, str):
-            if location_of(component).kind != LOCAL:
-                named = named_component(component, where, self.findings)
-                self.findings.check()
-                if named is not None:
-                    return self._checked_component(named, Location(where.pointer, None))
-                message = f"the component {component!r} is in Azure ML, and can't be fetched"
-                self.findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that file")
-                self.findings.check()
-            beside = Path(location.absolute(component)).parent if location.folder is not None else None
-            component = read_file(component, where, self.findings)
-            where = Location(where.pointer, beside)
-            self.findings.check()
-        return self._checked_component(as_mapping(component, where.pointer, self.findings), where)
-
-    def _checked_component(self, component: dict[str, Any], where: Location) -> tuple[dict[str, Any], Location]:
+        component, where = open_component(component, own or location.below("component"), self.findings)
         kind = str(component.get("type", "parallel"))
         if kind.lower() != "parallel":
             self.findings.wrong(where.pointer, f"a component of type {kind!r} can't be run", "type: parallel")
@@ -264,6 +247,11 @@ def _merged(
         if value is not None:
             merged[name] = value
     return merged, locations
+
+
+def label(name: Any) -> str:
+    """A name as a label of a job."""
+    return re.sub(r"[^A-Za-z0-9 ._-]", "_", str(name or "job"))[:128].lstrip(" ._-") or "job"
 
 
 def note_placing(values: Mapping[str, Any], location: Location, findings: Findings) -> None:

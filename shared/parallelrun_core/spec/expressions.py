@@ -3,6 +3,7 @@
     ${{inputs.NAME}}, ${{outputs.NAME}}                 the step's own
     ${{secrets.NAME}}                                   one of a job's secrets, whose value only the nodes have
     ${{parent.inputs.NAME}}, ${{parent.outputs.NAME}}   those of its pipeline
+    ${{parent.jobs.STEP.outputs.NAME}}                  that of another step; `parent.` may be left out
     $[[ … ${{inputs.NAME}} … ]]                         a part that is left out when that input is not given
 
 Spaces inside the braces don't count, nor does letter case.
@@ -16,6 +17,9 @@ from typing import Final, NamedTuple, TypeGuard
 
 _EXPRESSION: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _REFERENCE: Final = re.compile(r"(parent\.)?(inputs|outputs|secrets)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
+_STEP: Final = re.compile(
+    r"(?:parent\.)?jobs\.([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.outputs\.([A-Za-z_][A-Za-z0-9_]*))?", re.IGNORECASE
+)
 _OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
 
 
@@ -26,6 +30,14 @@ class Reference(NamedTuple):
     kind: str
     """`inputs`, `outputs` or `secrets`."""
     name: str
+
+
+class StepReference(NamedTuple):
+    """A step of the same pipeline, and one of its outputs."""
+
+    step: str
+    output: str
+    """Empty: the step itself, as the block of a condition names it."""
 
 
 def is_expression(value: object) -> TypeGuard[str]:
@@ -43,6 +55,12 @@ def reference(expression: str) -> Reference | None:
     """What an expression refers to, given what is between its braces; None when that is something else."""
     found = _REFERENCE.fullmatch(_without_spaces(expression))
     return Reference(found[1] is not None, found[2].lower(), found[3]) if found else None
+
+
+def step_reference(expression: str) -> StepReference | None:
+    """The step that an expression refers to, given what is between its braces; None when that is something else."""
+    found = _STEP.fullmatch(_without_spaces(expression))
+    return StepReference(found[1], found[2] or "") if found else None
 
 
 def bound_name(text: str, kind: str) -> str:

@@ -82,7 +82,7 @@ def test_a_step_is_a_job(tmp_path: Path) -> None:
         side_inputs=[model],
         arguments=["--model", model, "--n", 20, "--limit", PipelineParameter("limit", 0.5)],
     )  # fmt: skip
-    spec = read_spec(step).spec
+    spec = read_spec(step).job
     assert (spec.name, spec.code, spec.output) == ("score-all", f"{tmp_path}/src", f"{tmp_path}/out")
     assert spec.data_paths() == [f"{tmp_path}/data", f"{tmp_path}/more"]
     assert spec.argv() == ["--model", f"{tmp_path}/model", "--n", "20", "--limit", "0.5"]
@@ -139,10 +139,10 @@ def test_a_file_has_the_same_environment_by_the_client_as_by_the_command_line(
     document = {name: value for name, value in config().document().items() if name != "environment"}
     file = tmp_path / "config.yml"
     file.write_text(yaml.safe_dump({"parallel_run_config": {**document, **given}, "inputs": ["a"], "output": "out"}))
-    expected = read_spec(file).spec
+    expected = read_spec(file).job
 
     loaded = ParallelRunConfig.load_yaml(workspace=None, path=str(file))
-    spec = read_spec(ParallelRunStep("score", loaded, ["a"], output="out")).spec
+    spec = read_spec(ParallelRunStep("score", loaded, ["a"], output="out")).job
     assert loaded.environment.name == name
     assert spec.environment == expected.environment
     assert spec.environment_variables == expected.environment_variables
@@ -181,11 +181,11 @@ def test_a_parallel_run_function_called_with_inputs_is_a_job(tmp_path: Path) -> 
     job = component(files="data", limit=7)
     job.resources.instance_count = 4
     job.outputs.scores.path = "out.csv"
-    spec = read_spec(job).spec
+    spec = read_spec(job).job
     assert (spec.data_paths(), spec.instance_count, spec.run_max_try) == ([f"{tmp_path}/data"], 4, 2)
     assert (spec.argv(), spec.outputs["scores"].path) == (["--limit", "7"], f"{tmp_path}/out.csv")
     assert component.resources.instance_count == 2, "what it was made from stays"
-    assert read_spec(component(files=Input(path="data", mode="download"), model="m")).spec.argv()[2:] == [
+    assert read_spec(component(files=Input(path="data", mode="download"), model="m")).job.argv()[2:] == [
         "--model", f"{tmp_path}/m",
     ]  # fmt: skip
 
@@ -195,7 +195,7 @@ def test_arguments_of_azure_that_have_no_use_here_are_taken(tmp_path: Path) -> N
     job = function(experiment_name="trial", outputs={"scores": output}, shm_size="2g")(files="data")
     job.set_resources(instance_count=5, instance_type="STANDARD_D2")
     reading = read_spec(job)
-    assert (reading.spec.instance_count, vars(job.resources)["shm_size"]) == (5, "2g")
+    assert (reading.job.instance_count, vars(job.resources)["shm_size"]) == (5, "2g")
     noted = {note.pointer for note in reading.notes}
     assert {"/outputs/scores/name", "/outputs/scores/version", "/resources/instance_type"} <= noted
 

@@ -27,7 +27,7 @@ def job_file(tmp_path: Path) -> Path:
 
 
 def test_paths_are_taken_from_the_folder_of_the_file(job_file: Path) -> None:
-    spec = read_job_file(job_file).spec
+    spec = read_job_file(job_file).job
 
     assert spec.code == str(job_file.parent / "src")
     assert spec.data_paths() == [str(job_file.parent / "data")]
@@ -38,7 +38,7 @@ def test_a_path_may_be_given_wherever_a_job_file_has_a_text(job_file: Path, monk
     monkeypatch.chdir(job_file.parent)
     given = {"code": Path("src"), "entry_script": Path("count.py"), "inputs": {"data": {"path": Path("data")}}}
 
-    spec = read_spec(given).spec
+    spec = read_spec(given).job
 
     assert (spec.code, spec.entry_script) == (str(job_file.parent / "src"), "count.py")
     assert spec.data_paths() == [str(job_file.parent / "data")]
@@ -46,7 +46,7 @@ def test_a_path_may_be_given_wherever_a_job_file_has_a_text(job_file: Path, monk
 
 
 def test_assignments_are_applied_in_order(job_file: Path) -> None:
-    spec = read_job_file(job_file, ["mini_batch_size=5", "tags.team=x", "mini_batch_size=7"]).spec
+    spec = read_job_file(job_file, ["mini_batch_size=5", "tags.team=x", "mini_batch_size=7"]).job
 
     assert (spec.mini_batch_size, spec.tags) == (7, {"team": "x"})
 
@@ -63,7 +63,7 @@ def test_every_wrong_field_is_named(job_file: Path) -> None:
 def test_everything_that_is_missing_is_named(job_file: Path) -> None:
     spec = read_job_file(
         job_file, ["inputs={data: data, more: nowhere}", "input_data=more", "entry_script=gone.py"]
-    ).spec
+    ).job
 
     with pytest.raises(InvalidInput) as caught:
         check_paths(spec)
@@ -104,23 +104,23 @@ def test_problems_with_what_the_command_line_has_set_name_it(job_file: Path) -> 
 def check(job_file: Path, *assignments: str) -> None:
     reading = read_job_file(job_file, assignments)
     with reading.locating_problems():
-        check_paths(reading.spec)
+        check_paths(reading.job)
 
 
 @pytest.mark.parametrize("assignment, pointer", [("code=''", "/code"), ("code=nowhere", "/code")])
 def test_the_code_has_to_be_there(job_file: Path, assignment: str, pointer: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        check_paths(read_job_file(job_file, [assignment]).spec)
+        check_paths(read_job_file(job_file, [assignment]).job)
 
     assert [problem.pointer for problem in caught.value.problems] == [pointer]
 
 
 def test_a_pattern_is_there_when_something_matches(job_file: Path) -> None:
     (job_file.parent / "data" / "a.txt").touch()
-    check_paths(read_job_file(job_file, ["inputs=data/*.txt"]).spec)
+    check_paths(read_job_file(job_file, ["inputs=data/*.txt"]).job)
 
     with pytest.raises(InvalidInput, match=r"no file matches .*\*.csv"):
-        check_paths(read_job_file(job_file, ["inputs=data/*.csv"]).spec)
+        check_paths(read_job_file(job_file, ["inputs=data/*.csv"]).job)
 
 
 def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
 
 def test_a_spec_may_be_a_path_a_mapping_or_an_object(job_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(job_file.parent)
-    from_path = read_spec(str(job_file)).spec
+    from_path = read_spec(str(job_file)).job
     mapping = {"entry_script": "count.py", "code": "src", "inputs": "data", "name": "words", "mini_batch_size": 2}
 
-    assert read_spec(from_path).spec == from_path
-    assert read_spec(mapping).spec.code == from_path.code
+    assert read_spec(from_path).job == from_path
+    assert read_spec(mapping).job.code == from_path.code

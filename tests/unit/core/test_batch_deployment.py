@@ -35,7 +35,7 @@ LEAST: dict[str, Any] = {
 
 
 def job(document: dict[str, Any], folder: Path | None = Path("/here"), **given: Any) -> JobSpec:
-    return read_job(invoked(document, **({"inputs": {"data": "pictures"}} | given)), folder=folder).spec
+    return read_job(invoked(document, **({"inputs": {"data": "pictures"}} | given)), folder=folder).job
 
 
 def problems(document: dict[str, Any]) -> dict[str, str]:

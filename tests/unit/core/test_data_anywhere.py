@@ -41,22 +41,22 @@ Reader = Callable[[Any, Path], JobSpec]
 
 
 def own(document: dict[str, Any], folder: Path) -> JobSpec:
-    return read_job({**OWN, **document}, folder=folder).spec
+    return read_job({**OWN, **document}, folder=folder).job
 
 
 def pipeline(changes: dict[str, Any], folder: Path) -> JobSpec:
     (folder / "src").mkdir(exist_ok=True)
-    return read_job(changed(PIPELINE, **changes), folder=folder).spec
+    return read_job(changed(PIPELINE, **changes), folder=folder).job
 
 
 def v1(changes: dict[str, Any], folder: Path) -> JobSpec:
-    return read_job({**CONFIG, **changes}, folder=folder).spec
+    return read_job({**CONFIG, **changes}, folder=folder).job
 
 
 def assigned(field: str, url: str, folder: Path) -> JobSpec:
     file = folder / "job.yml"
     file.write_text(yaml.safe_dump({**OWN, "inputs": {"a": {"path": "in"}}}))
-    return read_job_file(file, [f"{field}={url}"]).spec
+    return read_job_file(file, [f"{field}={url}"]).job
 
 
 def built(folder: Path, url: str | Path) -> JobSpec:
@@ -67,7 +67,7 @@ def built(folder: Path, url: str | Path) -> JobSpec:
     side = Input(path=str(url), name="model")
     out = Output(path=str(url))
     step = ParallelRunStep("step", config, [url], output="out", side_inputs=[side], arguments=["--m", side, "--o", out])
-    return read_spec(step).spec
+    return read_spec(step).job
 
 
 PLACES: dict[str, Callable[[str, Path], str]] = {
@@ -99,7 +99,7 @@ PLACES: dict[str, Callable[[str, Path], str]] = {
     "builder, a Path": lambda url, folder: built(folder, Path(url)).data_paths()[0],
     "builder, a model": lambda url, folder: dict(built(folder, url).input_paths())["model"].path,
     "builder, argument": lambda url, folder: built(folder, url).argv()[-1],
-    "client, a dict": lambda url, _: read_spec({**OWN, "inputs": {"a": Path(url)}}).spec.data_paths()[0],
+    "client, a dict": lambda url, _: read_spec({**OWN, "inputs": {"a": Path(url)}}).job.data_paths()[0],
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from parallelrun_core.row_format import row_format
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
+from parallelrun_core.spec.command import command_variables
 from parallelrun_worker.frames import WorkerConfig
 
 log = logger()
@@ -114,7 +115,7 @@ class PlanMaker:
         self._local = settings.local_folder / folder.job_id
         self.user = self._user = settings.worker_user(record.owner)
         """Who the workers are."""
-        self.upload_timeout_s = spec.task_overhead_timeout
+        self.upload_timeout_s = spec.run_invocation_timeout if spec.command else spec.task_overhead_timeout
         """How long what a mini-batch has written may be on its way to a store."""
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
         self.outputs = OutputPlaces(folder, spec, self._local)
@@ -129,11 +130,11 @@ class PlanMaker:
         self._view: dict[str, Any] = {}
         self._next_process = 0
 
-    def _make_argv(self, outputs: WorkerOutputs, secrets: dict[str, str]) -> list[str]:
+    def _make_argv(self, spec: JobSpec, outputs: WorkerOutputs, secrets: dict[str, str]) -> list[str]:
         """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
-        user = self._with_local_paths().argv(outputs.paths, secrets)
-        engine = engine_arguments(self._spec, outputs.main)
-        return [self._spec.entry_script, *engine, *user, *input_arguments(self._spec)]
+        user = spec.argv(outputs.paths, secrets)
+        engine = engine_arguments(spec, outputs.main)
+        return [spec.entry_script, *engine, *user, *input_arguments(spec)]
 
     def _with_local_paths(self) -> JobSpec:
         local = self._paths()
@@ -204,6 +205,7 @@ class PlanMaker:
         outputs = self.outputs.of(process)
         if outputs.live:
             self._make_own_outputs(process, outputs)
+        spec = self._with_local_paths()
         config = WorkerConfig(
             job_id=self.job_id,
             node=node,
@@ -211,7 +213,7 @@ class PlanMaker:
             workers=self._workers,
             code=str(self._code),
             entry_script=self._spec.entry_script,
-            argv=self._make_argv(outputs, secrets),
+            argv=[] if spec.command else self._make_argv(spec, outputs, secrets),
             inputs=str(self._folder.layout.inputs),
             schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
             output=self._output_settings,
@@ -228,12 +230,19 @@ class PlanMaker:
             exit_s=self._exit_s,
             masked=self.mask.forms,
             job=self._view,
+            command=spec.shell_command(outputs.paths),
         )
         return WorkerPlan(
             user=self._user,
             own_logs=self._own_logs(config),
             config=config,
-            environment={**self._environment, "AZUREML_BI_OUTPUT_PATH": outputs.main, **gpu, **variables},
+            environment={
+                **self._environment,
+                "AZUREML_BI_OUTPUT_PATH": outputs.main,
+                **command_variables(spec, outputs.paths),
+                **gpu,
+                **variables,
+            },
             working_folder=self._local / process,
             part=self._folder.layout.part(session, process) if self._spec.writes_rows else None,
             stdout=logs.stdout(node, process),

@@ -38,7 +38,7 @@ class Upload:
     @property
     def spec(self) -> JobSpec:
         """The job."""
-        return self.reading.spec
+        return self.reading.job
 
     def close(self) -> None:
         """Discard the zip."""

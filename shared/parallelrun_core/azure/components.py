@@ -1,0 +1,35 @@
+"""The component that a step refers to: written in its place, in a file, or known by a name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from parallelrun_core.azure.environment import read_file
+from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.named import named_component
+from parallelrun_core.storage.location import LOCAL, location_of
+
+
+def open_component(component: Any, where: Location, findings: Findings) -> tuple[dict[str, Any], Location]:
+    """The document of a component, and the location from which it is read.
+
+    Args:
+        component: the document itself, the path of its file, or a reference.
+        where: the place of the component in the document that refers to it.
+
+    Raises:
+        InvalidInput: there is no such component.
+    """
+    if isinstance(component, str):
+        if location_of(component).kind == LOCAL:
+            beside = Path(where.absolute(component)).parent if where.folder is not None else None
+            component, where = read_file(component, where, findings), replace(where, folder=beside)
+        elif (named := named_component(component, where, findings)) is not None:
+            component, where = named, replace(where, folder=None)
+        elif not findings.problems:
+            message = f"the component {component!r} is in Azure ML, and can't be fetched"
+            findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that file")
+        findings.check()
+    return as_mapping(component, where.pointer, findings), where

@@ -1,0 +1,120 @@
+"""Steps of type `if_else`: they run nothing, but say which steps run if a value is true, and which if it is false.
+
+check:
+  type: if_else
+  condition: ${{parent.jobs.STEP.outputs.NAME}}   # or ${{parent.inputs.NAME}}, or true
+  true_block: ${{parent.jobs.STEP}}               # or a list of them
+  false_block: ${{parent.jobs.STEP}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from parallelrun_core.azure.bindings import Fields, parent_key, step_output
+from parallelrun_core.azure.findings import Findings, quoted
+from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep
+from parallelrun_core.azure.v2_models import Label
+from parallelrun_core.spec.expressions import is_expression, only_expression, same_name, step_reference
+from parallelrun_core.spec.pipeline import Condition, StepOutput
+
+_FILES: Final = ("boolean", "uri_file", "string")
+"""The types of outputs that are one file, in which a truth value can be."""
+
+
+class IfElse(Part):
+    """The fields of such a step."""
+
+    type: Literal["if_else"]
+    condition: Any
+    true_block: Any = None
+    false_block: Any = None
+    display_name: Label = None
+    description: Label = None
+    properties: dict[str, Any] | None = None
+    comment: Label = None
+
+
+def conditions_of(
+    steps: Mapping[str, RawStep],
+    types: Mapping[str, Mapping[str, str]],
+    inputs: Mapping[str, Fields | None],
+    findings: Findings,
+) -> dict[str, tuple[Condition, ...]]:
+    """The conditions of each step that has some.
+
+    Args:
+        types: of the outputs of each step.
+        inputs: those of the pipeline.
+    """
+    conditions: dict[str, tuple[Condition, ...]] = {}
+    for step in steps.values():
+        if step.kind != IF_ELSE:
+            continue
+        node = findings.validate(IfElse, {**step.fields, "type": IF_ELSE}, step.location.pointer)
+        if node is None:
+            continue
+        of = _value(node.condition, types, inputs, step, findings)
+        if node.true_block is None and node.false_block is None:
+            findings.wrong(step.location.at("true_block"), "set true_block, false_block, or both")
+        for field, block, is_true in (("true_block", node.true_block, True), ("false_block", node.false_block, False)):
+            for name in _steps_of(block, steps, step.location.at(field), findings):
+                if of is not None:
+                    conditions[name] = (*conditions.get(name, ()), Condition(of=of, is_true=is_true))
+    return conditions
+
+
+def _value(
+    condition: Any,
+    types: Mapping[str, Mapping[str, str]],
+    inputs: Mapping[str, Fields | None],
+    step: RawStep,
+    findings: Findings,
+) -> StepOutput | bool | None:
+    pointer = step.location.at("condition")
+    if isinstance(condition, bool) or str(condition).lower() in ("true", "false"):
+        return str(condition).lower() == "true"
+    if not is_expression(condition):
+        hint = "as in ${{parent.jobs.STEP.outputs.NAME}}, or true"
+        findings.wrong(pointer, f"{condition!r} is neither a truth value nor an expression", hint)
+        return None
+    if step_reference(only_expression(condition) or ""):
+        return _output(condition, types, pointer, findings)
+    key = parent_key(condition, "inputs", inputs, pointer, findings)
+    value = (inputs[key] or {}).get("value") if key is not None else None
+    if key is not None and not isinstance(value, bool):
+        findings.wrong(pointer, f"the input {key!r} is no truth value", "type: boolean")
+    return value if isinstance(value, bool) else None
+
+
+def _output(
+    condition: str, types: Mapping[str, Mapping[str, str]], pointer: str, findings: Findings
+) -> StepOutput | None:
+    """The output of a step in which the truth value will be."""
+    output = step_output(condition, types, pointer, findings)
+    if output is None:
+        return None
+    kind = types[output.step][output.name]
+    if kind not in _FILES:
+        message = f"{condition!r} is of type {kind}, in which no truth value can be"
+        findings.wrong(pointer, message, "type: boolean, a file with true or false in it")
+        return None
+    return StepOutput(step=output.step, output=output.name)
+
+
+def _steps_of(block: Any, steps: Mapping[str, RawStep], pointer: str, findings: Findings) -> list[str]:
+    """The steps of a block, which names one or several."""
+    names = []
+    for given in block if isinstance(block, list) else [] if block is None else [block]:
+        meant = step_reference(only_expression(given) or f"jobs.{given}")
+        key = same_name(meant.step, steps) if meant is not None and not meant.output else None
+        if key is None:
+            hint = f"as in ${{{{parent.jobs.NAME}}}}; the steps are: {quoted(steps)}"
+            findings.wrong(pointer, f"{given!r} is not a step", hint)
+        elif steps[key].kind == IF_ELSE:
+            findings.wrong(pointer, f"{key!r} is a condition itself", "put its steps into a pipeline component")
+        else:
+            names.append(key)
+    return names

@@ -1,0 +1,47 @@
+"""What a pipeline says of itself: its labels and its settings (reference §2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from parallelrun_core.azure.findings import Findings, Location
+from parallelrun_core.azure.part import Part
+from parallelrun_core.azure.v2_models import Pipeline, Resources, RetrySettings, Settings, Step, Task
+from parallelrun_core.azure.v2_step import check_identity, note_placing
+
+
+class Header(NamedTuple):
+    """The checked fields of a pipeline; those that are wrong are missing."""
+
+    fields: Pipeline
+    settings: Settings
+
+    @property
+    def default_datastore(self) -> str:
+        """Its name; empty if the settings name none."""
+        return (self.settings.default_datastore or "").removeprefix("azureml:")
+
+
+def read_header(document: Mapping[str, Any], location: Location, findings: Findings) -> Header:
+    """The fields of a pipeline, with notes on those that have no effect here."""
+    fields = findings.validate(Pipeline, document, location.pointer, _fields_of_a_step(document)) or Pipeline()
+    settings = findings.validate(Settings, document.get("settings") or {}, location.at("settings")) or Settings()
+    note_placing({"default_compute": settings.default_compute}, location.below("settings"), findings)
+    note_placing({"compute": fields.compute}, location, findings)
+    check_identity(document, location, findings)
+    return Header(fields, settings)
+
+
+def _fields_of_a_step(document: Mapping[str, Any]) -> dict[str, str]:
+    """Hints for fields that belong to a step, not to the pipeline."""
+    jobs = document.get("jobs")
+    step = next((str(name) for name, step in jobs.items() if step), "NAME") if isinstance(jobs, dict) else "NAME"
+    parts: dict[str, type[Part]] = {
+        "retry_settings.": RetrySettings,
+        "resources.": Resources,
+        "task.": Task,
+        "": Step,
+    }
+    fields = {name: f"jobs.{step}.{part}{name}" for part, model in parts.items() for name in model.model_fields}
+    return {name: f"it is a field of the step: {field}" for name, field in fields.items()}

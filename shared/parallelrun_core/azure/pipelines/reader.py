@@ -1,0 +1,219 @@
+"""A v2 document of several steps becomes a pipeline, and so does each pipeline in it (reference §2.1, §2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from parallelrun_core.azure import bindings
+from parallelrun_core.azure.bindings import LATER, Fields, Later, PipelineScope
+from parallelrun_core.azure.components import open_component
+from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.pipelines.conditions import conditions_of
+from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft, known_part
+from parallelrun_core.azure.pipelines.header import Header, read_header
+from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
+from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps
+from parallelrun_core.azure.v2_models import Pipeline
+from parallelrun_core.azure.v2_step import label
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.expressions import same_name
+from parallelrun_core.spec.fields import Input
+from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
+
+
+def read_pipeline(document: Mapping[str, Any], location: Location, findings: Findings) -> PipelineDraft:
+    """The pipeline that a document describes: by its own steps, or by those of a component.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field, as far as they can be found.
+    """
+    header = read_header(document, location, findings)
+    scope = PipelineScope(findings, default_datastore=header.default_datastore)
+    scope.job_name = label(header.fields.display_name or header.fields.name or "pipeline")
+    inner, where = document, location
+    given = as_mapping(document.get("inputs"), location.at("inputs"), findings)
+    if header.fields.component is not None:
+        if document.get("jobs"):
+            findings.wrong(location.at("component"), "set either component or jobs, not both")
+        inner, where = open_component(header.fields.component, location.below("component"), findings)
+        inputs = _inputs_of_component(inner, where, given, scope, location)
+    else:
+        inputs = bindings.pipeline_inputs(given, location.below("inputs"), findings)
+    outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
+    declared = as_mapping(inner.get("outputs"), where.at("outputs"), findings) if inner is not document else None
+    scope.outputs = bindings.step_outputs(outputs, declared, scope, location.below("outputs"))
+    scope.inputs, scope.inputs_at = inputs, location.at("inputs")
+    draft = _read(inner, where, scope, findings)
+    _put_header(header, scope.job_name, draft, location)
+    return draft
+
+
+def _inputs_of_component(
+    component: Mapping[str, Any], where: Location, given: Mapping[str, Any], scope: PipelineScope, location: Location
+) -> dict[str, Fields | None]:
+    """The inputs of a pipeline component; None for one that is optional and not given."""
+    raw = as_mapping(component.get("inputs"), where.at("inputs"), scope.findings)
+    declared = bindings.declarations(raw, where.below("inputs"), scope.findings)
+    inputs = bindings.step_inputs(given, declared, scope, location.below("inputs"))
+    return {**dict.fromkeys(declared), **inputs}
+
+
+def _put_header(header: Header, name: str, draft: PipelineDraft, location: Location) -> None:
+    fields, settings = header
+    tags = {str(key): str(value) for key, value in (fields.tags or {}).items()}
+    values = {
+        "name": name,
+        "description": str(fields.description)[:4096] if fields.description else None,
+        "tags": tags or None,
+        "experiment": str(fields.experiment_name)[:255] if fields.experiment_name else None,
+        "continue_on_step_failure": settings.continue_on_step_failure,
+        "force_rerun": settings.force_rerun,
+    }
+    draft.fields |= {key: value for key, value in values.items() if value is not None}
+    draft.origins |= {"name": location.at("display_name"), "experiment": location.at("experiment_name")}
+    for key in ("continue_on_step_failure", "force_rerun"):
+        draft.origins[key] = location.at("settings", key)
+
+
+# The steps
+
+
+def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope, findings: Findings) -> PipelineDraft:
+    """A pipeline, whose inputs and outputs are those of the scope."""
+    jobs = as_mapping(document.get("jobs"), location.at("jobs"), findings)
+    raw = raw_steps(jobs, location.below("jobs"), findings)
+    findings.check()  # or steps would be missing, to which others are bound
+    types = {step.name: output_types(step, scope.outputs) for step in raw.values() if step.kind != IF_ELSE}
+    conditions = conditions_of(raw, types, scope.inputs, findings)
+    drafts: dict[str, StepDraft] = {}
+    steps: dict[str, Step] = {}
+    for step in raw.values():
+        if step.kind == IF_ELSE:
+            continue
+        own = Findings(names=findings.names)
+        try:
+            drafts[step.name], read = _read_one(step, replace(scope, findings=own, steps=types), own)
+            after = _after(step, types, own)
+            steps[step.name] = read.model_copy(update={"after": after, "conditions": conditions.get(step.name, ())})
+        except InvalidInput as error:  # all of them are told
+            own.problems = list(error.problems)
+        findings.problems += own.problems
+        findings.notes += own.notes
+    fields = {
+        "type": "pipeline",
+        "inputs": {name: given for name, given in scope.inputs.items() if given is not None and LATER not in given},
+        "outputs": _outputs(scope, raw, steps, findings),
+        "steps": {name: step.model_dump(mode="json", exclude_defaults=True) for name, step in steps.items()},
+    }
+    origins = {"steps": location.at("jobs"), "outputs": location.at("outputs"), "inputs": scope.inputs_at}
+    return PipelineDraft(fields, origins, location.pointer, drafts)
+
+
+def _after(step: RawStep, types: Mapping[str, Any], findings: Findings) -> tuple[str, ...]:
+    after = []
+    for name in names_after(step, findings):
+        key = same_name(name, types)
+        if key is None:
+            findings.wrong(step.location.at("after"), f"there is no step {name!r}")
+        else:
+            after.append(key)
+    findings.check()
+    return tuple(after)
+
+
+def _read_one(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[StepDraft, Step]:
+    scope = replace(scope, job_name=label(f"{scope.job_name}-{step.name}"), later={}, outputs_to={}, origins={})
+    if step.kind == "pipeline":
+        return _read_nested(step, scope, findings)
+    read = read_step(step, scope, findings)
+    kind = "command" if getattr(read.spec, "command", None) else "parallel"
+    return StepDraft(read.draft, known_part(read.spec, scope.later)), _step(
+        kind, read.fields(), read.inputs(), step, scope
+    )
+
+
+def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[StepDraft, Step]:
+    """A step that is a pipeline: by its component, or by its own steps."""
+    header = _nested_header(step, findings)
+    inner, where = (
+        (step.component, step.component_at) if step.component_at is not None else (step.fields, step.location)
+    )
+    given = as_mapping(step.fields.get("inputs"), step.location.at("inputs"), findings)
+    declared = None
+    if inner is step.fields:
+        inputs: dict[str, Fields | None] = dict(bindings.step_inputs(given, None, scope, step.location.below("inputs")))
+    else:
+        inputs = _inputs_of_component(inner, where, given, scope, step.location)
+        declared = as_mapping(inner.get("outputs"), where.at("outputs"), findings)
+    raw_outputs = as_mapping(step.fields.get("outputs"), step.location.at("outputs"), findings)
+    outputs = bindings.step_outputs(raw_outputs, declared, scope, step.location.below("outputs"))
+    inside = PipelineScope(
+        findings,
+        job_name=scope.job_name,
+        default_datastore=header.default_datastore or scope.default_datastore,
+        inputs={name: _inside(name, fields, scope.later) for name, fields in inputs.items()},
+        outputs=outputs,
+        inputs_at=step.location.at("inputs"),
+    )
+    draft = _read(inner, where, inside, findings)
+    _put_header(header, label(header.fields.display_name or step.name), draft, step.location)
+    spec = draft.finish(findings)
+    later = {
+        name: Input.model_validate(fields)
+        for name, fields in inputs.items()
+        if fields is not None and name in scope.later
+    }
+    job = {"type": "pipeline", **spec.model_dump(mode="json", exclude_defaults=True)}
+    return StepDraft(draft, spec), _step("pipeline", job, later, step, scope)
+
+
+def _nested_header(step: RawStep, findings: Findings) -> Header:
+    if step.component_at is not None:
+        component = {name: value for name, value in step.component.items() if name not in OF_THE_STEP}
+        findings.validate(Pipeline, component, step.component_at.pointer)
+    fields = {name: value for name, value in step.fields.items() if name not in OF_THE_STEP}
+    return read_header({"type": "pipeline", **fields}, step.location, findings)
+
+
+def _inside(name: str, fields: Fields | None, later: Mapping[str, Later]) -> Fields | None:
+    """An input of a nested pipeline, as its steps see it."""
+    return {**fields, LATER: Later("", name)} if fields is not None and name in later else fields
+
+
+def _step(kind: str, job: dict[str, Any], later: Mapping[str, Input], step: RawStep, scope: PipelineScope) -> Step:
+    inputs: dict[str, StepInput | PipelineInput] = {}
+    for name, given in later.items():
+        source = scope.later[name]
+        how = {key: getattr(given, key) for key in ("type", "mode", "transformations")}
+        if source.step:
+            inputs[name] = StepInput(step=source.step, output=source.name, **how)
+        else:
+            inputs[name] = PipelineInput(input=source.name, **how)
+    return Step.model_validate(
+        {
+            "type": kind,
+            "job": job,
+            "inputs_from": inputs,
+            "outputs_to": scope.outputs_to,
+            "is_deterministic": step.is_deterministic,
+        }
+    )
+
+
+def _outputs(
+    scope: PipelineScope, raw: Mapping[str, RawStep], steps: Mapping[str, Step], findings: Findings
+) -> dict[str, Any]:
+    """The outputs of the pipeline, each with the one output of a step that it is."""
+    of: dict[str, StepOutput] = {}
+    for name, step in steps.items():
+        for output, key in step.outputs_to.items():
+            if key in of:
+                message = f"the pipeline's output {key!r} is the output {of[key].output!r} of {of[key].step!r} already"
+                findings.wrong(raw[name].location.at("outputs", output), message, "an output has one origin")
+            of.setdefault(key, StepOutput(step=name, output=output))
+    fields = {}
+    for key, given in scope.outputs.items():
+        fields[key] = {**given, "of": of[key].model_dump()} if key in of else given
+    return fields

@@ -1,0 +1,127 @@
+"""The steps of a pipeline: their kinds, their components, and the types of their outputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from parallelrun_core.azure.components import open_component
+from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.v1 import CONFIG
+from parallelrun_core.azure.v2_models import MODEL_TYPES
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.expressions import only_expression, reference, same_name
+
+V1: Final = "v1"
+OWN: Final = "own"
+"""A job spec of ours."""
+IF_ELSE: Final = "if_else"
+_KINDS: Final = ("parallel", "command", "pipeline", IF_ELSE)
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+_OWN_FIELDS: Final = ("entry_script", "command")
+
+
+@dataclass(frozen=True, slots=True)
+class RawStep:
+    """A step as it was written, with its component in place of the reference to it."""
+
+    name: str
+    kind: str
+    """`parallel`, `command`, `pipeline`, `if_else`, `own` or `v1`."""
+    fields: Mapping[str, Any]
+    location: Location
+    component_at: Location | None = None
+    """From where its component is read."""
+
+    @property
+    def component(self) -> Mapping[str, Any]:
+        """Its component; empty if it has none."""
+        return self.fields.get("component") or {}
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether equal inputs make equal outputs."""
+        said = self.fields.get("allow_reuse" if self.kind == V1 else "is_deterministic")
+        return (self.component.get("is_deterministic") if said is None else said) is not False
+
+
+def kind_of(fields: Mapping[str, Any]) -> str:
+    """The kind of a step, as far as it says so itself; empty if only its component can say."""
+    if isinstance(fields.get("type"), str):
+        return str(fields["type"]).lower()
+    if CONFIG in fields:
+        return V1
+    if "component" not in fields and any(name in fields for name in _OWN_FIELDS):
+        return OWN
+    return ""
+
+
+def raw_steps(jobs: Mapping[Any, Any], location: Location, findings: Findings) -> dict[str, RawStep]:
+    """The steps below `jobs`, without those that are left out. Those that can't be read are problems."""
+    steps: dict[str, RawStep] = {}
+    given = {name: step for name, step in jobs.items() if step is not None}
+    for name, fields in given.items():
+        where = location.below(name)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            findings.wrong(where.pointer, "the name of a step has letters, digits, '_' and '-', 128 at most")
+        elif (first := same_name(name, steps)) is not None:
+            findings.wrong(where.pointer, f"it is the same as {first!r}: names are compared without letter case")
+        else:
+            try:
+                steps[name] = _raw_step(name, fields, where, list(given), findings)
+            except InvalidInput as error:
+                findings.problems += error.problems
+    if not given:
+        findings.wrong(location.pointer, "there is no step", "a pipeline needs one")
+    return steps
+
+
+def _raw_step(name: str, fields: Any, location: Location, names: list[str], findings: Findings) -> RawStep:
+    fields = as_mapping(fields, location.pointer, findings)
+    if not kind_of(fields) and "component" not in fields:
+        others = quoted(repr(other) for other in names if other != name)
+        message = "this step has neither type nor component"
+        raise InvalidInput.at(location.pointer, message, f"the step is called {others}" if len(names) == 2 else "")
+    own: Location | None = None
+    if fields.get("component") is not None:
+        problems = Findings(names=findings.names)
+        component, own = open_component(fields["component"], location.below("component"), problems)
+        fields = {**fields, "component": component}
+    kind = kind_of(fields) or str(component.get("type", "parallel")).lower()
+    if kind not in (*_KINDS, V1, OWN):
+        hint = "leave it out, as in --set jobs.NAME=null, and give the others the paths of its outputs"
+        message = f"a step of type {kind!r} can't be run; those of type parallel, command and pipeline can"
+        raise InvalidInput.at(location.at("type"), message, hint)
+    return RawStep(name, kind, fields, location, own)
+
+
+def output_types(step: RawStep, parents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The type of each output of a step.
+
+    Args:
+        parents: the outputs of the pipeline.
+    """
+    declared, given = (document.get("outputs") for document in (step.component, step.fields))
+    declared = declared if isinstance(declared, dict) else {}
+    given = given if isinstance(given, dict) else {}
+    names = list(declared) if step.component else list(given)
+    types = {}
+    for name in names:
+        key = same_name(str(name), given)
+        said = [_type(given.get(key), parents) if key is not None else "", _type(declared.get(name), parents)]
+        kind = next(filter(None, said), "uri_folder")
+        types[str(name)] = "uri_folder" if kind in MODEL_TYPES else kind
+    return types
+
+
+def _type(output: Any, parents: Mapping[str, Mapping[str, Any]]) -> str:
+    path = output
+    if isinstance(output, dict):
+        if isinstance(output.get("type"), str):
+            return str(output["type"])
+        path = output.get("path")
+    bound = reference(only_expression(path) or "")
+    key = same_name(bound.name, parents) if bound and bound.of_parent and bound.kind == "outputs" else None
+    return str(parents[key].get("type", "")) if key is not None else ""

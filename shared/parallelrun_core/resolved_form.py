@@ -1,0 +1,94 @@
+"""A `PipelineSpec` by itself: what the client makes of a pipeline and sends, with all expressions resolved.
+
+People write pipelines as v2 documents (docs/pipelines.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from parallelrun_core.azure.bindings import STAND_IN
+from parallelrun_core.azure.draft import Draft
+from parallelrun_core.azure.findings import Findings, Location, quoted
+from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft, known_part
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
+
+
+def is_resolved(document: Mapping[Any, Any]) -> bool:
+    """Whether this is a `PipelineSpec`."""
+    return document.get("type") == "pipeline" and isinstance(document.get("steps"), dict)
+
+
+def read_resolved(
+    document: Mapping[str, Any], location: Location, findings: Findings, later: Collection[str] = ()
+) -> PipelineDraft:
+    """A pipeline's spec, with each of its steps checked as far as it is known by now.
+
+    Args:
+        later: those of its inputs that an outer pipeline makes.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field.
+    """
+    draft = PipelineDraft(dict(document), {}, location.pointer)
+    spec = draft.finish(findings)
+    for name, step in spec.steps.items():
+        where = location.below("steps", name, "job")
+        own = Findings()
+        try:
+            _check_inputs(step, later, location.below("steps", name), own)
+            draft.steps[name] = _read_step(step, where, own)
+        except InvalidInput as error:
+            own.problems = list(error.problems)
+        findings.problems += own.problems
+    findings.check()
+    _check_outputs(spec, draft, location, findings)
+    findings.check()
+    return draft
+
+
+def _read_step(step: Step, where: Location, findings: Findings) -> StepDraft:
+    if step.type == "pipeline":
+        inner = read_resolved(step.job, where, findings, step.inputs_from)
+        return StepDraft(inner, inner.finish(findings))
+    given = {name: each.at_path(STAND_IN) for name, each in step.inputs_from.items()}
+    try:
+        spec = JobSpec.parse({**step.job, "inputs": {**step.job.get("inputs", {}), **given}})
+    except InvalidInput as error:
+        findings.take(error, {}, where.pointer)
+        findings.check()
+        raise AssertionError from error
+    return StepDraft(Draft(default=where.pointer, is_step=True), known_part(spec, step.inputs_from))
+
+
+def _check_inputs(step: Step, later: Collection[str], location: Location, findings: Findings) -> None:
+    for name, given in step.inputs_from.items():
+        if isinstance(given, PipelineInput) and given.input not in later:
+            hint = f"they are: {quoted(later)}"
+            findings.wrong(location.at("inputs_from", name), f"no outer pipeline makes the input {given.input!r}", hint)
+    findings.check()
+
+
+def _check_outputs(spec: PipelineSpec, draft: PipelineDraft, location: Location, findings: Findings) -> None:
+    """Every output that something is bound to must be there."""
+    bound: list[tuple[str, StepOutput]] = []
+    for name, step in spec.steps.items():
+        at = location.below("steps", name)
+        bound += (
+            (at.at("inputs_from", key), each) for key, each in step.inputs_from.items() if isinstance(each, StepInput)
+        )
+        bound += ((at.at("conditions"), each.of) for each in step.conditions if isinstance(each.of, StepOutput))
+        for output, key in step.outputs_to.items():
+            if key not in spec.outputs:
+                findings.wrong(at.at("outputs_to", output), f"the pipeline has no output {key!r}")
+            elif spec.outputs[key].of != StepOutput(step=name, output=output):
+                findings.wrong(at.at("outputs_to", output), f"the pipeline's output {key!r} is another one")
+    bound += ((location.at("outputs", key), each.of) for key, each in spec.outputs.items() if each.of is not None)
+    for pointer, of in bound:
+        outputs = draft.steps[of.step].known_part.outputs if of.step in draft.steps else {}
+        if of.output not in outputs:
+            message = f"the step {of.step!r} has no output {of.output!r}"
+            findings.wrong(pointer, message, f"it has: {quoted(outputs)}")
