@@ -247,6 +247,11 @@ def code_store(root: Path) -> Path:
     return root / "code"
 
 
+def schedules_of(root: Path) -> Path:
+    """The folder of all schedules; there with the first of them."""
+    return root / "schedules"
+
+
 def asset_store(root: Path) -> Path:
     """The folder of the assets, by type and name."""
     return root / "assets"

@@ -96,12 +96,17 @@ def _read_other_form(step: RawStep, fields: Mapping[str, Any], scope: PipelineSc
     return draft
 
 
+def _without_name(given: Any) -> Any:
+    """An input of a v1 list, which is known by its name now."""
+    return {key: value for key, value in given.items() if key != "name"} if isinstance(given, dict) else given
+
+
 def _by_name(inputs: Any) -> Any:
     return {"data": inputs} if isinstance(inputs, str) else inputs
 
 
 def _bound_inputs(given: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Any]:
-    bound = {name: value for name, value in given.items() if _is_bound(value)}
+    bound = {name: _without_name(value) for name, value in given.items() if _is_bound(value)}
     return {**given, **bindings.step_inputs(bound, None, scope, location)}
 
 
