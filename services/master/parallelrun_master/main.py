@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.datastores import here
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
-from parallelrun_core.folder.claims import claim_of
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import job_ids, schedules_of
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory

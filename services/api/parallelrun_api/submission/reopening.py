@@ -13,9 +13,9 @@ from typing import Final
 
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
-from parallelrun_core.folder.claims import claim_of
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, job_folder
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
