@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.metrics import read_metrics
 from parallelrun_core.outcome import Outcome
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
@@ -262,3 +264,28 @@ def test_a_command_runs_as_the_user_of_its_job() -> None:
         outputs = cluster.folder(job).outputs
         assert sorted(path.name for path in outputs.iterdir()) == ["3", "file", "folder", "pid"]
         assert not is_running((outputs / "pid").read_text().strip())
+
+
+USES_WHAT_SCRIPTS_USE = """
+import json, sitecustomize, sys, six
+from azureml.core import Run
+from azureml_user.parallel_run import EntryScript
+from parallelrun import log_metric
+run = Run.get_context()
+run.log("score", 5)
+log_metric("other", 6)
+print(json.dumps([run.id, EntryScript().agent_name, sys.path[0] != sitecustomize.__file__, six.__name__]))
+"""
+
+
+def test_the_programs_of_a_command_can_import_what_entry_scripts_can(cluster: Cluster) -> None:
+    (modules := cluster.home / "modules").mkdir()
+    (modules / "sitecustomize.py").write_text("")
+    (modules / "six.py").write_text("__name__ = 'of the user'")
+    job = cluster.submit_command(
+        "python entry.py", script=USES_WHAT_SCRIPTS_USE, environment_variables={"PYTHONPATH": str(modules)}
+    )
+    assert cluster.result(job).state is JobState.COMPLETED
+    assert json.loads(printed(cluster, job)[0]) == [job, "process000", True, "of the user"]
+    metrics = read_metrics(cluster.folder(job).logs).metrics
+    assert metrics.keys() == {"score", "other"}
