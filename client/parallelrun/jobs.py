@@ -58,10 +58,11 @@ class Jobs:
         Raises:
             InvalidInput: a field is wrong. Nothing was sent.
         """
+        from parallelrun.names import names_of
         from parallelrun.package_code import zip_folder
         from parallelrun.spec_file import read_spec
 
-        reading = read_spec(spec)
+        reading = read_spec(spec, names_of(self._transport))
         job = reading.job
         key = idempotency_key or secrets.token_hex(16)
         if not (upload_code and job.code):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parallelrun_core.assets.names import Names
 from parallelrun_core.assets.resolving import Lazily, Resolver
 
 if TYPE_CHECKING:
@@ -16,21 +19,34 @@ if TYPE_CHECKING:
 _NOT_THERE = 404
 
 
-def names_of_server(transport: Transport, folder: Path | None = None) -> Lazily:
-    """The names that a server knows, with the site file of this machine before its own.
-
-    Args:
-        folder: of the job file: a site file may be beside it. By default the current folder.
-    """
-    return Lazily(lambda: _of_server(transport, folder))
+NamesFor = Callable[[Path], Names]
+"""The names for a document, by its folder: a site file may be there."""
 
 
-def own_names(folder: Path | None = None) -> Lazily:
+def names_of(transport: Transport) -> NamesFor:
+    """The names that a server knows, with the site file of this machine before its own."""
+    return lambda folder: Lazily(lambda: _of_server(lambda: nullcontext(transport), folder))
+
+
+def names_at(url: str, token: str) -> NamesFor:
+    """The same, of a server that is connected to only if a document has a name; looking it up may then raise
+    ConnectionFailed."""
+
+    def opened() -> AbstractContextManager[Transport]:
+        from parallelrun.client import server_to_use
+        from parallelrun.transport import Transport
+
+        return closing(Transport(*server_to_use(url, token)))
+
+    return lambda folder: Lazily(lambda: _of_server(opened, folder))
+
+
+def own_names(folder: Path) -> Lazily:
     """The names that this user's runs on this machine know."""
     return Lazily(lambda: _own(folder))
 
 
-def _own(folder: Path | None) -> Resolver:
+def _own(folder: Path) -> Resolver:
     from parallelrun_core.assets.catalog import Catalog
     from parallelrun_core.assets.resolving import names_in
     from parallelrun_core.assets.site import SiteNow, site_file
@@ -42,7 +58,7 @@ def _own(folder: Path | None) -> Resolver:
     return names_in(Catalog(root), site, code_at=lambda snapshot: str(code_store(root) / snapshot))
 
 
-def _of_server(transport: Transport, folder: Path | None) -> Resolver:
+def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: Path) -> Resolver:
     from parallelrun.assets import Assets
     from parallelrun_core.assets.site import SiteNow, site_file
 
@@ -51,13 +67,19 @@ def _of_server(transport: Transport, folder: Path | None) -> Resolver:
 
     def site() -> Site:
         if not theirs:
-            theirs.append(_site_of(transport))
+            with opened() as transport:
+                theirs.append(_site_of(transport))
         return own().over(theirs[0])
 
     def known(kind: str, reference: Reference) -> names.Asset:
-        return _asked(transport, kind, reference.text)
+        with opened() as transport:
+            return _asked(transport, kind, reference.text)
 
-    return Resolver(known, site, keep_code=Assets(transport, "component").send_code)
+    def keep(code: Path) -> str:
+        with opened() as transport:
+            return Assets(transport, "component").send_code(code)
+
+    return Resolver(known, site, keep_code=keep)
 
 
 def _site_of(transport: Transport) -> Site:
