@@ -9,10 +9,13 @@ from typing import Any
 
 from parallelrun.assets import Definition, read_definition
 from parallelrun.models import Asset
-from parallelrun_core.assets import names
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_copy
+from parallelrun_core.assets.document import pinned
 from parallelrun_core.assets.names import LATEST, code_called
+from parallelrun_core.assets.names import Asset as Known
+from parallelrun_core.assets.resolving import names_in
+from parallelrun_core.assets.site import Site
 from parallelrun_core.service.state_folder import state_folder
 
 
@@ -39,6 +42,9 @@ class OwnAssets:
         """
         new = read_definition(self._kind, definition, self._keep_code, name=name, changes=changes)
         content = new.content
+        if self._kind == "component":
+            names = names_in(self._catalog, Site)
+            content = {**content, "document": pinned(content["document"], names)}
         if new.local is not None and upload:
             kept = {"files": keep_copy(self._root, new.local), "file": new.local.name}
             content = {key: value for key, value in content.items() if key != "path"} | kept
@@ -82,7 +88,7 @@ class OwnAssets:
         return code_called(keep_code(self._root, folder))
 
 
-def _shown(asset: names.Asset) -> Asset:
+def _shown(asset: Known) -> Asset:
     created = datetime.fromtimestamp(asset.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Asset(
         type=asset.type,
