@@ -239,7 +239,7 @@ class PlanMaker:
             environment={
                 **self._environment,
                 "AZUREML_BI_OUTPUT_PATH": outputs.main,
-                **command_variables(spec, outputs.paths),
+                **(command_variables(spec.inputs, outputs.paths) if spec.command else {}),
                 **gpu,
                 **variables,
             },
