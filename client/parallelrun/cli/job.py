@@ -49,9 +49,11 @@ def create(
 ) -> None:
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes
+    from parallelrun.names import names_at
     from parallelrun.spec_file import input_assignments, read_job_file
 
-    reading = read_job_file(file, [*(assignments or ()), *input_assignments(inputs or ())])
+    changes = [*(assignments or ()), *input_assignments(inputs or ())]
+    reading = read_job_file(file, changes, names_at(url, token))
     say_notes(reading.notes)
     spec = reading.job.model_copy(update={"resume_from": resume_from}) if resume_from else reading.job
     with connect(url, token) as client:
