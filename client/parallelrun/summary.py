@@ -22,6 +22,9 @@ def headline(job: Job) -> str:
         return f"failed: {clean(job.failure.summary)}"
     if job.is_pipeline:
         return _pipeline_headline(job)
+    if job.spec.get("command"):
+        ended = ": the command ended with exit code 0" if job.state == "completed" else ""
+        return f"{job.state}{_took(job)}{ended}"
     progress = job.progress
     among = [f"{progress.resumed:,} taken over"] if progress.resumed else []
     among += [f"{progress.failed:,} failed"] if progress.failed else []
