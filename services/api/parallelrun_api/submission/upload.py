@@ -73,6 +73,37 @@ async def read_document(request: Request) -> object:
     return await run_sync(load_json if kind == JSON_TYPE else load_document, text)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DocumentWithCode:
+    """A document that isn't read yet, and the code of the job in it."""
+
+    document: object
+    code: IO[bytes] | None
+    """A zip, or None when the document names a folder."""
+
+    def close(self) -> None:
+        """Discard the zip."""
+        if self.code is not None:
+            self.code.close()
+
+
+async def read_document_with_code(request: Request, *, max_bytes: int, folder: Path) -> DocumentWithCode:
+    """The document that a job is in, alone or in a form with a zip of its code, as a submission is.
+
+    Raises:
+        UnsupportedMediaType, BodyTooLarge, InvalidInput: it can't be read.
+    """
+    if _media_type(request) != FORM_TYPE:
+        return DocumentWithCode(document=await read_document(request), code=None)
+    form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES)
+    try:
+        await form.read(_limited(request, max_bytes), folder)
+        return DocumentWithCode(document=await run_sync(load_document, form.spec_text()), code=form.code)
+    except BaseException:
+        form.close()
+        raise
+
+
 def _check_is_document(kind: str, what: str, accepted: tuple[str, ...]) -> None:
     if kind != JSON_TYPE and kind not in YAML_TYPES:
         raise UnsupportedMediaType(
