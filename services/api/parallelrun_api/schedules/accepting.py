@@ -12,7 +12,7 @@ import msgspec
 
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
-from parallelrun_api.submission.upload import DocumentWithCode, Upload
+from parallelrun_api.submission.upload import Upload
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, job_folder
 from parallelrun_core.ids import new_job_id
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 log = telemetry.logger()
 
 _LIKE: Final = "/create_job"
-_LABELS: Final = {"display_name": "name", "description": "description", "tags": "tags", "experiment_name": "experiment"}
-_WITHOUT_EFFECT: Final = ("settings", "compute", "$schema", "services", "properties", "identity")
+_LABELS: Final = {"display_name": "name", "description": "description", "tags": "tags"}
+_WITHOUT_EFFECT: Final = (
+    "$schema", "compute", "experiment_name", "identity", "properties", "services", "settings",
+)  # fmt: skip
 
 
 class Schedules:
@@ -48,7 +50,7 @@ class Schedules:
         checks: PathChecks,
         registry: Registry,
         *,
-        names: Callable[[], Names | None] = lambda: None,
+        names: Names | None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._root = root
@@ -60,16 +62,19 @@ class Schedules:
         self._keys = KeyClaims(root)
         self.store = ScheduleStore(root)
 
-    def put(self, name: str, given: DocumentWithCode) -> tuple[Revision, bool]:
+    def put(self, name: str, document: object, code: IO[bytes] | None) -> tuple[Revision, bool]:
         """Define a schedule, or define it anew, durably; returns it, and whether it is new.
+
+        Args:
+            code: a zip of the job's code; None: the document names a folder, or a job that there is.
 
         Raises:
             InvalidInput: something is wrong with it, or with its job.
             Conflict: somebody else has just changed it, or its job would write what another one writes.
         """
         now = self._clock()
-        reading = read_schedule(given.document, made=moment(now), name=name, names=self._names())
-        job = self._job(reading, given.code)
+        reading = read_schedule(document, made=moment(now), name=name, names=self._names)
+        job = self._job(reading, code)
         last = self.store.of(name).revision()
         revision = Revision(
             number=last.number + 1 if last else 1,
@@ -174,7 +179,7 @@ class Schedules:
             if set(changed) - set(_LABELS):
                 hint = "write the pipeline itself below create_job, with its new values"
                 raise InvalidInput.at(_LIKE, "inputs and outputs of a pipeline that there is can't be changed", hint)
-            labels = {_LABELS[key]: value for key, value in changed.items() if _LABELS[key] in record.spec}
+            labels = {_LABELS[key]: value for key, value in changed.items()}
             return msgspec.structs.replace(prepared, spec={**record.spec, **labels})
         spec = _changed(record, changed)
         self._checks.check(spec, has_zip=True)  # its code is in the store
