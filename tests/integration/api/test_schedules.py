@@ -42,7 +42,7 @@ def test_one_is_defined_shown_changed_and_deleted(api: httpx.Client, site: Site)
     assert (shown["enabled"], shown["missed_runs"], shown["allow_overlap"]) == (True, "once", False)
     assert (shown["name"], shown["description"], shown["revision"]) == ("nightly", "Each night", 1)
     assert len(shown["next"]) == 5
-    assert shown["job"]["type"] == "job"
+    assert shown["job"]["type"] == "parallel"
     assert shown["job"]["spec"]["entry_script"] == "main.py"
     assert shown.get("last") is None
 

@@ -16,6 +16,7 @@ from parallelrun_api.submission.upload import Upload
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, job_folder
 from parallelrun_core.ids import new_job_id
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.prepared import JOB_ID, TRIGGER_TIME, job_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.schedules.document import ScheduleReading, read_schedule
@@ -25,6 +26,7 @@ from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.schedules.trigger import as_document
 from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.registry import BETWEEN_OUTPUTS
 
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
@@ -158,12 +160,10 @@ class Schedules:
 
     def _check_output(self, job: JobRecord) -> None:
         """Refuse a file of rows that each job would write: nothing is ever overwritten."""
-        if job.is_pipeline:
-            return
-        file = JobFolder(self._root, "").named_output(job.job_spec())
-        if file is not None and JOB_ID not in file and TRIGGER_TIME not in file:
-            hint = "put ${{name}} into its path, or name none: each job has a folder of its own"
-            raise InvalidInput.at("/output", f"each job would write the same file {file!r}", hint)
+        for file in (claim_of(JobFolder(self._root, ""), job) or "").split(BETWEEN_OUTPUTS.decode()):
+            if file and JOB_ID not in file and TRIGGER_TIME not in file:
+                hint = "put ${{name}} into its path, or name none: each job has a folder of its own"
+                raise InvalidInput.at("/output", f"each job would write the same file {file!r}", hint)
 
     def _like(self, name: str, changes: dict[str, Any]) -> JobRecord:
         """The job that there is, with some changes."""

@@ -32,7 +32,7 @@ class ScheduledJob(_Answer):
     """What the jobs of a schedule are."""
 
     name: str
-    type: Literal["job", "pipeline"]
+    type: Literal["parallel", "command", "pipeline"]
     notes: list[str] = []
     """Fields of its document that have no effect here, or work differently than in Azure ML."""
     spec: dict[str, Any]

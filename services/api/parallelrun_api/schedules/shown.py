@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from parallelrun_api.schedules import models
-from parallelrun_api.views.jobs import rfc3339
+from parallelrun_api.views.shown import rfc3339, type_of
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.masking import Mask, masked_spec
 from parallelrun_core.schedules.records import Fire, Revision, moment, shown
@@ -45,7 +45,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> models.Sche
         last=fire_of(last) if last is not None else None,
         job=models.ScheduledJob(
             name=str(spec.get("name", "")),
-            type="pipeline" if revision.job.is_pipeline else "job",
+            type=type_of(revision.job),
             notes=[mask.printable(note) for note in revision.job.notes],
             spec=masked_spec(spec),
         ),
