@@ -27,6 +27,7 @@ from parallelrun_api.routes import (
     nodes,
     operations,
     reopening,
+    schedules,
     storage,
 )
 
@@ -62,7 +63,10 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     )
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    modules = (jobs, reopening, events, mini_batches, files, metrics, storage, nodes, datastores, assets, operations)
+    modules = (
+        jobs, reopening, schedules, events, mini_batches, files, metrics, storage, nodes, datastores, assets,
+        operations,
+    )  # fmt: skip
     for module in modules:
         app.include_router(module.router)
     problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])
