@@ -29,34 +29,37 @@ class Tracking:
             return self._answer(method, given)
 
     def _answer(self, method: str, given: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        status, answer = 200, dict[str, Any]()
         match method:
+            case "experiments/get-by-name" if given["experiment_name"] not in self.experiments:
+                status, answer = 404, {"error_code": "RESOURCE_DOES_NOT_EXIST"}
             case "experiments/get-by-name":
-                number = self.experiments.get(given["experiment_name"])
-                if number is None:
-                    return 404, {"error_code": "RESOURCE_DOES_NOT_EXIST"}
-                return 200, {"experiment": {"experiment_id": number}}
+                answer = {"experiment": {"experiment_id": self.experiments[given["experiment_name"]]}}
             case "experiments/create":
                 self.experiments[given["name"]] = str(len(self.experiments))
-                return 200, {"experiment_id": self.experiments[given["name"]]}
+                answer = {"experiment_id": self.experiments[given["name"]]}
             case "runs/search":
                 job_id = given["filter"].split("'")[1]
                 runs = [] if self.hides_runs else [run for run in self.runs.values() if run["job_id"] == job_id]
-                return 200, {"runs": [{"info": run} for run in runs]} if runs else {}
+                answer = {"runs": [{"info": run} for run in runs]} if runs else {}
             case "runs/create":
-                tags = {tag["key"]: tag["value"] for tag in given["tags"]}
-                run_id = f"run{len(self.runs)}"
-                self.runs[run_id] = {
-                    "run_id": run_id, "status": "RUNNING", "name": given["run_name"],
-                    "job_id": tags["parallelrun.job_id"], "experiment": given["experiment_id"],
-                }  # fmt: skip
-                return 200, {"run": {"info": self.runs[run_id]}}
+                answer = {"run": {"info": self._begin(given)}}
             case "runs/update":
                 self.runs[given["run_id"]] |= {"status": given["status"], "end_time": given["end_time"]}
-                return 200, {}
             case "runs/delete":
                 self.runs[given["run_id"]]["status"] = "DELETED"
-                return 200, {}
-        return 404, {}
+            case _:
+                status = 404
+        return status, answer
+
+    def _begin(self, given: dict[str, Any]) -> dict[str, Any]:
+        tags = {tag["key"]: tag["value"] for tag in given["tags"]}
+        run_id = f"run{len(self.runs)}"
+        self.runs[run_id] = {
+            "run_id": run_id, "status": "RUNNING", "name": given["run_name"],
+            "job_id": tags["parallelrun.job_id"], "experiment": given["experiment_id"],
+        }  # fmt: skip
+        return self.runs[run_id]
 
 
 @contextmanager
