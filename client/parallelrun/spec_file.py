@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,8 +18,10 @@ from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading, read_job
 from parallelrun_core.spec import JobSpec, load_document, set_field
+from parallelrun_core.spec.fields import NAME
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.storage.supported import absolute_path
 
 _MAX_NAMES: Final = 1000
 
@@ -91,6 +94,25 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
         error.replace_problems(source.located)
         raise
     return replace(reading, located=source.located)
+
+
+def input_assignments(inputs: Iterable[str]) -> list[str]:
+    """The assignments that give inputs their places: `NAME=PLACE`, or only a place, for the one that is called `data`.
+    A local path is relative to the current folder.
+
+    Raises:
+        InvalidInput: one is no place, or the name is none.
+    """
+    assignments = []
+    for text in inputs:
+        name, equals, place = text.partition("=")
+        if not equals or not NAME.fullmatch(name):
+            name, place = "data", text
+        if not place:
+            raise InvalidInput.at("--input", f"{text!r} has no place", "as in --input ./data, or --input images=./data")
+        where = absolute_path(place, Path.cwd())
+        assignments.append(f"inputs.{name}.path={json.dumps(where)}")
+    return assignments
 
 
 def check_paths(spec: JobSpec) -> None:

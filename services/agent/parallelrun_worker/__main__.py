@@ -41,6 +41,10 @@ def main() -> int:
     if config.nice is not None:
         _be_nice(config.nice)
 
+    if config.command:
+        from parallelrun_worker.commands.runner import CommandRunner
+
+        return CommandRunner(config, ring, control, results, part).main(config)
     from parallelrun_worker import entry_script
     from parallelrun_worker.runner import Runner
 

@@ -33,6 +33,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             {"name": "jobs", "description": "Submit, follow, cancel."},
             {"name": "files", "description": "Logs and outputs."},
             {"name": "datastores", "description": "Named places in object stores."},
+            {"name": "assets", "description": "Names for data, models, environments, components and code."},
             {"name": "nodes", "description": "Where mini-batches run."},
             {"name": "operations", "description": "For those who run the server."},
         ],

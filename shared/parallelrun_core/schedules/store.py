@@ -25,13 +25,12 @@ from typing import Final
 
 from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.files import sync_folder, write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, schedules_of
 from parallelrun_core.folder.schema import decode, encode
 from parallelrun_core.schedules.records import Fire, Revision, of_stamp, stamp
 
 KEPT: Final = 1000
 """So many of the times at which a schedule was due are remembered."""
-_FOLDER: Final = "schedules"
 _MANUAL: Final = "manual-"
 
 
@@ -39,7 +38,7 @@ class ScheduleStore:
     """All schedules. Safe to share between threads and processes."""
 
     def __init__(self, root: Path) -> None:
-        self.folder: Final = root / _FOLDER
+        self.folder: Final = schedules_of(root)
 
     def names(self) -> list[str]:
         """Those that there are, in order."""
@@ -134,19 +133,19 @@ class ScheduleFolder:
         """Of a revision."""
         return self.path / f"revision.{number}.json"
 
-    def revision(self) -> Revision | None:
-        """The last one; None: there is no such schedule.
+    def revision(self, number: int | None = None) -> Revision | None:
+        """The one with this number, or the last one; None: there is none.
 
         Raises:
             NewerSchema, CorruptLog: it can't be read.
         """
-        numbers = (each.name.split(".")[1] for each in self.path.glob("revision.*.json"))
-        last = max((int(number) for number in numbers if number.isdecimal()), default=None)
-        if last is None:
+        if number is None:
+            numbers = (each.name.split(".")[1] for each in self.path.glob("revision.*.json"))
+            number = max((int(each) for each in numbers if each.isdecimal()), default=0)
+        try:
+            return decode((file := self.file(number)).read_bytes(), Revision, file)
+        except FileNotFoundError:
             return None
-        with suppress(FileNotFoundError):
-            return decode((file := self.file(last)).read_bytes(), Revision, file)
-        return None
 
     # What became of the times at which it was due
 
@@ -164,6 +163,17 @@ class ScheduleFolder:
         except FileNotFoundError as error:
             raise NotFound(f"There is no schedule {self.name!r} any more.") from error
         return fire
+
+    def fire(self, due: datetime) -> Fire | None:
+        """What became of a time; None: nothing yet.
+
+        Raises:
+            NewerSchema, CorruptLog: it can't be read.
+        """
+        try:
+            return decode((path := self.fires_folder / f"{stamp(due)}.json").read_bytes(), Fire, path)
+        except FileNotFoundError:
+            return None
 
     def record_manual(self, fire: Fire, due: datetime) -> None:
         """Record, durably, a job that somebody has asked for.

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from parallelrun_core.assets.names import stored_code
@@ -161,6 +169,11 @@ class JobSpec(Strict):
         if isinstance(document, dict) and document.get("command"):
             return commands.with_settings(document)
         return document
+
+    @model_serializer(mode="wrap")
+    def _with_settings_of_a_command(self, serialized: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = serialized(self)
+        return commands.as_written(self, fields) if self.command else fields
 
     @field_validator("entry_script")
     @classmethod

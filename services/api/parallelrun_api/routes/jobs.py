@@ -106,7 +106,8 @@ async def submit(
     """
     settings = context.settings
     key = checked_key(idempotency_key)
-    upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=code_store(settings.root))
+    folder = code_store(settings.root)
+    upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=folder, names=context.assets.names)
     with closing(upload):
         async with context.key_locks.hold(key):
             job_id = await run_sync(context.submissions.accept, upload, key)

@@ -25,7 +25,7 @@ log = telemetry.logger()
 
 _RETIRE_S: Final = 15.0
 """Longer than the lease of a node that is lost at the very end, 8 s by default."""
-_FOR_GOOD: Final = ("THRESHOLD_CROSSED", "NO_ROWS", "EMPTY_INPUT")
+_FOR_GOOD: Final = ("THRESHOLD_CROSSED", "COMMAND_FAILED", "NO_ROWS", "EMPTY_INPUT")
 """Failures caused by what was planned or decided: running the rest doesn't undo them."""
 
 
