@@ -17,7 +17,7 @@ from parallelrun_core.datastores import here
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading, read_job
-from parallelrun_core.spec import JobSpec, load_document, set_field
+from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, set_field
 from parallelrun_core.spec.fields import NAME
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.stores import storage_of
@@ -35,7 +35,7 @@ class Document(Protocol):
         ...
 
 
-def read_spec(spec: JobSpec | dict[str, Any] | Document | str | Path) -> Reading:
+def read_spec(spec: JobSpec | PipelineSpec | dict[str, Any] | Document | str | Path) -> Reading:
     """The job spec in any form that a user may give, and the notes on it. Relative paths start from the folder of the
     job file, or from the current one.
 
@@ -44,6 +44,8 @@ def read_spec(spec: JobSpec | dict[str, Any] | Document | str | Path) -> Reading
     """
     if isinstance(spec, JobSpec):
         return Reading(spec.relative_to(Path.cwd()))
+    if isinstance(spec, PipelineSpec):
+        return read_job(spec.model_dump(mode="json", exclude_unset=True), folder=Path.cwd())
     if isinstance(spec, dict):
         return read_job(_with_plain_paths(spec), folder=Path.cwd())
     if isinstance(spec, Document):

@@ -15,7 +15,7 @@ from parallelrun_api.http.errors import BodyTooLarge, UnsupportedMediaType
 from parallelrun_api.submission.forms import CONTENT, SubmissionForm
 from parallelrun_core.assets.names import Names
 from parallelrun_core.reading import Reading, read_job
-from parallelrun_core.spec import JobSpec, load_document, load_json
+from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, load_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -37,9 +37,9 @@ class Upload:
     """Hash of the whole submission: it shows whether two are the same."""
 
     @property
-    def spec(self) -> JobSpec:
+    def spec(self) -> JobSpec | PipelineSpec:
         """The job."""
-        return self.reading.job
+        return self.reading.spec
 
     def close(self) -> None:
         """Discard the zip."""
