@@ -9,12 +9,13 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from parallelrun_api.azure import install as azure
 from parallelrun_api.context import Context
 from parallelrun_api.contract import document
 from parallelrun_api.http import problems
 from parallelrun_api.http.audit import Audit
 from parallelrun_api.http.auth import OPEN_PATHS, Guard
-from parallelrun_api.http.requests import RequestScope
+from parallelrun_api.http.requests import SUBMISSIONS, RequestScope
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
     datastores,
@@ -64,9 +65,17 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     modules = (jobs, reopening, events, mini_batches, files, metrics, storage, nodes, datastores, operations)
     for module in modules:
         app.include_router(module.router)
+    door = azure.install(app, context, token)
     problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])
-    open_paths = OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
+    open_paths = OPEN_PATHS | azure.OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
     # The middleware that is added last sees the request first.
-    app.add_middleware(Guard, token=token, hosts=context.settings.hosts, open_paths=frozenset(open_paths))
-    app.add_middleware(RequestScope, metrics=context.metrics, connections=context.connections, audit=audit)
+    hosts = context.settings.hosts
+    app.add_middleware(Guard, token=token, hosts=hosts, open_paths=frozenset(open_paths), doors=(door,))
+    app.add_middleware(
+        RequestScope,
+        metrics=context.metrics,
+        connections=context.connections,
+        audit=audit,
+        own_limits=lambda path: path == SUBMISSIONS or path.startswith(azure.OWN_LIMITS),
+    )
     return app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
@@ -28,8 +29,8 @@ log = telemetry.logger()
 _QUIET: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _CLIENT_GONE: Final = 499
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_SUBMISSIONS: Final = "/v1/jobs"
-"""Requests to this path have limits of their own on their bodies."""
+SUBMISSIONS: Final = "/v1/jobs"
+"""The path of submissions, which have limits of their own on their bodies."""
 MAX_BODY_BYTES: Final = 2 << 20
 """Of all other requests; a list of all mini-batches that can be retried at once is half as long."""
 _SAFE_HEADERS: Final = (
@@ -42,8 +43,17 @@ _SAFE_HEADERS: Final = (
 class RequestScope:
     """The outermost layer: it answers and logs whatever goes wrong."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, connections: Connections, audit: Audit) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        connections: Connections,
+        audit: Audit,
+        own_limits: Callable[[str], bool],
+    ) -> None:
         self._app = app
+        self._has_own_limits = own_limits
         self._metrics = metrics
         self._connections = connections
         self._audit = audit
@@ -68,7 +78,7 @@ class RequestScope:
             await send(message)
 
         try:
-            if scope["method"] not in SAFE_METHODS and scope["path"] != _SUBMISSIONS:
+            if scope["method"] not in SAFE_METHODS and not self._has_own_limits(scope["path"]):
                 receive = _bounded(receive)
             elif scope["method"] == "GET" and self._connections.is_crowded and scope["path"] not in OPEN_PATHS:
                 crowded = Crowded("Too many requests are being answered right now. Try again soon.")

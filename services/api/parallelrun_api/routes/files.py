@@ -41,7 +41,7 @@ _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The re
 @router.get("/jobs/{job_id:job}/logs", summary="List logs", response_model=FileList, responses=problems(404, 429))
 async def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The log files of a job, by path, 10,000 on each page."""
-    return await _listed(context, _logs, job_id, page_token)
+    return await _listed(context, logs_of, job_id, page_token)
 
 
 @router.get(
@@ -57,7 +57,7 @@ def read_log(
     part: Part,
 ) -> Response:
     """A log file, a range of its bytes, or its last lines. To follow a log, ask for the range after what you have."""
-    fd = _logs(context, job_id).open(path)
+    fd = logs_of(context, job_id).open(path)
     return download(fd, Path(path).name, TEXT, part, context.file_reads)
 
 
@@ -68,7 +68,7 @@ async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") 
     Of a folder that the job named for its output, only its own files; those of an output that has a path of its own
     are below the name of that output. Of outputs in object stores, `elsewhere` has the URLs.
     """
-    return await _listed(context, _outputs, job_id, page_token)
+    return await _listed(context, outputs_of, job_id, page_token)
 
 
 @router.get(
@@ -84,7 +84,7 @@ def read_output(
     part: Part,
 ) -> Response:
     """An output file, a range of its bytes, or its last lines."""
-    fd = _outputs(context, job_id).open(path)
+    fd = outputs_of(context, job_id).open(path)
     log.info("output_opened", job_id=job_id)
     return download(fd, Path(path).name, BYTES, part, context.file_reads)
 
@@ -98,13 +98,13 @@ async def _listed(
     return encoded_answer(await context.long_lists.run((of, job_id, page_token), encoded))
 
 
-def _logs(context: Context, job_id: str) -> ServedFolder:
+def logs_of(context: Context, job_id: str) -> ServedFolder:
     folder = context.jobs.folder(job_id)
     folder.record()
     return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=context.folder_names)
 
 
-def _outputs(context: Context, job_id: str) -> ServedFolders:
+def outputs_of(context: Context, job_id: str) -> ServedFolders:
     folder = context.jobs.folder(job_id)
     spec = folder.record().job_spec()
     served: list[ServedFolder | None] = []
