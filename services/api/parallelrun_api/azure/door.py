@@ -48,7 +48,7 @@ class AzureDoor:
             Unauthorized: it shows nothing, or nothing valid.
             Forbidden: it is for another container, or does not allow this.
         """
-        path = scope["path"]
+        path: str = scope["path"]
         if path == IDENTITY:
             return self._by_header(headers)
         if path.startswith(BLOBS):
@@ -79,10 +79,12 @@ class AzureDoor:
 
     def _by_signature(self, scope: Scope) -> str:
         try:
-            query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"), max_num_fields=_MOST_FIELDS))
+            query: dict[str, str] = dict(
+                parse_qsl(scope.get("query_string", b"").decode("latin-1"), max_num_fields=_MOST_FIELDS)
+            )
         except ValueError:
             query = {}
-        name = query.get(credentials.NAME, "")
+        name: str = query.get(credentials.NAME, "")
         secret = self._token.secret_of(name)
         container = scope["path"].removeprefix(BLOBS).split("/")[1:2]
         right = "r" if scope["method"] in _READS else "w"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ from parallelrun_api.azure.door import PREFIX
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.job_answers import job_answer, services, status_of
 from parallelrun_api.azure.jobs import change
+from parallelrun_api.azure.outputs import types_of
 from parallelrun_api.azure.workspace import blob_url, signature_of
 from parallelrun_api.submission.upload import read_document
 from parallelrun_core.errors import InvalidInput
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 _SCOPE: Final = WORKSPACE.removeprefix(PREFIX)
 _HISTORY: Final = f"{PREFIX}/history/v1.0{_SCOPE}"
 _DATA: Final = f"{PREFIX}/data/v1.0{_SCOPE}"
+_RELEASE: Final = re.compile(r"azure-ai-ml/(\d{1,4})\.(\d{1,4})")
+_WITH_NEW_WORDS: Final = (1, 35)
+_NEW_WORDS: Final = {"uri_folder": "uri_folder", "uri_file": "uri_file", "mltable": "mltable"}
+_OLD_WORDS: Final = {"uri_folder": "UriFolder", "uri_file": "UriFile", "mltable": "MLTable"}
 _MOST_LOGS: Final = 200
 _MOST_ASSETS: Final = 1000
 _OUTPUT: Final = "azureml://outputs/"
@@ -70,8 +76,11 @@ async def run_data(request: Request, face: FaceOf) -> Response:
     name = _text(await read_document(request), "runId")
     job = await run_sync(_job, face, name)
     run = await run_sync(_run, face, request, job, name)
+    types = await run_sync(types_of, face, job.id, name)
+    words = _words_of(request)
     outputs = {
-        each: {"assetId": f"{_OUTPUT}{name}/{each}", "type": kind} for each, kind in _output_types(face, job).items()
+        output: {"assetId": f"{_OUTPUT}{name}/{output}", "type": words.get(kind, words["uri_folder"])}
+        for output, kind in types.items()
     }
     return answer({"runMetadata": {**run, "outputs": outputs}, "runDefinition": None, "jobSpecification": None})
 
@@ -87,8 +96,8 @@ async def change_run(name: str, request: Request, face: FaceOf) -> Response:
     job_id = await run_sync(face.names.job_id, name)
     known = (await run_sync(face.names.of, job_id)).get("changed", {})
     for key in ("tags", "properties"):
-        if isinstance(sent[key], dict):
-            sent[key] = {**known.get(key, {}), **sent[key]}
+        if isinstance(given := sent[key], dict):
+            sent[key] = {**known.get(key, {}), **given}
     await run_sync(change, face, job_id, {**sent, "isArchived": document.get("hidden")})
     return answer(await run_sync(_run, face, request, await run_sync(_job, face, name), name))
 
@@ -169,13 +178,11 @@ def _error(job: Job) -> dict[str, Any] | None:
     return {"error": {"code": "UserError", "message": message, "messageFormat": "", "details": []}}
 
 
-def _output_types(face: Face, job: Job) -> dict[str, str]:
-    """The outputs of a job, with their types in the client's words."""
-    kinds = {"uri_file": "uri_file", "mltable": "mltable"}
-    return {
-        name: kinds.get(str((each or {}).get("type")), "uri_folder")
-        for name, each in (job.spec.get("outputs") or {}).items()
-    }
+def _words_of(request: Request) -> dict[str, str]:
+    """The types of outputs, as this release of the client writes them: it passes over those that it doesn't know."""
+    release = _RELEASE.search(request.headers.get("user-agent", ""))
+    is_new = release is None or (int(release[1]), int(release[2])) >= _WITH_NEW_WORDS
+    return _NEW_WORDS if is_new else _OLD_WORDS
 
 
 def _text(document: object, field: str) -> str:

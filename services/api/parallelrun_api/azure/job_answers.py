@@ -77,7 +77,8 @@ def _like_sent(job: Job) -> dict[str, Any]:
     labels = {"displayName": job.name, "description": spec.get("description"), "experimentName": spec.get("experiment")}
     kinds = {"uri_folder": "uri_folder", "uri_file": "uri_file", "mltable": "mltable"}
     outputs = {
-        name: {"jobOutputType": kinds.get(each.get("type"), "uri_folder")} for name, each in _named(spec, "outputs")
+        name: {"jobOutputType": kinds.get(str(each.get("type")), "uri_folder")}
+        for name, each in _named(spec, "outputs")
     }
     common = {**{key: value for key, value in labels.items() if value}, "outputs": outputs, "tags": spec.get("tags")}
     if spec.get("command"):

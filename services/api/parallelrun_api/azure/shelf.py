@@ -84,7 +84,11 @@ class Shelf:
         """The versions of a name, the newest first."""
         folder = self._folder_of(kind, name)
         try:
-            names = [entry for entry in sorted(each.name for each in folder.iterdir()) if entry.endswith(".json") and not entry.startswith(".")]
+            names = [
+                entry
+                for entry in sorted(each.name for each in folder.iterdir())
+                if entry.endswith(".json") and not entry.startswith(".")
+            ]
         except FileNotFoundError:
             return []
         ages = sorted(((os.stat(folder / entry).st_mtime_ns, entry) for entry in names[:_MOST]), reverse=True)

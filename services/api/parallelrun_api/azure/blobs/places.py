@@ -9,8 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS, UPLOADS
-from parallelrun_api.routes.files import logs_of, outputs_of
-from parallelrun_api.views.files import ServedFolder, ServedFolders
+from parallelrun_api.azure.outputs import served_output
+from parallelrun_api.routes.files import logs_of
+from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.errors import NotFound, UnsafePath
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _COPY_BYTES: Final = 1 << 20
 class Place(NamedTuple):
     """A folder from which files are served, and what precedes their paths in the container."""
 
-    folder: ServedFolder | ServedFolders
+    folder: ServedFolder
     prefix: str
 
 
@@ -64,7 +65,7 @@ def logs_by_name(face: Face, job_id: str, most: int) -> list[str]:
     return [entry.path for entry in islice(logs_of(face.context, job_id).files(), most)]
 
 
-def _execution_log(logs: ServedFolder | ServedFolders) -> int:
+def _execution_log(logs: ServedFolder) -> int:
     """A file with what happened to a job so far; only lines at its end are new when it is asked for again."""
     fd = os.memfd_create("execution-log", os.MFD_CLOEXEC)
     with suppress(NotFound, UnsafePath):
@@ -88,16 +89,20 @@ def _uploaded(face: Face, container: str, prefix: str) -> Place:
 
 
 def _of_job(face: Face, container: str, blob: str) -> Place | None:
-    """The logs or outputs of the job that a name belongs to; None if it belongs to none.
+    """The logs or an output of the job that a name belongs to; None if it belongs to none.
 
     Raises:
         NotFound: there is no such job, or it has nothing there.
     """
-    begin, of = {ARTIFACTS: (OF_LOGS, logs_of), UPLOADS: (OF_OUTPUTS, outputs_of)}.get(container, ("", None))
-    if of is None or not blob.startswith(begin):
-        if container == ARTIFACTS:
+    if container == UPLOADS and blob.startswith(OF_OUTPUTS):
+        name, _, rest = blob.removeprefix(OF_OUTPUTS).partition("/")
+        output, slash, _ = rest.partition("/")
+        if not slash:
             raise NotFound(f"There is no blob {blob[:200]!r}.")
+        return Place(served_output(face, face.names.job_id(name), name, output), f"{OF_OUTPUTS}{name}/{output}/")
+    if container != ARTIFACTS:
         return None
-    name = blob.removeprefix(begin).partition("/")[0]
-    job_id = face.names.job_id(name)
-    return Place(of(face.context, job_id), f"{begin}{name}/")
+    name = blob.removeprefix(OF_LOGS).partition("/")[0]
+    if not blob.startswith(OF_LOGS):
+        raise NotFound(f"There is no blob {blob[:200]!r}.")
+    return Place(logs_of(face.context, face.names.job_id(name)), f"{OF_LOGS}{name}/")

@@ -31,6 +31,7 @@ MAX_BODY_BYTES: Final = 260 << 20
 """Of one request: what the client uploads at once at most."""
 _MAX_METADATA: Final = 8 << 10
 _MAX_BLOCK_ID: Final = 200
+_COUNT_EVERY_S: Final = 60.0
 _ABANDONED_S: Final = 24 * 3600
 _COPY_BYTES: Final = 1 << 20
 _FILE: Final = 0o644
@@ -89,7 +90,8 @@ class BlobStore:
         Raises:
             OverQuota: it may not.
         """
-        if self._clock() > self._counted_at + 60:
+        if self._clock() > self._counted_at + _COUNT_EVERY_S:
+            self.clean_up()
             self._used, self._counted_at = _bytes_below(self.folder) + _bytes_below(self._beside), self._clock()
         if self._used + more_bytes > self._max_bytes:
             message = f"all uploads together may have {self._max_bytes:,} bytes, and have {self._used:,}"
