@@ -29,6 +29,12 @@ def create(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
     ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input", metavar="[NAME=]PLACE", help="Where an input is, such as the data of a batch deployment."
+        ),
+    ] = None,
     resume_from: Annotated[
         str, typer.Option(metavar="ID", help="Take over what this earlier job has finished, and run only the rest.")
     ] = "",
@@ -41,9 +47,9 @@ def create(
 ) -> None:
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes
-    from parallelrun.spec_file import read_job_file
+    from parallelrun.spec_file import input_assignments, read_job_file
 
-    reading = read_job_file(file, assignments or ())
+    reading = read_job_file(file, [*(assignments or ()), *input_assignments(inputs or ())])
     say_notes(reading.notes)
     spec = reading.job.model_copy(update={"resume_from": resume_from}) if resume_from else reading.job
     with connect(url, token) as client:

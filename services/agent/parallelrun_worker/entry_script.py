@@ -17,7 +17,7 @@ from parallelrun_worker.log_files import LineFile
 if TYPE_CHECKING:
     from parallelrun_worker.frames import WorkerConfig
 
-_SETTINGS = ("job_id", "node", "process", "logs", "output_dir", "working_dir", "logging_level")
+_SETTINGS = ("job_id", "node", "process", "logs", "output_dir", "working_dir", "logging_level", "job")
 
 
 class EntryScript:

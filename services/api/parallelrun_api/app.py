@@ -18,6 +18,7 @@ from parallelrun_api.http.auth import OPEN_PATHS, Guard
 from parallelrun_api.http.requests import SUBMISSIONS, RequestScope
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
+    assets,
     datastores,
     events,
     files,
@@ -62,7 +63,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     )
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    modules = (jobs, reopening, events, mini_batches, files, metrics, storage, nodes, datastores, operations)
+    modules = (jobs, reopening, events, mini_batches, files, metrics, storage, nodes, datastores, assets, operations)
     for module in modules:
         app.include_router(module.router)
     door = azure.install(app, context, token)

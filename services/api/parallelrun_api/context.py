@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
 
+from parallelrun_api.assets.shelf import Shelf
 from parallelrun_api.datastores import Datastores
 from parallelrun_api.http.connections import ConnectionLimits, Connections
 from parallelrun_api.http.descriptors import most_connections
@@ -53,6 +54,7 @@ class Context:
     reopenings: Reopenings
     registrar: Registrar
     datastores: Datastores
+    assets: Shelf
     metrics: Metrics
     connections: Connections
     folder_names: FolderNames = field(default_factory=FolderNames)
@@ -123,6 +125,7 @@ def build_context(settings: ApiSettings) -> Context:
         reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
         datastores=Datastores(settings.root, settings.places, registry),
+        assets=Shelf(settings.root, settings.places, lambda: settings.site),
         metrics=metrics,
         connections=connections,
     )

@@ -18,6 +18,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import job_ids, schedules_of
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
@@ -84,7 +85,7 @@ class Master:
                 folder = JobFolder(self._settings.root, job_id)
                 if folder.has_record and _is_forgotten(folder, self._registry):
                     record = folder.record()
-                    output = folder.claimed_output(record)
+                    output = claim_of(folder, record)
                     with suppress(Conflict):  # the API was faster
                         self._registry.reopen(job_id, submitted=record.submitted, output=output)
                         self._log.warning("job_adopted", job_id=job_id)

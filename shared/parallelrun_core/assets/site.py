@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,7 +36,6 @@ VARIABLE: Final = "PARALLELRUN_SITE"
 
 _OF_TYPE: Final = {"data": "data", "model": "models", "environment": "environments", "component": "components"}
 _PLACES: Final = ("datastores", "locations")
-_MOST_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -106,6 +105,34 @@ def site_file(folder: Path | None = None, environment: Mapping[str, str] = os.en
         return Path(named)
     beside = (folder or Path.cwd()) / FILE_NAME
     return beside if beside.is_file() else None
+
+
+class SiteNow:
+    """What a site file says, as it is now. Safe to share between threads.
+
+    Args:
+        find: the file that counts; None if there is none.
+    """
+
+    def __init__(self, find: Callable[[], Path | None]) -> None:
+        self._find = find
+        self._read: tuple[object, Site] = (None, Site())
+
+    def __call__(self) -> Site:
+        """The site. Raises InvalidInput if the file is wrong, or not there."""
+        file = self._find()
+        if file is None:
+            return Site()
+        try:
+            status = file.stat()
+        except OSError:
+            return read_site(file)
+        stamp = (file, status.st_mtime_ns, status.st_size, status.st_ino)
+        known, site = self._read
+        if stamp != known:
+            site = read_site(file)
+            self._read = (stamp, site)
+        return site
 
 
 def _read(document: object, file: Path) -> Site:

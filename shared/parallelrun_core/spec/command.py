@@ -17,7 +17,7 @@ from parallelrun_core.spec.problems import at
 from parallelrun_core.spec.secrets import reference_to
 
 if TYPE_CHECKING:
-    from parallelrun_core.spec.job import JobSpec
+    from pydantic import BaseModel
 
 MAX_SECONDS: Final = 259_200
 SETTLED: Final[Mapping[str, Any]] = {
@@ -48,7 +48,7 @@ def with_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     return {**DEFAULTS, **SETTLED, **given}
 
 
-def check_fields(spec: JobSpec) -> None:
+def check_fields(spec: BaseModel) -> None:
     """Check that a job spec with a command has no fields that contradict it, or that only an entry script needs.
 
     Raises:
@@ -63,7 +63,7 @@ def check_fields(spec: JobSpec) -> None:
             raise at(name, "it is for an entry script and means nothing with a command; leave it out")
 
 
-def as_written(spec: JobSpec, fields: Mapping[str, Any]) -> dict[str, Any]:
+def as_written(spec: BaseModel, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a job spec with a command: without those that follow from it, and with those whose default is
     another one with a command, as defaults may have been left out."""
     own = {name: value for name, value in fields.items() if name not in (*SETTLED, *_OF_SCRIPTS, "entry_script")}
@@ -114,17 +114,13 @@ def shell_text(
     return "".join([*done, text[at_:]])
 
 
-def command_variables(spec: JobSpec, paths: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables in which a command finds its inputs and outputs; none with an entry script.
+def command_variables(inputs: Mapping[str, Input | ValueInput], paths: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables in which a command finds its inputs and outputs.
 
     Args:
         paths: of named outputs.
     """
-    if not spec.command:
-        return {}
-    values = {
-        name: str(given.value) if isinstance(given, ValueInput) else given.path for name, given in spec.inputs.items()
-    }
+    values = {name: str(given.value) if isinstance(given, ValueInput) else given.path for name, given in inputs.items()}
     return {f"AZURE_ML_INPUT_{name}": value for name, value in values.items()} | {
         f"AZURE_ML_OUTPUT_{name}": path for name, path in paths.items()
     }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.assets.resolving import Resolver
+from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site, read_site
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.reading import read_job
@@ -38,7 +38,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def read(document: dict[str, Any], catalog: Catalog, site: Site | None = None) -> JobSpec:
-    return read_job(document, names=Resolver(catalog, lambda: site or Site())).job
+    return read_job(document, names=names_in(catalog, lambda: site or Site())).job
 
 
 def test_names_stand_for_what_the_catalog_has_and_the_job_keeps_their_versions(catalog: Catalog) -> None:
@@ -46,7 +46,7 @@ def test_names_stand_for_what_the_catalog_has_and_the_job_keeps_their_versions(c
         **PARALLEL,
         "inputs": {**PARALLEL["inputs"], "model": {"type": "custom_model", "path": "azureml:credit@latest"}},
     }
-    reading = read_job(document, names=Resolver(catalog))
+    reading = read_job(document, names=names_in(catalog, Site))
     assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1")
     assert reading.spec.inputs["model"] == Input(path="/models/credit", asset="azureml:credit:3", model="custom_model")
     assert reading.job.environment.name == "sk:2"
@@ -60,7 +60,7 @@ def test_a_registered_component_runs_in_a_pipeline(catalog: Catalog) -> None:
         "type": "pipeline", "settings": {"default_compute": "azureml:local"}, "jobs": {"one": step},
         "inputs": {"raw": {"type": "uri_folder", "path": "azureml:images"}},
     }  # fmt: skip
-    reading = read_job(document, names=Resolver(catalog))
+    reading = read_job(document, names=names_in(catalog, Site))
     assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1")
     assert "azureml:score:5" in " ".join(map(str, reading.notes))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
@@ -16,6 +17,7 @@ from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.local_folder import throw_away
+from parallelrun_agent.workers.models import model_folder, view_of_script
 from parallelrun_agent.workers.secrets import secret_values
 from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
@@ -124,6 +126,8 @@ class PlanMaker:
             "safe": spec.append_row_safe_output,
         }
         self._environment = self._make_environment()
+        self._record = record
+        self._view: dict[str, Any] = {}
         self._next_process = 0
 
     def _make_argv(self, spec: JobSpec, outputs: WorkerOutputs, secrets: dict[str, str]) -> list[str]:
@@ -173,6 +177,7 @@ class PlanMaker:
             if self._user.is_other:
                 for name in (_HOME, _TEMPORARY):
                     self._user.make(self._local / name, 0o700)
+            self._environment |= model_folder(self._spec, self._paths(), self._local)
 
     def _make_own_outputs(self, process: str, outputs: WorkerOutputs) -> None:
         """Create the folders of a worker that stand for outputs in stores."""
@@ -191,6 +196,7 @@ class PlanMaker:
         self.mask.add([*secrets.values(), *variables.values()] if secrets else ())
         if not self._next_process:
             self._make_folders()
+            self._view = view_of_script(self._folder, self._record, self._spec, self._paths())
         process = f"process{self._next_process:03d}"
         self._next_process += 1
         logs, node = Logs(self._folder.logs), self._node
@@ -223,6 +229,7 @@ class PlanMaker:
             profiling_module=self._spec.profiling_module,
             exit_s=self._exit_s,
             masked=self.mask.forms,
+            job=self._view,
             command=spec.shell_command(outputs.paths),
         )
         return WorkerPlan(
@@ -232,7 +239,7 @@ class PlanMaker:
             environment={
                 **self._environment,
                 "AZUREML_BI_OUTPUT_PATH": outputs.main,
-                **command_variables(spec, outputs.paths),
+                **(command_variables(spec.inputs, outputs.paths) if spec.command else {}),
                 **gpu,
                 **variables,
             },

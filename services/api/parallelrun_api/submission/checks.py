@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from parallelrun_core.errors import Problem
 from parallelrun_core.mltable.plan import plan_inputs
@@ -14,6 +16,9 @@ from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
+
+_NO_TAKEOVER: Final = "a step of a pipeline can't take over mini-batches of an earlier job"
+_REUSED: Final = "leave it out: steps that are equal to completed ones are reused, and `job resume` runs only the rest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +44,26 @@ class PathChecks:
         code = _code(rule, spec.code, has_zip=has_zip, is_needed=not spec.command)
         Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec)]).check()
         _check_tables(rule, spec)
+
+    def check_step(self, known: JobSpec, *, has_zip: bool) -> None:
+        """Make sure of the same for a step of a pipeline, as far as paths are known yet: what other steps make is
+        checked when it is there.
+
+        Args:
+            known: its spec without the inputs that other steps make.
+            has_zip: a zip was sent with the pipeline; a relative path of code is a folder in it.
+
+        Raises:
+            InvalidInput: with one problem for each wrong path.
+        """
+        rule = self.rule()
+        problems = Problems([*_inputs(rule, known), *_outputs(rule, known)])
+        if not (has_zip and known.code and not os.path.isabs(known.code)):
+            problems.problems += _code(rule, known.code, has_zip=False, is_needed=not known.command)
+        if known.resume_from:
+            problems.wrong("/resume_from", _NO_TAKEOVER, _REUSED)
+        problems.check()
+        _check_tables(rule, known)
 
 
 def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Iterator[Problem]:

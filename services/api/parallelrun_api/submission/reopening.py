@@ -15,6 +15,7 @@ from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, job_folder
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
@@ -79,8 +80,7 @@ class Reopenings:
         state = self._registry.state(folder.job_id)
         if state is not None and not state.is_terminal:
             raise Conflict(f"Job {folder.job_id} is {state}: only a job that has ended can be reopened.")
-        spec = record.job_spec()
-        check_nobody_else_writes(folder, spec, self._registry)
+        check_nobody_else_writes(folder, record, self._registry)
         self._wait_until_retired(folder.job_id)
         if folder.result() is None:
             folder.withdraw_cancel(folder.generation())  # Redis forgot it, and no leader has recorded it yet
@@ -94,7 +94,7 @@ class Reopenings:
                     accept_changed_inputs=accept_changed_inputs,
                 )
             )
-        self._registry.reopen(folder.job_id, submitted=record.submitted, output=folder.named_output(spec))
+        self._registry.reopen(folder.job_id, submitted=record.submitted, output=claim_of(folder, record))
         # Not under the name of the first call: RQ may still be removing its entry.
         self._call_leader(folder.job_id, f"again-{folder.generation()}")
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)

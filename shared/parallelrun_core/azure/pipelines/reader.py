@@ -16,7 +16,7 @@ from parallelrun_core.azure.pipelines.header import Header, read_header
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps
 from parallelrun_core.azure.v2_models import Pipeline
-from parallelrun_core.azure.v2_step import label
+from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.fields import Input

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS, UPLOADS
 from parallelrun_api.azure.outputs import served_output
-from parallelrun_api.routes.files import logs_of
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.errors import NotFound, UnsafePath
 
@@ -62,7 +61,13 @@ def files(face: Face, container: str, prefix: str, after: str) -> Iterator[FileE
 
 def logs_by_name(face: Face, job_id: str, most: int) -> list[str]:
     """The first logs of a job, by name."""
-    return [entry.path for entry in islice(logs_of(face.context, job_id).files(), most)]
+    return [entry.path for entry in islice(_logs_of(face, job_id).files(), most)]
+
+
+def _logs_of(face: Face, job_id: str) -> ServedFolder:
+    folder = face.context.jobs.folder(job_id)
+    folder.record()
+    return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=face.context.folder_names)
 
 
 def _execution_log(logs: ServedFolder) -> int:
@@ -105,4 +110,4 @@ def _of_job(face: Face, container: str, blob: str) -> Place | None:
     name = blob.removeprefix(OF_LOGS).partition("/")[0]
     if not blob.startswith(OF_LOGS):
         raise NotFound(f"There is no blob {blob[:200]!r}.")
-    return Place(logs_of(face.context, face.names.job_id(name)), f"{OF_LOGS}{name}/")
+    return Place(_logs_of(face, face.names.job_id(name)), f"{OF_LOGS}{name}/")
