@@ -17,6 +17,7 @@ from parallelrun_api.azure.names import checked_name
 from parallelrun_api.azure.resolving import FaceNames
 from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.submission.upload import Upload, read_document
+from parallelrun_api.views.jobs import Wanted
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.reading import read_job
 
@@ -66,7 +67,7 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
     view = query.get("listViewType", "ActiveOnly")
 
     def encoded() -> dict[str, Any]:
-        jobs, last = face.context.jobs.page(before=before, limit=limit, state=None)
+        jobs, last = face.context.jobs.page(Wanted(), before=before, limit=limit)
         shown = [job_answer(face, request, job) for job in jobs]
         archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
         value = {"value": [each for each in shown if each["properties"]["isArchived"] in archived]}
@@ -102,6 +103,6 @@ def change(face: Face, job_id: str, sent: dict[str, Any]) -> None:
 def _upload(face: Face, sent: dict[str, Any]) -> Upload:
     """A submission, as if its user had sent the document."""
     document = document_of(sent)
-    names = FaceNames(face.shelf, face.blobs)
+    names = FaceNames(face.shelf, face.blobs, face.context.assets.names)
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
     return Upload(reading=read_job(document, names=names), code=None, sha256=digest)

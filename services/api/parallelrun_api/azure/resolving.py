@@ -10,7 +10,7 @@ from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.door import BLOBS
 from parallelrun_api.azure.ids import Version, version_of
 from parallelrun_api.azure.workspace import ACCOUNT
-from parallelrun_core.assets.names import Asset, UnknownAsset
+from parallelrun_core.assets.names import Asset, Names
 from parallelrun_core.errors import NotFound
 from parallelrun_core.storage.location import datastore_of, location_of
 
@@ -26,11 +26,16 @@ _DATASTORE: Final = "workspaceblobstore"
 
 
 class FaceNames:
-    """Looks up what documents of this face name; of everything else it knows nothing."""
+    """Looks up what documents of this face name.
 
-    def __init__(self, shelf: Shelf, blobs: BlobStore) -> None:
+    Args:
+        others: who knows everything else.
+    """
+
+    def __init__(self, shelf: Shelf, blobs: BlobStore, others: Names) -> None:
         self._shelf = shelf
         self._blobs = blobs
+        self._others = others
 
     def asset(self, kind: str, text: str) -> Asset:
         """The asset of this type that a text names.
@@ -40,11 +45,11 @@ class FaceNames:
         """
         version = version_of(text)
         if version is None or _SINGULAR[version.kind] != kind:
-            raise UnknownAsset.called(text, f"there is no {kind} of this name", "register it, or name its path")
+            return self._others.asset(kind, text)
         try:
             record = self._shelf.get(*version)
-        except NotFound as error:
-            raise UnknownAsset.called(text, f"there is no {kind} of this name", "register it") from error
+        except NotFound:
+            return self._others.asset(kind, text)
         return Asset(
             type=kind,
             name=version.name,
@@ -63,7 +68,7 @@ class FaceNames:
         if inside:
             container, _, blob = unquote(inside).partition("/")
             return str(self._blobs.file(checked_container(container), checked_blob(blob) if blob else ""))
-        return text
+        return self._others.place(text)
 
     def uploaded(self, path: str) -> str:
         """Where a path of the default datastore is."""
