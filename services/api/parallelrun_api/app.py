@@ -15,7 +15,7 @@ from parallelrun_api.contract import document
 from parallelrun_api.http import problems
 from parallelrun_api.http.audit import Audit
 from parallelrun_api.http.auth import OPEN_PATHS, Guard
-from parallelrun_api.http.requests import SUBMISSIONS, RequestScope
+from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
     assets,
@@ -28,6 +28,7 @@ from parallelrun_api.routes import (
     nodes,
     operations,
     reopening,
+    schedules,
     storage,
 )
 
@@ -63,7 +64,10 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     )
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    modules = (jobs, reopening, events, mini_batches, files, metrics, storage, nodes, datastores, assets, operations)
+    modules = (
+        jobs, reopening, schedules, events, mini_batches, files, metrics, storage, nodes, datastores, assets,
+        operations,
+    )  # fmt: skip
     for module in modules:
         app.include_router(module.router)
     door = azure.install(app, context, token)
@@ -77,6 +81,6 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
         metrics=context.metrics,
         connections=context.connections,
         audit=audit,
-        own_limits=lambda path: path == SUBMISSIONS or path.startswith(azure.OWN_LIMITS),
+        own_limits=azure.OWN_LIMITS,
     )
     return app

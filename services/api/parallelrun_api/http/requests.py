@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
@@ -29,8 +28,8 @@ log = telemetry.logger()
 _QUIET: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _CLIENT_GONE: Final = 499
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-SUBMISSIONS: Final = "/v1/jobs"
-"""The path of submissions, which have limits of their own on their bodies."""
+_SUBMISSIONS: Final = re.compile(r"/v1/jobs|/v1/schedules/[^/:]+|/v1/batch-endpoints/[^/:]+/deployments/[^/:]+")
+"""Requests to these paths, which may have code with them, have limits of their own on their bodies."""
 MAX_BODY_BYTES: Final = 2 << 20
 """Of all other requests; a list of all mini-batches that can be retried at once is half as long."""
 _SAFE_HEADERS: Final = (
@@ -41,7 +40,11 @@ _SAFE_HEADERS: Final = (
 
 
 class RequestScope:
-    """The outermost layer: it answers and logs whatever goes wrong."""
+    """The outermost layer: it answers and logs whatever goes wrong.
+
+    Args:
+        own_limits: what paths begin with whose bodies have limits of their own, beside those of submissions.
+    """
 
     def __init__(
         self,
@@ -50,13 +53,16 @@ class RequestScope:
         metrics: Metrics,
         connections: Connections,
         audit: Audit,
-        own_limits: Callable[[str], bool],
+        own_limits: str,
     ) -> None:
         self._app = app
-        self._has_own_limits = own_limits
+        self._own_limits = own_limits
         self._metrics = metrics
         self._connections = connections
         self._audit = audit
+
+    def _has_own_limits(self, path: str) -> bool:
+        return path.startswith(self._own_limits) or _SUBMISSIONS.fullmatch(path) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
