@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from parallelrun.local import run
     from parallelrun.metrics import log_metric
     from parallelrun.models import (
+        Asset,
         Datastore,
         Failure,
         Job,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApiError",
+    "Asset",
     "Client",
     "Cluster",
     "ClusterFailed",
@@ -104,6 +106,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Asset": "models",
     "Client": "client",
     "Cluster": "embedded.cluster",
     "Datastore": "models",

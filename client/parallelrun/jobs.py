@@ -19,6 +19,7 @@ from parallelrun.models import Job, Metric, MiniBatch, Step
 from parallelrun.patience import patiently
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
+from parallelrun_core.assets.names import stored_code
 
 if TYPE_CHECKING:
     from parallelrun.spec_file import Document
@@ -60,9 +61,10 @@ class Jobs:
         Raises:
             InvalidInput: a field is wrong. Nothing was sent.
         """
+        from parallelrun.names import names_of
         from parallelrun.spec_file import read_spec
 
-        reading = read_spec(spec)
+        reading = read_spec(spec, names_of(self._transport))
         key = idempotency_key or secrets.token_hex(16)
         document = reading.spec.model_dump(mode="json", exclude_unset=True)
         folders = dict[str, Path]()
@@ -70,7 +72,7 @@ class Jobs:
             from parallelrun.code_of_steps import with_code_in_zip
 
             document, folders = with_code_in_zip(document)
-        elif upload_code and (code := document.get("code")):
+        elif upload_code and (code := document.get("code")) and not stored_code(code):
             document, folders = {**document, "code": ""}, {"": Path(code)}
         created = self._submit(document, folders, key)
         # The server received the spec, not the document, so it doesn't know all notes on the document.

@@ -11,6 +11,7 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.states import TERMINAL
 
 __all__ = [
+    "Asset",
     "Datastore",
     "Failure",
     "Job",
@@ -245,3 +246,27 @@ class Datastore(msgspec.Struct, kw_only=True, frozen=True):
     """Where credentials come from: `node`, `secret` (a file in the nodes' folders of secrets), or `anonymous`."""
     definition: dict[str, Any] = {}
     """As it was given; there is no secret in it."""
+
+
+class Asset(msgspec.Struct, kw_only=True, frozen=True):
+    """One version of an asset."""
+
+    type: str
+    """data, model, environment, component or code."""
+    name: str
+    version: str
+    id: str = ""
+    """How a job's document names it: `azureml:NAME:VERSION`."""
+    created: str | None = None
+    description: str = ""
+    tags: dict[str, str] = {}
+    properties: dict[str, str] = {}
+    archived: bool = False
+    """Hidden from lists and from `latest`."""
+    content: dict[str, Any] = {}
+    """What it is, which never changes. `path`, if there is one, is where its files are."""
+
+    @property
+    def path(self) -> str:
+        """Where its files are; empty if it has none."""
+        return str(self.content.get("path", ""))

@@ -27,6 +27,9 @@ class Source:
     def located(self, problem: Problem) -> Problem:
         """The same problem with its place, at a field that the user has written: a short form has no parts."""
         pointer = self._written(problem.pointer)
+        within = problem.pointer.removeprefix(pointer)
+        if within and pointer.endswith("/component"):  # the name of a file, which has parts
+            problem = replace(problem, message=f"{within}: {problem.message}")
         if any(f"{pointer}/".startswith(f"{path}/") for path in self._assigned):
             return replace(problem, pointer=pointer, place="--set")
         line = line_of(pointer, lines_of(self._text))  # a missing field is reported where its parent is

@@ -54,10 +54,11 @@ def run_command(
     """Run one job on this machine, on a temporary cluster, and write output and logs to DIR."""
     from parallelrun.cli.output import say, say_notes
     from parallelrun.embedded.local_run import RunOptions, run_here
+    from parallelrun.names import own_names
     from parallelrun.progress.display import display_on
     from parallelrun.spec_file import input_assignments, read_job_file
 
-    reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())])
+    reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
     say_notes(reading.notes)
     try:
         end = run_here(
