@@ -209,10 +209,15 @@ class Cluster:
 
     def submit(self, script: str, *, inputs: str | Path | dict[str, object], **settings: object) -> str:
         """Submit a job as the API would; returns its id."""
-        code = self.code(script)
-        spec = JobSpec.parse(
-            {"entry_script": "entry.py", "inputs": inputs if isinstance(inputs, dict) else str(inputs), **settings}
-        )
+        given = inputs if isinstance(inputs, dict) else str(inputs)
+        return self._submit(self.code(script), {"entry_script": "entry.py", "inputs": given, **settings})
+
+    def submit_command(self, command: str, *, script: str = "", **settings: object) -> str:
+        """Submit a job with a command, and perhaps an entry.py among its code; returns its id."""
+        return self._submit(self.code(script), {"command": command, **settings})
+
+    def _submit(self, code: Path, document: dict[str, object]) -> str:
+        spec = JobSpec.parse(document)
         job_id, now = new_job_id(), time.time()
         record = JobRecord(
             job_id=job_id,

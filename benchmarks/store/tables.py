@@ -69,7 +69,7 @@ class Rounds:
 
 
 def _bytes_in(cache: Path) -> int:
-    return sum(path.stat().st_size for path in cache.rglob("objects/*"))
+    return sum(path.stat().st_size for path in cache.rglob("objects/*/*"))
 
 
 def _upload(path: Path, key: str) -> None:

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from parallelrun.builders.parts import Environment, Input, Output
-    from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep, PipelineParameter
+    from parallelrun.builders.step_data import OutputFileDatasetConfig, PipelineData
+    from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep
+    from parallelrun.builders.v1_pipeline import Pipeline, PythonScriptStep, StepSequence
+    from parallelrun.builders.v1_steps import PipelineParameter
     from parallelrun.builders.v2 import RunFunction, parallel_run_function
     from parallelrun.client import Client
     from parallelrun.embedded.cluster import Cluster
@@ -36,21 +39,25 @@ if TYPE_CHECKING:
     from parallelrun.local import run
     from parallelrun.metrics import log_metric
     from parallelrun.models import (
+        Asset,
         Datastore,
         Failure,
         Job,
         Metric,
         MetricPoint,
         MiniBatch,
+        NamedOutput,
         Node,
         OutputFile,
         Progress,
         RemoteFile,
+        Step,
     )
     from parallelrun.transport import RetryPolicy
 
 __all__ = [
     "ApiError",
+    "Asset",
     "Client",
     "Cluster",
     "ClusterFailed",
@@ -69,20 +76,27 @@ __all__ = [
     "Metric",
     "MetricPoint",
     "MiniBatch",
+    "NamedOutput",
     "Node",
     "NotFound",
     "Output",
     "OutputFile",
+    "OutputFileDatasetConfig",
     "ParallelRunConfig",
     "ParallelRunError",
     "ParallelRunStep",
+    "Pipeline",
+    "PipelineData",
     "PipelineParameter",
     "Problem",
     "Progress",
+    "PythonScriptStep",
     "RemoteFile",
     "RetryPolicy",
     "RunFunction",
     "RunResult",
+    "Step",
+    "StepSequence",
     "TimedOut",
     "Unauthorized",
     "Unavailable",
@@ -92,6 +106,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Asset": "models",
     "Client": "client",
     "Cluster": "embedded.cluster",
     "Datastore": "models",
@@ -103,17 +118,24 @@ _MODULES = {
     "Metric": "models",
     "MetricPoint": "models",
     "MiniBatch": "models",
+    "NamedOutput": "models",
     "Node": "models",
     "Output": "builders.parts",
     "OutputFile": "models",
+    "OutputFileDatasetConfig": "builders.step_data",
     "ParallelRunConfig": "builders.v1",
     "ParallelRunStep": "builders.v1",
-    "PipelineParameter": "builders.v1",
+    "Pipeline": "builders.v1_pipeline",
+    "PipelineData": "builders.step_data",
+    "PipelineParameter": "builders.v1_steps",
     "Progress": "models",
+    "PythonScriptStep": "builders.v1_pipeline",
     "RemoteFile": "models",
     "RetryPolicy": "transport",
     "RunFunction": "builders.v2",
     "RunResult": "embedded.local_run",
+    "Step": "models",
+    "StepSequence": "builders.v1_pipeline",
     "log_metric": "metrics",
     "parallel_run_function": "builders.v2",
     "run": "local",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from typing import Self
 
+from parallelrun.assets import Assets
 from parallelrun.datastores import Datastores
 from parallelrun.errors import ConnectionFailed
 from parallelrun.jobs import Jobs
@@ -51,6 +52,10 @@ class Client:
         self.outputs = Outputs(self._transport)
         self.nodes = Nodes(self._transport)
         self.datastores = Datastores(self._transport)
+        self.data = Assets(self._transport, "data")
+        self.models = Assets(self._transport, "model")
+        self.environments = Assets(self._transport, "environment")
+        self.components = Assets(self._transport, "component")
 
     def is_ready(self) -> bool:
         """Whether the server can accept jobs right now; False if it doesn't answer. One short try."""

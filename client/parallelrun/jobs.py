@@ -6,25 +6,27 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from parallelrun.errors import JobCanceled, JobFailed, TimedOut
+from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFailed, TimedOut
 from parallelrun.events import Event, follow_events
-from parallelrun.models import Job, Metric, MiniBatch
+from parallelrun.models import Job, Metric, MiniBatch, Step
 from parallelrun.patience import patiently
 from parallelrun.resource import as_model, job_path, pages
 from parallelrun.transport import Transport
+from parallelrun_core.assets.names import stored_code
 
 if TYPE_CHECKING:
     from parallelrun.spec_file import Document
-    from parallelrun_core.spec import JobSpec
+    from parallelrun_core.spec import JobSpec, PipelineSpec
 
 _LONG_POLL_S: Final = 20.0
+_FOLLOW_S: Final = 1.0
 _NO_VERSION: Final = 2**53 - 1
 """Above every version of a job: a request that names it is answered early only when the job ends."""
 _PAGE: Final = 200
@@ -40,12 +42,12 @@ class Jobs:
 
     def create(
         self,
-        spec: JobSpec | dict[str, Any] | Document | str | Path,
+        spec: JobSpec | PipelineSpec | dict[str, Any] | Document | str | Path,
         *,
         idempotency_key: str | None = None,
         upload_code: bool = True,
     ) -> Job:
-        """Submit a job.
+        """Submit a job or a pipeline.
 
         Args:
             spec: the settings, a `ParallelRunStep`, a `parallel_run_function`, or the path of a job file, in our own
@@ -53,37 +55,46 @@ class Jobs:
                 file, or from the current folder.
             idempotency_key: submitting twice with the same key gives the same job. Random by default, so that a
                 request whose answer was lost can be repeated.
-            upload_code: send the code folder with the job. Otherwise the server reads it at the same path.
+            upload_code: send the code folder with the job, or those of all steps. Otherwise the server reads them at
+                the same paths.
 
         Raises:
             InvalidInput: a field is wrong. Nothing was sent.
         """
-        from parallelrun.package_code import zip_folder
+        from parallelrun.names import names_of
         from parallelrun.spec_file import read_spec
 
-        reading = read_spec(spec)
-        job = reading.job
+        reading = read_spec(spec, names_of(self._transport))
         key = idempotency_key or secrets.token_hex(16)
-        if not (upload_code and job.code):
-            created = self._submit(job, None, key)
-        else:
-            with zip_folder(Path(job.code)) as archive:
-                created = self._submit(job.model_copy(update={"code": ""}), archive, key)
+        document = reading.spec.model_dump(mode="json", exclude_unset=True)
+        folders = dict[str, Path]()
+        if upload_code and document.get("type") == "pipeline":
+            from parallelrun.code_of_steps import with_code_in_zip
+
+            document, folders = with_code_in_zip(document)
+        elif upload_code and (code := document.get("code")) and not stored_code(code):
+            document, folders = {**document, "code": ""}, {"": Path(code)}
+        created = self._submit(document, folders, key)
         # The server received the spec, not the document, so it doesn't know all notes on the document.
         return msgspec.structs.replace(created, notes=[*map(str, reading.notes)] or created.notes)
 
-    def _submit(self, spec: JobSpec, archive: IO[bytes] | None, key: str) -> Job:
-        document = spec.model_dump(mode="json", exclude_unset=True)
+    def _submit(self, document: dict[str, Any], folders: Mapping[str, Path], key: str) -> Job:
+        if not folders:
+            return self._post(key, lambda: {"json": document})
+        from parallelrun.package_code import zip_folders
 
-        def body() -> dict[str, Any]:
-            if archive is None:
-                return {"json": document}
-            archive.seek(0)
-            return {
-                "data": {"spec": json.dumps(document)},
-                "files": {"code": ("code.zip", archive, "application/zip")},
-            }
+        with zip_folders(folders) as archive:
 
+            def body() -> dict[str, Any]:
+                archive.seek(0)
+                return {
+                    "data": {"spec": json.dumps(document)},
+                    "files": {"code": ("code.zip", archive, "application/zip")},
+                }
+
+            return self._post(key, body)
+
+    def _post(self, key: str, body: Callable[[], dict[str, Any]]) -> Job:
         answer = self._transport.request(
             "POST",
             "/v1/jobs",
@@ -98,12 +109,33 @@ class Jobs:
         """A job as it is now."""
         return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
 
-    def list(self, *, status: str | None = None, limit: int | None = None) -> Iterator[Job]:
-        """Jobs, newest first; pages are fetched as they are needed."""
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        parent: str | None = None,
+        steps: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Job]:
+        """Jobs, newest first; pages are fetched as they are needed.
+
+        Args:
+            status: only jobs in this state.
+            parent: only the jobs of the steps of this pipeline.
+            steps: also jobs of steps; by default, only what was submitted is listed.
+        """
         params = {"limit": str(min(limit or _PAGE, _PAGE))}
         if status:
             params["status"] = status
+        if parent:
+            params["parent"] = parent
+        if steps:
+            params["steps"] = "true"
         return islice(pages(self._transport, "/v1/jobs", Job, params), limit)
+
+    def steps(self, job_id: str) -> dict[str, Step]:
+        """The steps of a pipeline by name, in an order in which they can run; none if the job is no pipeline."""
+        return {step.name: step for step in self.get(job_id).steps}
 
     def mini_batches(self, job_id: str, *, status: str | None = None) -> Iterator[MiniBatch]:
         """The mini-batches of a job; pages are fetched as they are needed."""
@@ -207,6 +239,40 @@ class Jobs:
         if raise_on_failure and job.state == "canceled":
             raise JobCanceled(job)
         return job
+
+    def follow(
+        self,
+        job_id: str,
+        *,
+        every_s: float = _FOLLOW_S,
+        on_disconnect: Callable[[Exception], None] | None = None,
+    ) -> Iterator[Job]:
+        """A job as it is now, again whenever it has changed and at least every so often, until it has ended.
+
+        Args:
+            on_disconnect: called with the reason whenever the server can't be reached; may raise to give up.
+
+        Raises:
+            ConnectionFailed: the server was away for too long.
+        """
+        job = self.get(job_id)
+        yield job
+        while not job.has_ended:
+            since = job.version
+
+            def ask(since: int = since) -> Any:
+                params = {"wait": f"{every_s:.3f}", "since": str(since)}
+                try:
+                    return self._transport.request(
+                        "GET", job_path(job_id), idempotent=True, params=params, read_timeout_s=every_s + 10
+                    )
+                except (ConnectionFailed, ApiError) as error:
+                    if on_disconnect:
+                        on_disconnect(error)
+                    raise
+
+            job = as_model(patiently(ask, sleep=self._sleep), Job)
+            yield job
 
     def _wait_for(self, job: Job, deadline: float, *, since: int) -> Job:
         """The job, once it has another version than `since` or has ended."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parallelrun.embedded.local_run import RunOptions, RunResult, run_here
+from parallelrun.names import own_names
 from parallelrun.progress.display import Silent, display_on
 from parallelrun.spec_file import Document, read_spec
 
@@ -49,7 +50,7 @@ def run(
         JobFailed, JobCanceled: the job ended without a result. Its logs are in the folder.
         ClusterFailed: the cluster can't start, or has stopped working.
     """
-    reading = read_spec(spec)
+    reading = read_spec(spec, own_names)
     end = run_here(
         reading,
         RunOptions(

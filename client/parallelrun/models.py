@@ -11,16 +11,20 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.states import TERMINAL
 
 __all__ = [
+    "Asset",
     "Datastore",
     "Failure",
     "Job",
     "Metric",
     "MetricPoint",
     "MiniBatch",
+    "NamedOutput",
     "Node",
     "OutputFile",
     "Progress",
     "RemoteFile",
+    "Step",
+    "StepOf",
 ]
 
 
@@ -41,12 +45,56 @@ class OutputFile(msgspec.Struct, kw_only=True, frozen=True):
     """`sorted`, or `listing` when a folder was too large to be sorted."""
 
 
+class Step(msgspec.Struct, kw_only=True, frozen=True):
+    """One step of a pipeline."""
+
+    name: str
+    type: str = "parallel"
+    """parallel, command or pipeline."""
+    state: str = "waiting"
+    """waiting, running, completed, failed, canceled or skipped."""
+    reused: bool = False
+    """It has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""
+    needs: list[str] = []
+    """The steps that must have ended before it can begin."""
+    job: str | None = None
+    """The id of the job that runs it, once there is one."""
+    job_state: str | None = None
+    progress: Progress | None = None
+    started: str | None = None
+    ended: str | None = None
+    why: str = ""
+    """Why it has failed, is skipped, or was run again."""
+
+
+class StepOf(msgspec.Struct, kw_only=True, frozen=True):
+    """Which step of which pipeline a job is."""
+
+    job: str
+    step: str
+
+
+class NamedOutput(msgspec.Struct, kw_only=True, frozen=True):
+    """One output of a pipeline."""
+
+    name: str
+    type: str = "uri_folder"
+    step: str | None = None
+    """The step that makes it."""
+    path: str | None = None
+    """The folder, file or URL, as the server and the nodes name it, once the job that makes it has begun."""
+
+
 class Job(msgspec.Struct, kw_only=True, frozen=True):
     """One job as it was when the server answered."""
 
     id: str
     state: str
     """queued, processing, finalizing, completed, failed or canceled."""
+    type: str = "parallel"
+    """parallel, command or pipeline."""
+    parent: StepOf | None = None
+    """The pipeline of which it is a step, if it is one."""
     name: str = ""
     version: int = 0
     submitted: str | None = None
@@ -61,9 +109,26 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
     metrics: dict[str, Any] = {}
     """Once it has ended: the last value of each metric that its script has logged."""
     spec: dict[str, Any] = {}
+    steps: list[Step] = []
+    """Of a pipeline, in an order in which they can run. Empty in a list of jobs."""
+    outputs: list[NamedOutput] = []
+    """Of a pipeline. Empty in a list of jobs."""
     notes: list[str] = []
     """What in the submitted document has no effect here, or works differently than in Azure ML."""
     links: dict[str, Any] = {}
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether it has steps, and no mini-batches."""
+        return self.type == "pipeline"
+
+    def step(self, name: str) -> Step:
+        """One of a pipeline's steps.
+
+        Raises:
+            KeyError: it has no such step.
+        """
+        return {step.name: step for step in self.steps}[name]
 
     @property
     def has_ended(self) -> bool:
@@ -163,3 +228,27 @@ class Datastore(msgspec.Struct, kw_only=True, frozen=True):
     """Where credentials come from: `node`, `secret` (a file in the nodes' folders of secrets), or `anonymous`."""
     definition: dict[str, Any] = {}
     """As it was given; there is no secret in it."""
+
+
+class Asset(msgspec.Struct, kw_only=True, frozen=True):
+    """One version of an asset."""
+
+    type: str
+    """data, model, environment, component or code."""
+    name: str
+    version: str
+    id: str = ""
+    """How a job's document names it: `azureml:NAME:VERSION`."""
+    created: str | None = None
+    description: str = ""
+    tags: dict[str, str] = {}
+    properties: dict[str, str] = {}
+    archived: bool = False
+    """Hidden from lists and from `latest`."""
+    content: dict[str, Any] = {}
+    """What it is, which never changes. `path`, if there is one, is where its files are."""
+
+    @property
+    def path(self) -> str:
+        """Where its files are; empty if it has none."""
+        return str(self.content.get("path", ""))

@@ -6,6 +6,7 @@ import os
 import stat
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -28,20 +29,28 @@ def zip_folder(folder: Path) -> IO[bytes]:
     Raises:
         InvalidInput: the folder is missing, too large, or links to something outside it.
     """
-    if not folder.is_dir():
-        raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
+    return zip_folders({"": folder})
+
+
+def zip_folders(folders: Mapping[str, Path]) -> IO[bytes]:
+    """Pack several folders, each below its name at the top of the zip; otherwise as `zip_folder`."""
     packed = cast(IO[bytes], tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))  # noqa: SIM115 - it is returned
+    count, left = 0, MAX_BYTES
     try:
         with zipfile.ZipFile(packed, "w") as archive:
-            left = MAX_BYTES
-            for count, (parts, mode, file) in enumerate(code_files(folder), start=1):
-                size = os.fstat(file.fileno()).st_size
-                left -= size
-                if count > MAX_FILES or left < 0:
-                    raise _too_large(folder, f"more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MiB")
-                if packed.tell() + size > MAX_ZIP_BYTES:
-                    raise _too_large(folder, f"more than {MAX_ZIP_BYTES >> 20} MiB when packed")
-                _add(archive, "/".join(parts), mode, size, file)
+            for name, folder in folders.items():
+                if not folder.is_dir():
+                    raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
+                if name:
+                    archive.mkdir(zipfile.ZipInfo(f"{name}/", _SOME_DATE))  # also if there is nothing in it
+                for parts, mode, file in code_files(folder):
+                    size = os.fstat(file.fileno()).st_size
+                    count, left = count + 1, left - size
+                    if count > MAX_FILES or left < 0:
+                        raise _too_large(folder, f"more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MiB")
+                    if packed.tell() + size > MAX_ZIP_BYTES:
+                        raise _too_large(folder, f"more than {MAX_ZIP_BYTES >> 20} MiB when packed")
+                    add_file(archive, "/".join([name, *parts] if name else parts), mode, size, file)
     except BaseException:
         packed.close()
         raise
@@ -53,7 +62,7 @@ def _too_large(folder: Path, what: str) -> InvalidInput:
     return InvalidInput.at("/code", f"{str(folder)!r} holds {what}", f"{LEAVE_OUT_HINT}; data can be an input")
 
 
-def _add(archive: zipfile.ZipFile, name: str, mode: int, size: int, source: IO[bytes]) -> None:
+def add_file(archive: zipfile.ZipFile, name: str, mode: int, size: int, source: IO[bytes]) -> None:
     member = zipfile.ZipInfo(name, _SOME_DATE)
     member.external_attr = (stat.S_IFREG | (0o755 if mode & 0o100 else 0o644)) << 16
     member.compress_type = zipfile.ZIP_DEFLATED if size < _COMPRESS_BELOW_BYTES else zipfile.ZIP_STORED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,15 +11,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
+from parallelrun.names import NamesFor
 from parallelrun.spec_source import Source
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.datastores import here
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import Problems
 from parallelrun_core.reading import Reading, read_job
-from parallelrun_core.spec import JobSpec, load_document, set_field
+from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, set_field
+from parallelrun_core.spec.fields import NAME
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.storage.supported import absolute_path
 
 _MAX_NAMES: Final = 1000
 
@@ -32,20 +36,27 @@ class Document(Protocol):
         ...
 
 
-def read_spec(spec: JobSpec | dict[str, Any] | Document | str | Path) -> Reading:
+def read_spec(
+    spec: JobSpec | PipelineSpec | dict[str, Any] | Document | str | Path, names: NamesFor | None = None
+) -> Reading:
     """The job spec in any form that a user may give, and the notes on it. Relative paths start from the folder of the
     job file, or from the current one.
+
+    Args:
+        names: where names of assets are looked up.
 
     Raises:
         InvalidInput: the file can't be read, or a field is wrong.
     """
     if isinstance(spec, JobSpec):
         return Reading(spec.relative_to(Path.cwd()))
+    if isinstance(spec, PipelineSpec):
+        return read_job(spec.model_dump(mode="json", exclude_unset=True), folder=Path.cwd())
     if isinstance(spec, dict):
-        return read_job(_with_plain_paths(spec), folder=Path.cwd())
+        return read_job(_with_plain_paths(spec), folder=Path.cwd(), names=names and names(Path.cwd()))
     if isinstance(spec, Document):
-        return read_job(_with_plain_paths(spec.document()), folder=Path.cwd())
-    return read_job_file(spec)
+        return read_job(_with_plain_paths(spec.document()), folder=Path.cwd(), names=names and names(Path.cwd()))
+    return read_job_file(spec, names=names)
 
 
 def _with_plain_paths(part: object) -> object:
@@ -60,12 +71,13 @@ def _with_plain_paths(part: object) -> object:
     return part
 
 
-def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
+def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: NamesFor | None = None) -> Reading:
     """The job that a file describes.
 
     Args:
         assignments: `path=value` changes, applied in order, with the names of the file's own format. Relative paths in
             them start from the file's folder, too.
+        names: where names of assets are looked up.
 
     Raises:
         InvalidInput: the file can't be read, or fields are wrong, all of which are reported at once.
@@ -85,12 +97,32 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
         set_field(document, assignment)
         assigned.append(assignment.partition("=")[0])
     source = Source(file, text, document, assigned)
+    folder = file.absolute().parent
     try:
-        reading = read_job(document, folder=file.absolute().parent)
+        reading = read_job(document, folder=folder, names=names and names(folder))
     except InvalidInput as error:
         error.replace_problems(source.located)
         raise
     return replace(reading, located=source.located)
+
+
+def input_assignments(inputs: Iterable[str]) -> list[str]:
+    """The assignments that give inputs their places: `NAME=PLACE`, or only a place, for the one that is called `data`.
+    A local path is relative to the current folder.
+
+    Raises:
+        InvalidInput: one is no place, or the name is none.
+    """
+    assignments = []
+    for text in inputs:
+        name, equals, place = text.partition("=")
+        if not equals or not NAME.fullmatch(name):
+            name, place = "data", text
+        if not place:
+            raise InvalidInput.at("--input", f"{text!r} has no place", "as in --input ./data, or --input images=./data")
+        where = absolute_path(place, Path.cwd())
+        assignments.append(f"inputs.{name}.path={json.dumps(where)}")
+    return assignments
 
 
 def check_paths(spec: JobSpec) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import yaml
-
 from parallelrun.errors import Problem
-from parallelrun_core.spec.bounded_yaml import BoundedLoader
+from parallelrun_core.spec.lines import line_of, lines_of
 
 
 class Source:
@@ -30,12 +27,13 @@ class Source:
     def located(self, problem: Problem) -> Problem:
         """The same problem with its place, at a field that the user has written: a short form has no parts."""
         pointer = self._written(problem.pointer)
+        within = problem.pointer.removeprefix(pointer)
+        if within and pointer.endswith("/component"):  # the name of a file, which has parts
+            problem = replace(problem, message=f"{within}: {problem.message}")
         if any(f"{pointer}/".startswith(f"{path}/") for path in self._assigned):
             return replace(problem, pointer=pointer, place="--set")
-        lines, written = _lines(self._text), pointer
-        while written and written not in lines:  # a missing field is reported where its parent is
-            written = written.rpartition("/")[0]
-        place = f"{self._file}:{lines[written]}" if written else str(self._file)
+        line = line_of(pointer, lines_of(self._text))  # a missing field is reported where its parent is
+        place = f"{self._file}:{line}" if line else str(self._file)
         return replace(problem, pointer=pointer, place=place)
 
     def _written(self, pointer: str) -> str:
@@ -52,23 +50,3 @@ class Source:
                     return pointer
             walked += f"/{name}"
         return pointer
-
-
-def _lines(text: bytes) -> dict[str, int]:
-    """The line of each field, by its pointer."""
-    root = yaml.compose(text, Loader=BoundedLoader)
-    return dict(_lines_below(root, "", set())) if root else {}
-
-
-def _lines_below(node: yaml.Node, pointer: str, seen: set[int]) -> Iterator[tuple[str, int]]:
-    if id(node) in seen:  # aliases could be followed without end
-        return
-    seen.add(id(node))
-    parts: list[tuple[object, yaml.Node, yaml.Node]] = []
-    if isinstance(node, yaml.MappingNode):
-        parts = [(key.value, key, value) for key, value in node.value]
-    elif isinstance(node, yaml.SequenceNode):
-        parts = [(number, value, value) for number, value in enumerate(node.value)]
-    for name, head, value in parts:
-        yield f"{pointer}/{name}", head.start_mark.line + 1
-        yield from _lines_below(value, f"{pointer}/{name}", seen)

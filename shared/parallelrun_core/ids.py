@@ -35,6 +35,11 @@ def job_id_from(job_id: str, *names: str) -> str:
     return job_id[:-_RANDOM_DIGITS] + _base32(int.from_bytes(digest[:8], "big"), _RANDOM_DIGITS)
 
 
+def is_from(job_id: str, other: str) -> bool:
+    """Whether a job may have been started by this other one, as far as their ids tell."""
+    return job_id != other and job_id[:-_RANDOM_DIGITS] == other[:-_RANDOM_DIGITS]
+
+
 def job_id_at(moment_s: float, *names: str) -> str:
     """The id of a job that nobody submits: the same for the same moment and names, so nobody can start it twice.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
 
@@ -41,5 +42,5 @@ def register(redis: Redis, folder: JobFolder) -> None:
     registry = Registry(redis)
     if folder.result() is None and registry.state(folder.job_id) in (None, JobState.QUEUED):
         record = folder.record()
-        registry.add_job(folder.job_id, submitted=record.submitted, output=folder.claimed_output(record))
+        registry.add_job(folder.job_id, submitted=record.submitted, output=claim_of(folder, record))
         ask_for_leader(redis, folder.job_id)

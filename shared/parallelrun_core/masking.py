@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
 import msgspec
@@ -18,23 +18,40 @@ _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 
 
 def masked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A job spec as it may be shown."""
+    """A job spec, or a pipeline's with those of its steps, as it may be shown."""
+    if spec.get("type") == "pipeline" or _steps_of(spec):
+        shown = {name: {**step, "job": masked_spec(step["job"])} for name, step in _steps_of(spec).items()}
+        return {**spec, "steps": shown} if shown else {**spec}
     given = spec.get("environment_variables")
     return {**spec, "environment_variables": dict.fromkeys(given, MASK) if isinstance(given, dict) else {}}
 
 
+def _steps_of(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The steps, if this is the spec of a pipeline: a nested one need not say that it is one."""
+    steps = spec.get("steps")
+    return steps if isinstance(steps, dict) else {}
+
+
+def _values_of(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The values of the environment variables of a job, or of all steps of a pipeline."""
+    given = spec.get("environment_variables")
+    if isinstance(given, dict):
+        yield from map(str, given.values())
+    for step in _steps_of(spec).values():
+        yield from _values_of(step["job"])
+
+
 class Mask:
-    """Masks the values of one job's environment variables in texts that may repeat them.
+    """Masks the values of the environment variables of a job, or of a pipeline's steps, in texts that may repeat them.
 
     As they are, each line of those with several, and as Python, JSON and addresses write them (`repr`, escapes,
     `%20`), once or twice. Values of less than six characters are not masked, and no other form of them is (base64).
     """
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        given = spec.get("environment_variables")
         self.forms: list[str] = []
         """What is masked, the longest first, since one may be part of another."""
-        self.add(map(str, given.values()) if isinstance(given, dict) else ())
+        self.add(_values_of(spec))
 
     def add(self, values: Iterable[str]) -> None:
         """Mask these, too: secrets, which only a node knows."""

@@ -59,5 +59,6 @@ def _named_input(given: object, location: Location, findings: Findings) -> objec
     named = named_input(path, str(kind) if kind else None, location, findings)
     if not named:
         return given if path == fields["path"] else {**fields, "path": path}
-    named["type"] = fields.get("type") or (named["type"] if named["type"] not in MODEL_TYPES else "uri_folder")
+    own = named["type"] if named["type"] not in MODEL_TYPES else ""
+    named["type"] = fields.get("type") or own or "uri_folder"
     return {**fields, **named}

@@ -1,9 +1,9 @@
 """The one rule that says which files and folders a job may read or write, wherever links lead.
 
 What a path leads to must be below an allowed folder, and must not be among the cluster's own files: those of its root
-folder, and other folders that the operator has closed. Two things there are open, all the same, and need not be below
-an allowed folder: a job writes to its own `outputs`, and reads those of other jobs, to continue their work. Where the
-workers of each job are a user of their own, these are only the jobs of the same pipeline.
+folder, and other folders that the operator has closed. Three things there are open, all the same, and need not be below
+an allowed folder: a job writes to its own `outputs`, reads those of other jobs, to continue their work, and reads the
+files of assets. Where the workers of each job are a user of their own, the other jobs are only those of its pipeline.
 
 A path is checked as the system would open it: after the expansion of patterns, and with every link followed. What a
 service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes
@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from parallelrun_core.errors import UnsafePath
-from parallelrun_core.folder.layout import OUTPUTS, jobs_of
+from parallelrun_core.folder.layout import OUTPUTS, asset_files, jobs_of
 from parallelrun_core.ids import JOB_ID
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.location import is_url
@@ -85,9 +85,11 @@ class PathRule:
         folders = [each for each in places.roots if not is_url(each)]
         closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(folders)))
         outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
+        (files,) = map(re.escape, _prefixes([str(asset_files(root))]))
+        given = b"%b|%b[^./][^/]*/" % (outside, files)
         known = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
         others = known if places.are_jobs_apart else JOB_ID
-        read = b"%b|%b(?:%b)/%b/" % (outside, jobs, others.encode(), OUTPUTS.encode()) if others else outside
+        read = b"%b|%b(?:%b)/%b/" % (given, jobs, others.encode(), OUTPUTS.encode()) if others else given
         written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
         self.readable: Final = os.fsdecode(read)
         """What the paths of the files match that may be read, without links and with a slash at their end."""

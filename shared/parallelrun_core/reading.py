@@ -7,10 +7,12 @@ There are three forms: our own (`JobSpec`, docs/job-spec.md), v2 documents of Az
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from parallelrun_core.assets.names import Names
 from parallelrun_core.azure.batch_deployment import is_deployment, is_of_pipeline, pipeline_of, read_deployment
@@ -25,6 +27,9 @@ from parallelrun_core.resolved_form import is_resolved, read_resolved
 from parallelrun_core.spec import JobSpec, PipelineSpec
 
 __all__ = ["Note", "Reading", "read_job"]
+
+_STEP: Final = re.compile(r"/steps/([^/]+)/job(?=/|$)")
+"""Where the fields of a step's job are in the spec of a pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,11 @@ class Reading:
     def _located(self, problem: Problem) -> Problem:
         if problem.pointer.startswith("-"):  # an option of a command line
             return problem
+        step = _STEP.match(problem.pointer)
+        if step is not None and (reading := self.steps.get(step[1])) is not None:
+            return replace(reading, located=self.located)._located(
+                replace(problem, pointer=problem.pointer[step.end() :])
+            )
         return self.located(relocated(problem, self.origins, self.default))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder, Reopening
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def reopen(registry: Registry, folder: JobFolder, reopening: Reopening) -> None:
         folder.withdraw_cancel(folder.generation())  # Redis forgot it, and no leader has recorded it yet
     else:
         folder.reopen(reopening)
-    registry.reopen(folder.job_id, submitted=record.submitted, output=folder.claimed_output(record))
+    registry.reopen(folder.job_id, submitted=record.submitted, output=claim_of(folder, record))
 
 
 def let_go_on(redis: Redis, folder: JobFolder) -> None:
@@ -44,7 +45,7 @@ def let_go_on(redis: Redis, folder: JobFolder) -> None:
     is_known = state is not None and (not state.is_terminal or registry.is_active(folder.job_id))
     if folder.result() is None and not is_known:
         with suppress(Conflict):  # somebody else was faster
-            registry.reopen(folder.job_id, submitted=record.submitted, output=folder.claimed_output(record))
+            registry.reopen(folder.job_id, submitted=record.submitted, output=claim_of(folder, record))
         ask_for_leader(redis, folder.job_id, attempt=f"again-{folder.generation()}")
 
 

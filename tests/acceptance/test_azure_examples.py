@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.folder.metrics import read_metrics
+
 pytestmark = [
     pytest.mark.acceptance,
     pytest.mark.xdist_group("azure_examples"),
@@ -61,6 +63,15 @@ def letters(out: Path) -> None:
 def test_a_job_file_of_azure_runs_as_it_is(file: str, check: Callable[[Path], None], tmp_path: Path) -> None:
     run(file, tmp_path)
     check(tmp_path / "out")
+
+
+def test_a_batch_deployment_runs_over_the_data_of_an_invocation(tmp_path: Path) -> None:
+    run("moods/deployment.yml", tmp_path, "--input", str(EXAMPLES / "moods" / "letters"))
+    assert (tmp_path / "out" / "moods.csv").read_text().split() == [
+        "anna.txt,glad", "ben.txt,sad", "carl.txt,sad", "dora.txt,glad", "emil.txt,glad",
+    ]  # fmt: skip
+    metrics = read_metrics(tmp_path / "out" / "logs").metrics
+    assert sorted(str(point.value) for point in metrics["letters"].points) == ["1", "2", "2"]
 
 
 def test_partition_keys_need_no_folders_for_them(tmp_path: Path) -> None:

@@ -151,6 +151,22 @@ def _looked_up_anew(names: Any, folder: int, first: str) -> Any:
     return _Stretch(first, here, len(here) < names._held, (0, 0))
 
 
+def _decided_by_each(schedule: Any, fire: Any, due: Any) -> Any:
+    """Write down what one decides oneself, whatever others have."""
+    from parallelrun_core.folder.files import replace_file
+    from parallelrun_core.folder.schema import encode
+    from parallelrun_core.schedules.records import stamp
+
+    replace_file(schedule.fires_folder / f"{stamp(due)}.json", encode(fire))
+    return fire
+
+
+def _some_job_id(*_: Any) -> Any:
+    from parallelrun_core.ids import new_job_id
+
+    return new_job_id()
+
+
 class Line(NamedTuple):
     """A piece of a script, and what it is without the mechanism."""
 
@@ -286,6 +302,16 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # What removes from a node's cache what was linked there for the jobs of a dead agent.
     "staging.abandoned": (Step("parallelrun_agent.staging.place:_remove_if_abandoned", nothing),),
+    # What makes two masters agree on what becomes of a time: the file that is written once, and the id of the job.
+    "fire.once": (
+        Step("parallelrun_core.schedules.store:ScheduleFolder.decide", _decided_by_each),
+        Step("parallelrun_core.schedules.store:ScheduleFolder.is_launched", always(False)),
+        Step("parallelrun_core.schedules.records:Revision.job_id", _some_job_id),
+    ),
+    # What makes the job upon which a master has decided that was killed then.
+    "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
+    # That a job fails when its command has failed.
+    "command.decides": (Step("parallelrun_master.policy.completion:over_threshold", nothing),),
     # The end of what a dead worker has left behind outside its process group.
     "worker.end_orphans": (
         Step("parallelrun_agent.workers.orphans:Orphans.reap", nothing),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
-from parallelrun.builders.parts import Environment, Input, Output, without_none
+from parallelrun.builders.parts import Environment, Output, without_none
+from parallelrun.builders.step_data import StepData
+from parallelrun.builders.v1_steps import ALONE, UNKNOWN, Given, PipelineParameter, Surroundings, Wires, named
 from parallelrun.errors import InvalidInput
 
 _MAY_BE_PARAMETERS: Final = frozenset({
@@ -16,14 +18,6 @@ _MAY_BE_PARAMETERS: Final = frozenset({
     "run_max_try", "partition_keys",
 })  # fmt: skip
 _NOT_SAVED: Final = ("allowed_failed_count", "allowed_failed_percent")
-
-
-@dataclass(frozen=True)
-class PipelineParameter:
-    """A named value; here always its default."""
-
-    name: str
-    default_value: Any
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,9 +65,9 @@ class ParallelRunConfig:
         findings.validate(Config, self.document(), f"/{CONFIG}")
         findings.check()
 
-    def document(self) -> dict[str, Any]:
-        """The fields as in a job file, with the defaults of pipeline parameters."""
-        document = {field.name: _value(field.name, getattr(self, field.name)) for field in fields(self)}
+    def document(self, around: Surroundings = ALONE) -> dict[str, Any]:
+        """The fields as in a job file, with the values of pipeline parameters."""
+        document = {field.name: _value(field.name, getattr(self, field.name), around) for field in fields(self)}
         document["environment"] = self.environment.document()
         document["compute_target_name"] = getattr(self.compute_target, "name", document.pop("compute_target", None))
         if document["partition_keys"] is not None:
@@ -131,26 +125,27 @@ def _name_of_environment(config_fields: dict[str, Any]) -> str:
     return name.removeprefix("azureml:").removesuffix("@latest") if isinstance(name, str) else ""
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: Any, around: Surroundings) -> Any:
     if not isinstance(value, PipelineParameter):
         return value
     if name not in _MAY_BE_PARAMETERS:
         raise InvalidInput.at(f"/parallel_run_config/{name}", "it can't be a PipelineParameter")
-    default = value.default_value
-    if name != "partition_keys" or not isinstance(default, str):
-        return default
+    given = around.value(value)
+    if name != "partition_keys" or not isinstance(given, str):
+        return given
     try:
-        return json.loads(default)
+        return json.loads(given)
     except ValueError as error:
-        raise InvalidInput.at(f"/parallel_run_config/{name}", f"{default!r} is not a JSON list") from error
+        raise InvalidInput.at(f"/parallel_run_config/{name}", f"{given!r} is not a JSON list") from error
 
 
 class ParallelRunStep:
-    """One step: a configuration, its inputs, and the place of its output. `Client.jobs.create` accepts it.
+    """One step: a configuration, its inputs, and the place of its output. `Client.jobs.create` accepts it, and so does
+    a `Pipeline`.
 
     Args:
-        inputs: paths or Inputs, which are split into mini-batches one after another.
-        output: a folder; required unless the configuration says summary_only.
+        inputs: paths, Inputs, or what other steps write, which are split into mini-batches one after another.
+        output: a folder, or what other steps read; required unless the configuration says summary_only.
         side_inputs: what else the script reads, passed in `arguments`.
         arguments: strings, numbers, pipeline parameters, and any of the inputs, which stand for their paths.
 
@@ -162,19 +157,22 @@ class ParallelRunStep:
         self,
         name: str,
         parallel_run_config: ParallelRunConfig,
-        inputs: Iterable[Input | str | Path],
+        inputs: Iterable[Given],
         *,
-        output: Output | str | Path | None = None,
-        side_inputs: Iterable[Input | str | Path] = (),
+        output: Output | StepData | str | Path | None = None,
+        side_inputs: Iterable[Given] = (),
         arguments: Iterable[Any] = (),
         allow_reuse: bool | None = None,
     ) -> None:
         self.name = name
         self.parallel_run_config = parallel_run_config
-        self._inputs = _named(inputs, "input")
-        self._side_inputs = _named(side_inputs, "side_input")
+        self.after: list[Any] = []
+        self._inputs, self._side_inputs = named(inputs, "input"), named(side_inputs, "side_input")
         self._output = output.path if isinstance(output, Output) else output
-        self._arguments = list(arguments)
+        written = [output] if isinstance(output, StepData) else []
+        self.wires = Wires.of([*self._inputs, *self._side_inputs], written, arguments)
+        for data in self.wires.outputs:
+            data.writer = self
         self._allow_reuse = allow_reuse
         parallel_run_config.check()
         if self._output is None and parallel_run_config.output_action.lower() != "summary_only":
@@ -184,38 +182,32 @@ class ParallelRunStep:
     def _check(self) -> None:
         from parallelrun_core.reading import read_job
 
-        read_job(self.document(), folder=Path.cwd())
+        read_job(self.document(UNKNOWN), folder=Path.cwd())
 
-    def document(self) -> dict[str, Any]:
-        """The content of a job file for the same step."""
+    def run_after(self, step: Any) -> None:
+        """Begin only when that step has completed, though no data of it is needed."""
+        self.after.append(step)
+
+    def values(self) -> list[Any]:
+        """What may be a pipeline parameter."""
+        return [getattr(self.parallel_run_config, name) for name in sorted(_MAY_BE_PARAMETERS)] + self.wires.arguments
+
+    def document(self, around: Surroundings = ALONE) -> dict[str, Any]:
+        """The content of a job file for the same step.
+
+        Raises:
+            InvalidInput: it reads what another step writes, and is no part of a pipeline here.
+        """
+        given, data = self.wires.documents(around), {str(each.name) for _, each in self._inputs}
+        output = self._output
         document = {
-            "parallel_run_config": self.parallel_run_config.document(),
+            "parallel_run_config": self.parallel_run_config.document(around),
             "name": self.name,
-            "inputs": [given.fields() for _, given in self._inputs],
-            "side_inputs": [given.fields() for _, given in self._side_inputs],
-            "output": str(self._output) if self._output is not None else None,
-            "arguments": [self._argument(value) for value in self._arguments],
+            "inputs": [given[str(each.name)] for _, each in self._inputs],
+            "side_inputs": [each for name, each in given.items() if name not in data],
+            "output": f"${{{{outputs.{output.key}}}}}" if isinstance(output, StepData) else output and str(output),
+            "outputs": {data.key: data.fields() for data in self.wires.outputs} or None,
+            "arguments": [self.wires.argument(value, around) for value in self.wires.arguments],
             "allow_reuse": self._allow_reuse,
         }
         return without_none(document)
-
-    def _argument(self, value: Any) -> Any:
-        from parallelrun_core.storage.supported import absolute_path
-
-        for given, named in (*self._inputs, *self._side_inputs):
-            if value is given:
-                return f"${{{{inputs.{named.name}}}}}"
-        if isinstance(value, PipelineParameter):
-            return value.default_value
-        if isinstance(value, Output):
-            return absolute_path(value.path or ".", Path.cwd())
-        return str(value) if isinstance(value, Path) else value
-
-
-def _named(inputs: Iterable[Input | str | Path], prefix: str) -> list[tuple[Any, Input]]:
-    """Each input as it was given, and as an Input with a name."""
-    named = []
-    for number, given in enumerate(inputs):
-        data = given if isinstance(given, Input) else Input(path=str(given))
-        named.append((given, replace(data, name=data.name or f"{prefix}_{number}")))
-    return named

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.asset import KINDS, commands_for
 from parallelrun.cli.cluster import down, up
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
@@ -42,6 +43,8 @@ app.command("redis-acl")(redis_acl)
 app.add_typer(job, name="job")
 app.add_typer(node, name="node")
 app.add_typer(datastore, name="datastore")
+for kind in KINDS:
+    app.add_typer(commands_for(kind), name=kind)
 
 
 def _show_version(wanted: bool) -> None:

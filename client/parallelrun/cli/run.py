@@ -35,6 +35,12 @@ def run_command(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
     ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input", metavar="[NAME=]PLACE", help="Where an input is, such as the data of a batch deployment."
+        ),
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working data even if the job completes.")] = False,
     overwrite: Annotated[
         bool,
@@ -48,10 +54,11 @@ def run_command(
     """Run one job on this machine, on a temporary cluster, and write output and logs to DIR."""
     from parallelrun.cli.output import say, say_notes
     from parallelrun.embedded.local_run import RunOptions, run_here
+    from parallelrun.names import own_names
     from parallelrun.progress.display import display_on
-    from parallelrun.spec_file import read_job_file
+    from parallelrun.spec_file import input_assignments, read_job_file
 
-    reading = read_job_file(job_file, assignments or ())
+    reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
     say_notes(reading.notes)
     try:
         end = run_here(

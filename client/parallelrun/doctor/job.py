@@ -109,9 +109,10 @@ _LATER: Final = "the nodes build it with their own indexes; if they fail, too, m
 
 
 def _read(path: Path) -> Reading:
+    from parallelrun.names import own_names
     from parallelrun.spec_file import read_job_file
 
-    return read_job_file(path)
+    return read_job_file(path, names=own_names)
 
 
 def _spec(place: Place) -> JobSpec | None:

@@ -101,13 +101,14 @@ def _words(error: Exception) -> str:
 def _spec(place: Place) -> JobSpec | None:
     """The job; None if there is none, or it can't be read, which `job` says."""
     from parallelrun.embedded import datastores
+    from parallelrun.names import own_names
     from parallelrun.spec_file import read_job_file
 
     os.environ.setdefault("AWS_METADATA_SERVICE_NUM_ATTEMPTS", "1")  # an answer is wanted within seconds
     datastores.use()
     if place.job_file is not None:
         with suppress(InvalidInput):
-            return read_job_file(place.job_file).job
+            return read_job_file(place.job_file, names=own_names).job
     return None
 
 

@@ -84,21 +84,36 @@ class RunFolder:
         (self.logs / _MARK).touch()
         return self.logs
 
-    def hand_over_output(self, source: Path) -> Path:
+    def add_logs(self, source: Path, name: str) -> None:
+        """Put the logs of a step beside those of its pipeline, in a folder of this name."""
+        target = self.logs / name
+        for current, _, names in os.walk(source):
+            place = target / Path(current).relative_to(source)
+            place.mkdir(parents=True, exist_ok=True)
+            for each in names:
+                if not os.path.lexists(place / each):  # else the job has copied it there
+                    link_or_copy(Path(current, each), place / each)
+
+    def hand_over_output(self, source: Path, name: str = "") -> Path:
         """Put an output, a file or a folder, in its place; returns that.
+
+        Args:
+            name: that of the place, or its path below this folder; by default, its own name.
 
         Raises:
             InvalidInput: there is a file of that name, which is not to be replaced. The output stays where it is.
         """
-        taken = source.name in {LOGS, WORKING_DATA}
-        target = self.folder / (f"{source.name}.output" if taken else source.name)
+        first, *rest = (name or source.name).split("/")
+        target = self.folder.joinpath(f"{first}.output" if first in {LOGS, WORKING_DATA} else first, *rest)
+        if rest:
+            target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             for current, folders, names in os.walk(source):
                 place = target / Path(current).relative_to(source)
                 place.mkdir(exist_ok=True)
-                links = [name for name in folders if Path(current, name).is_symlink()]
-                for name in names + links:
-                    self._hand_over_file(Path(current, name), place / name)
+                links = [each for each in folders if Path(current, each).is_symlink()]
+                for each in names + links:
+                    self._hand_over_file(Path(current, each), place / each)
         else:
             self._hand_over_file(source, target)
         return target

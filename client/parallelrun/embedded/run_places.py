@@ -39,8 +39,8 @@ class RunPlaces:
     ) -> None:
         named = place_for_results(folder, "--output") if folder else spec.output
         store = named if is_url(named) else ""
-        place = Path(_default_folder(spec.name) if store else named or _default_folder(spec.name)).absolute()
-        _check_apart(store or str(place), spec)
+        place = Path(default_folder(spec.name) if store else named or default_folder(spec.name)).absolute()
+        check_apart(store or str(place), spec)
         if earlier is not None and earlier.path.is_relative_to(place):
             raise InvalidInput.at("--output", f"{place} is the folder of the earlier run", "name another folder")
         if not overwrite:
@@ -87,7 +87,8 @@ class RunPlaces:
         return place(rows), outputs
 
 
-def _default_folder(name: str) -> str:
+def default_folder(name: str) -> str:
+    """The name of a folder for the results of a run that starts now."""
     return f"{name.replace(' ', '_')}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
 
 
@@ -141,8 +142,12 @@ def _with_rows_in(spec: JobSpec, file: str) -> JobSpec:
     return spec.model_copy(update={"outputs": {**spec.outputs, name: changed}})
 
 
-def _check_apart(place: str, spec: JobSpec) -> None:
-    """Check that the job doesn't read what it or an earlier run writes. Raises InvalidInput."""
+def check_apart(place: str, spec: JobSpec) -> None:
+    """Check that a job doesn't read what it or an earlier run writes.
+
+    Raises:
+        InvalidInput: it would.
+    """
     for path in spec.data_paths():
         if _is_part_of(place, path):
             raise InvalidInput.at("--output", f"{place} is part of the job's own input {path}", "name another folder")

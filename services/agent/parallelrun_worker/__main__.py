@@ -41,6 +41,10 @@ def main() -> int:
     if config.nice is not None:
         _be_nice(config.nice)
 
+    if config.command:
+        from parallelrun_worker.commands.runner import CommandRunner
+
+        return CommandRunner(config, ring, control, results, part).main(config)
     from parallelrun_worker import entry_script
     from parallelrun_worker.runner import Runner
 
@@ -56,7 +60,6 @@ def main() -> int:
 def _set_up_streams(config: WorkerConfig) -> None:
     """Send Python's own streams to the user's files; 1 and 2 are for children that are started without redirection."""
     import faulthandler
-    import logging
 
     from parallelrun_worker import frames
     from parallelrun_worker.log_files import forgiving
@@ -64,7 +67,10 @@ def _set_up_streams(config: WorkerConfig) -> None:
     faulthandler.enable(config.stderr)
     faulthandler.register(frames.DUMP_STACKS, config.stderr)
     sys.stdout, sys.stderr = forgiving(config.stdout, sys.stdout), forgiving(config.stderr, sys.stderr)
-    logging.basicConfig(level=config.logging_level, stream=sys.stdout)
+    if not config.command:  # nothing of the user's runs in this process
+        import logging
+
+        logging.basicConfig(level=config.logging_level, stream=sys.stdout)
 
 
 def _be_nice(priority: int) -> None:

@@ -163,6 +163,10 @@ class WorkerConfig(NamedTuple):
     """How long something that hangs at the end of the process is waited for."""
     masked: list[str]
     """What is replaced by `***` in reports of errors, the longest first."""
+    job: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
+    """What a script may ask of its job: `name`, `tags`, `parent`, `inputs` and `models`, with their paths here."""
+    command: str = ""
+    """What a shell runs in place of an entry script; empty: there is one."""
     stdout: int = -1
     stderr: int = -1
     """File descriptors for what the script prints; known when the worker is started."""

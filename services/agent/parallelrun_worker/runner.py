@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mmap import mmap
     from types import FrameType
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAX_TRACEBACK = 16_000
 _MASK = "***"
 _AT_ONCE_S = 50e-6
@@ -90,7 +90,7 @@ class Runner:
             self._loader.prepare()
             script = self._begin(config)
         except BaseException as error:  # sys.exit() in the user's module is a failure, too
-            self._send(frames.INIT_FAILED, _describe(error, self._code, self._masked))
+            self._send(frames.INIT_FAILED, self._described(error))
             self._log.write("ERROR", f"init() failed: {type(error).__name__}.", at_once=True)
             return 1
         took_s = time.perf_counter() - began
@@ -203,7 +203,7 @@ class Runner:
         try:
             loaded = self._loader.load(payload)
         except (OSError, ValueError, ImportError, MemoryError) as error:
-            if isinstance(error, OSError) and error.errno in _NO_ROOM:  # an input fails in other ways
+            if isinstance(error, OSError) and error.errno in NO_ROOM:  # an input fails in other ways
                 raise NoRoom(error) from error
             raise Unreadable(error) from error
         self._send(frames.LOADED, frames.LOAD.pack(mini_batch, loaded.items, time.perf_counter() - began))
@@ -218,15 +218,23 @@ class Runner:
         self._exit_if_forked()
         if self._outputs is not None:
             self._outputs.discard()
-        rest = self._meter.measure(tickets) + _describe(error, self._code, self._masked)
+        rest = self._used(tickets) + self._described(error)
         answer = frames.pack_result(
             frames.FAILED, rest, mini_batch=mini_batch, items=items, run_s=run_s, process_s=process_s
         )
-        _write_all(self._results, answer)
+        self._answer(answer)
         self._meter.measure(tickets)  # what a traceback needs is the input of no try
         self._log.write(
             "ERROR", f"Mini-batch {mini_batch}: run() failed after {run_s:.3f} s: {type(error).__name__}.", at_once=True
         )
+
+    def _used(self, tickets: int) -> bytes:
+        """What a try has used, as a frame has it."""
+        return self._meter.measure(tickets)
+
+    def _described(self, error: BaseException) -> bytes:
+        """An error, as a frame has it."""
+        return _describe(error, self._code, self._masked)
 
     def _give_back(self, mini_batch: int, error: Exception, tickets: int) -> None:
         """The disk is full, which is not a failure of the mini-batch: another node may run it, or this one later."""
@@ -261,13 +269,17 @@ class Runner:
             if script.shutdown is not None:
                 script.shutdown()
         except BaseException as error:
-            problem = _describe(error, self._code, self._masked)
+            problem = self._described(error)
         self._send(frames.STOPPED, problem)
         if self._profiler is not None:
             self._profiler.dump()
         how = "failed" if problem else "is done"
         self._log.write("ERROR" if problem else "INFO", f"shutdown() {how}; the worker ends.", at_once=True)
         return 0
+
+    def _answer(self, frame: bytes) -> None:
+        """Send the answer for a mini-batch."""
+        _write_all(self._results, frame)
 
     def _send(self, kind: int, payload: bytes) -> None:
         self._exit_if_forked()
@@ -287,7 +299,6 @@ def _describe(error: BaseException, code: str, masked: Sequence[str] = ()) -> by
         code: the folder that the code was copied to for the job.
         masked: what the texts may not have in them. The agent hides it, too, but can't see what was cut in the middle.
     """
-    import json
     import traceback
 
     frame = error.__traceback__
@@ -305,7 +316,17 @@ def _describe(error: BaseException, code: str, masked: Sequence[str] = ()) -> by
         message += f" (in the Python {sys.executable})"
     if isinstance(error, PermissionError):
         message += f" (as user {os.getuid()}, group {os.getgid()})"
-    text = text.replace(f'File "{code}{os.sep}', 'File "')
+    return report(category, message, text.replace(f'File "{code}{os.sep}', 'File "'), masked)
+
+
+def report(category: str, message: str, text: str, masked: Sequence[str]) -> bytes:
+    """A failure as JSON, with nothing in it that is to be masked, and not too long.
+
+    Args:
+        text: its traceback, or whatever else shows how it came about.
+    """
+    import json
+
     for each in masked:
         message, text = message.replace(each, _MASK), text.replace(each, _MASK)
     if len(text) > _MAX_TRACEBACK:  # where it began and where it ended; a long message is in the middle

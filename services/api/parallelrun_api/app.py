@@ -17,6 +17,7 @@ from parallelrun_api.http.auth import OPEN_PATHS, Guard
 from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.http.token import Token
 from parallelrun_api.routes import (
+    assets,
     datastores,
     events,
     files,
@@ -26,6 +27,7 @@ from parallelrun_api.routes import (
     nodes,
     operations,
     reopening,
+    schedules,
     storage,
 )
 
@@ -61,7 +63,10 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     )
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    modules = (jobs, reopening, events, mini_batches, files, metrics, storage, nodes, datastores, operations)
+    modules = (
+        jobs, reopening, schedules, events, mini_batches, files, metrics, storage, nodes, datastores, assets,
+        operations,
+    )  # fmt: skip
     for module in modules:
         app.include_router(module.router)
     problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])

@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from parallelrun_api.models import Problem
 from parallelrun_core.datastores.definition import OF_TYPE
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec import JobSpec, PipelineSpec
 
 _REF: Final = "#/components/schemas/{model}"
 _SECURITY_SCHEMES: Final = {
@@ -33,13 +33,15 @@ def document(app: FastAPI) -> dict[str, Any]:
             {"name": "jobs", "description": "Submit, follow, cancel."},
             {"name": "files", "description": "Logs and outputs."},
             {"name": "datastores", "description": "Named places in object stores."},
+            {"name": "assets", "description": "Names for data, models, environments, components and code."},
+            {"name": "schedules", "description": "Jobs that are made when they are due."},
             {"name": "nodes", "description": "Where mini-batches run."},
             {"name": "operations", "description": "For those who run the server."},
         ],
     )
     components = whole.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    for model in (JobSpec, Problem, *OF_TYPE.values()):
+    for model in (JobSpec, PipelineSpec, Problem, *OF_TYPE.values()):
         schema = model.model_json_schema(ref_template=_REF)
         for name, each in {**schema.pop("$defs", {}), model.__name__: schema}.items():
             if schemas.setdefault(name, each) != each:

@@ -21,6 +21,8 @@ from parallelrun_api.http.descriptors import raise_limit
 from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.http.wire import MAX_HEAD_BYTES, BoundedHttp
 from parallelrun_api.settings import ApiSettings
+from parallelrun_core.assets.site import read_site
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.layout import PRIVATE_FOLDER
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import hide_memory
@@ -45,9 +47,11 @@ def main(argv: list[str] | None = None) -> None:
     try:
         settings.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         token = load_token(settings)
+        if settings.site is not None:
+            read_site(settings.site)
         audit = Audit(AuditFile(settings.audit_log) if settings.audit_log else None)
         listener = _listen(settings.host, settings.port)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, InvalidInput) as error:
         log.error("not_started", error=str(error))
         raise SystemExit(1) from None
     raise SystemExit(asyncio.run(serve(settings, token, listener, audit)))

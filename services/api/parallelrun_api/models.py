@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parallelrun_core.states import JobState, NodeState
+from parallelrun_core.states import JobState, NodeState, StepState
 
 Time = str
 """RFC 3339, UTC, milliseconds."""
@@ -121,6 +121,49 @@ class OutputFile(_Answer):
     """`sorted`, or `listing` when an input folder was too large to be sorted."""
 
 
+JobType = Literal["parallel", "command", "pipeline"]
+
+
+class ParentStep(_Answer):
+    """Which step of which pipeline a job is."""
+
+    job: str = Field(examples=[_JOB_ID_EXAMPLE])
+    step: str = Field(examples=["score"])
+
+
+class PipelineStep(_Answer):
+    """One step of a pipeline."""
+
+    name: str = Field(examples=["score"])
+    type: JobType
+    state: StepState
+    reused: bool = False
+    """It has not run: `job` is an earlier one, which did the same, and whose outputs are taken."""
+    needs: list[str] = []
+    """The steps that must have ended before it can begin."""
+    job: str | None = Field(default=None, examples=[_JOB_ID_EXAMPLE])
+    """The job that runs it, once there is one."""
+    link: str | None = None
+    """The path of that job."""
+    job_state: JobState | None = None
+    progress: Progress | None = None
+    started: Time | None = None
+    ended: Time | None = None
+    why: str = ""
+    """Why it has failed, is skipped, or was run again."""
+
+
+class NamedOutput(_Answer):
+    """One output of a pipeline."""
+
+    name: str
+    type: Literal["uri_folder", "uri_file"]
+    step: str | None
+    """The step that makes it; null: none does."""
+    path: str | None
+    """The folder, file or URL, once the job that makes it has begun."""
+
+
 class Links(_Answer):
     """Paths with more about a job."""
 
@@ -137,10 +180,13 @@ class Job(_Answer):
     """One job."""
 
     id: str = Field(examples=[_JOB_ID_EXAMPLE])
+    type: JobType
     name: str
     state: JobState
     version: int
-    """Grows with every change that a watcher may want to see."""
+    """Grows with every change that a watcher may want to see; that of a pipeline not with the progress of its steps."""
+    parent: ParentStep | None = None
+    """The pipeline of which it is a step, if it is one."""
     submitted: Time = Field(examples=[_TIME_EXAMPLE])
     started: Time | None = None
     ended: Time | None = None
@@ -152,7 +198,11 @@ class Job(_Answer):
     metrics: dict[str, bool | int | float | str | None] = {}
     """Of a job that has ended: the last value of each metric that its script has logged, of the first fifty."""
     spec: dict[str, Any]
-    """What was submitted; the values of `environment_variables` are masked."""
+    """What was submitted; the values of `environment_variables` are masked. In a list of jobs, without `steps`."""
+    steps: list[PipelineStep] = []
+    """Of a pipeline, in an order in which they can run; not in a list of jobs."""
+    outputs: list[NamedOutput] = []
+    """Of a pipeline; not in a list of jobs."""
     notes: list[str] = []
     """Fields of the submitted document that have no effect here, or work differently than in Azure ML."""
     links: Links

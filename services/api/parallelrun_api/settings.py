@@ -45,6 +45,9 @@ class ApiSettings(ServiceSettings):
     """More folders, separated by ':', whose files jobs can't use though they are below an allowed one."""
     jobs_apart: bool = False
     """Workers are users of their own (`--worker-uids`), so jobs can't read the outputs in other jobs' folders."""
+    site: Path | None = None
+    """A site file: what stands here for names and places in other people's documents (docs/assets.md). It is read again
+    when it changes."""
     allowed_hosts: str = ""
     """Host names, separated by ',', that clients may use for this server, beyond those of the loopback interface."""
     max_body_bytes: int = Field(default=MAX_ZIP_BYTES + (2 << 20), ge=1 << 10)

@@ -10,14 +10,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.datastores import here
 from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.layout import job_ids
+from parallelrun_core.folder.layout import job_ids, schedules_of
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.leader_lease import longest_ms
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.health import serve_health
 from parallelrun_core.service.process import StopSignal, hide_memory
@@ -31,6 +32,9 @@ from parallelrun_core.store.rq.workers import RqWorkers
 from parallelrun_master.last_resort import end_damaged
 from parallelrun_master.lead import lead
 from parallelrun_master.settings import MasterSettings
+
+if TYPE_CHECKING:
+    from parallelrun_master.schedules.firing import Firing
 
 _DAMAGED_S: Final = 10.0
 _MISSING_S: Final = 75.0
@@ -48,9 +52,11 @@ class Master:
         self._run_id = ""
         self._skipped = SkippedJobs(settings.root)
         self._damaged_since: dict[str, float] = {}
+        self._firing: Firing | None = None
 
     def check(self) -> None:
-        """Register the jobs that Redis has forgotten, and ask for a leader for every job without one.
+        """Register the jobs that Redis has forgotten, ask for a leader for every job without one, and make those that
+        schedules want now.
 
         Raises one of `CONNECTION_ERRORS` while Redis is away.
         """
@@ -61,6 +67,16 @@ class Master:
             self._register_forgotten()
             self._run_id = run_id
         self._ask_for_leaders()
+        self._fire()
+
+    def _fire(self) -> None:
+        """Make the jobs of schedules that are due."""
+        if self._firing is None and schedules_of(self._settings.root).is_dir():
+            from parallelrun_master.schedules.firing import Firing  # most clusters have no schedules
+
+            self._firing = Firing(self._settings.root, self._redis)
+        if self._firing is not None:
+            self._firing.check()
 
     def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""
@@ -69,7 +85,7 @@ class Master:
                 folder = JobFolder(self._settings.root, job_id)
                 if folder.has_record and _is_forgotten(folder, self._registry):
                     record = folder.record()
-                    output = folder.claimed_output(record)
+                    output = claim_of(folder, record)
                     with suppress(Conflict):  # the API was faster
                         self._registry.reopen(job_id, submitted=record.submitted, output=output)
                         self._log.warning("job_adopted", job_id=job_id)

@@ -4,7 +4,9 @@ findings.py       problems and notes, gathered while a document is read
 draft.py          the job spec in the making
 v2_models.py      the fields of a v2 parallel step, component and pipeline
 v2.py             a pipeline of one parallel step, or a parallel component, becomes a job
-v2_step.py        its step
+v2_reader.py      what is read in the same way of all steps
+v2_step.py        a parallel step
+v2_command.py     a command step, or a command job by itself
 bindings.py       inputs and outputs of a pipeline and its step, and what they are bound to
 literals.py       inputs that are numbers, strings or truth values
 environment.py    the Python of the workers that a document asks for

@@ -25,7 +25,8 @@ from parallelrun_core.azure.findings import Findings, Location, as_mapping, quot
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.part import Part
 from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Label, Resources, RetrySettings, Threshold
-from parallelrun_core.azure.v2_step import StepReader, note_placing
+from parallelrun_core.azure.v2_reader import note_placing
+from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name
 
 MODEL: Final = "model"

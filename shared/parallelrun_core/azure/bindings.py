@@ -61,6 +61,10 @@ class PipelineScope:
     """From the pointer of an input of the step to that of the pipeline's input that it is bound to."""
     inputs_at: str = "/inputs"
     """The pointer of the pipeline's inputs."""
+    outputs_at: str = "/outputs"
+    """The pointer of its outputs."""
+    depth: int = 0
+    """In how many other pipelines this one is."""
     steps: Mapping[str, Mapping[str, str]] | None = None
     """The type of each output of each step; None: the step is the only one."""
     later: dict[str, Later] = field(default_factory=dict)
@@ -153,7 +157,7 @@ def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, locati
         if checked is None:
             return None
         given, value = checked, checked.path
-        if given.is_literal:
+        if given.is_literal and not is_expression(given.path):
             value = given.default if given.value is None else given.value
     kind = given.type or (declared.type if declared else None)
     if value is None and declared is not None:
@@ -177,16 +181,7 @@ def _bound_or_local(
 ) -> Fields | None:
     """The input that a value is bound to, or a literal, or a path."""
     if is_expression(value):
-        where = location.at("path") if is_path else location.pointer
-        if scope.steps is not None and step_reference(only_expression(value) or ""):
-            later = step_output(value, scope.steps, where, scope.findings)
-            return {"path": STAND_IN, "type": scope.steps[later.step][later.name], LATER: later} if later else None
-        key = parent_key(value, "inputs", scope.inputs, where, scope.findings)
-        bound = scope.inputs[key] if key else None
-        if bound is not None:
-            scope.origins[location.pointer] = f"{scope.inputs_at}/{key}"
-            return {**bound, LATER: Later("", str(key))} if LATER in bound else bound
-        return None
+        return _bound(value, is_path=is_path, scope=scope, location=location)
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}
     value = scope.findings.place(value)
@@ -195,6 +190,24 @@ def _bound_or_local(
         return named or None
     path = _path(value, location, scope.findings)
     return {"path": path} if path is not None else None
+
+
+def _bound(value: str, *, is_path: bool, scope: PipelineScope, location: Location) -> Fields | None:
+    """The input that an expression stands for: the pipeline's, or what a step makes."""
+    where = location.at("path") if is_path else location.pointer
+    if scope.steps is not None and only_expression(value) is None:
+        hint = "bind the whole folder or file, and let the program find what it needs in it"
+        scope.findings.wrong(where, f"{value!r}: an expression stands alone here", hint)
+        return None
+    if scope.steps is not None and step_reference(only_expression(value) or ""):
+        later = step_output(value, scope.steps, where, scope.findings)
+        return {"path": STAND_IN, "type": scope.steps[later.step][later.name], LATER: later} if later else None
+    key = parent_key(value, "inputs", scope.inputs, where, scope.findings)
+    bound = scope.inputs[key] if key else None
+    if bound is not None:
+        scope.origins[location.pointer] = f"{scope.inputs_at}/{key}"
+        return {**bound, LATER: Later("", str(key))} if LATER in bound else bound
+    return None
 
 
 def _overlay(

@@ -1,6 +1,6 @@
 """A v2 document becomes a job or a pipeline (reference §2.1).
 
-A pipeline of one parallel step is a job, and so is a parallel component by itself.
+A pipeline of one parallel step is a job, and so is a command job, or a component by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from parallelrun_core.azure.findings import Findings, Location, as_mapping
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
 from parallelrun_core.azure.pipelines.header import read_header
 from parallelrun_core.azure.pipelines.reader import read_pipeline
+from parallelrun_core.azure.pipelines.steps import READERS
 from parallelrun_core.azure.pipelines.wiring import kind_of
+from parallelrun_core.azure.v2_command import CommandReader
+from parallelrun_core.azure.v2_models import TYPES
+from parallelrun_core.azure.v2_reader import V2Reader
 from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.errors import InvalidInput
 
@@ -32,9 +36,10 @@ def read_v2(document: Mapping[str, Any], location: Location, findings: Findings)
     if kind == "pipeline":
         read = _read_one_step if _is_one_parallel_step(document, location) else read_pipeline
         return read(document, location, findings)
-    if kind == "parallel":
-        return _read_component(document, location, findings)
-    findings.wrong("/type", f"a job of type {document.get('type')!r} can't be run", "type: parallel or type: pipeline")
+    if kind in READERS:
+        return _read_by_itself(READERS[kind], document, location, findings)
+    hint = "type: pipeline, parallel or command"
+    findings.wrong("/type", f"a job of type {document.get('type')!r} can't be run", hint)
     findings.check()
     raise AssertionError
 
@@ -75,20 +80,26 @@ def _read_one_step(document: Mapping[str, Any], location: Location, findings: Fi
     return reader.draft
 
 
-def _read_component(document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
-    """A parallel document by itself: its declared inputs have their own paths and values."""
-    reader = StepReader(findings, default=location.pointer)
+def _read_by_itself(kind: type[V2Reader], document: Mapping[str, Any], location: Location, findings: Findings) -> Draft:
+    """A job or component by itself: its declared inputs have their own paths and values."""
+    reader = kind(findings, default=location.pointer)
     label = document.get("display_name") or document.get("name")
     reader.put_labels(label, document.get("description"), document.get("tags"), location)
     if "component" in document:
         reader.read(document, location)
         return reader.draft
     declared = as_mapping(document.get("inputs"), location.at("inputs"), findings)
-    plain = {name: value for name, value in declared.items() if isinstance(value, bool | int | float)}
+    plain = {name: value for name, value in declared.items() if _is_plain(value, reader.kind)}
     given = {name: value for name, value in declared.items() if isinstance(value, dict) and _is_given(value)}
     component = {**document, "inputs": declared | {name: {} for name in plain}}
     reader.read({"component": component, "inputs": plain | given}, location, own=location)
     return reader.draft
+
+
+def _is_plain(declared: object, kind: str) -> bool:
+    """Whether it is a value by itself. Of a component, a string is the type of an input; of a command job, a value."""
+    is_word = isinstance(declared, str) and kind == CommandReader.kind and declared not in TYPES
+    return is_word or isinstance(declared, bool | int | float)
 
 
 def _is_given(declared: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ Label = Any
 """Names, versions and the like, which people also write as numbers."""
 LITERAL_TYPES = ("number", "integer", "string", "boolean")
 MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
+TYPES = ("uri_folder", "uri_file", "mltable", *MODEL_TYPES, *LITERAL_TYPES)
 
 
 class RetrySettings(Part):

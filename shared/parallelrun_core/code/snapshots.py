@@ -16,6 +16,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
@@ -32,6 +33,32 @@ MAX_ZIP_BYTES: Final = MAX_BYTES + (8 << 20)
 MAX_RATIO: Final = 200
 MAX_DEPTH: Final = 32
 _COPY_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much is taken, and how it is called in errors."""
+
+    what: str
+    pointer: str
+    hint: str
+    files: int
+    bytes: int
+    skipped: frozenset[str] = frozenset()
+    """Folders in a zip that are left out."""
+
+    def refusal(self, message: str) -> InvalidInput:
+        """The error for what is over a limit."""
+        return InvalidInput.at(self.pointer, message, self.hint)
+
+    def unsafe(self, message: str) -> InvalidInput:
+        """The error for a path that isn't taken."""
+        return UnsafePath.at(self.pointer, message, self.hint)
+
+
+CODE: Final = Limits(
+    what="the code", pointer="/code", hint=LEAVE_OUT_HINT, files=MAX_FILES, bytes=MAX_BYTES, skipped=SKIPPED_FOLDERS
+)
 # What the standard library raises when the bytes of a zip are damaged; bzip2 adds an OSError without a number.
 _DAMAGED: Final = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError,
@@ -50,55 +77,65 @@ def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None)
     """
     if not folder.is_dir():
         raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
-    return _store(code_files(folder, leave_out), store)
+    return store_files(code_files(folder, leave_out), store, CODE)
 
 
-def snapshot_zip(archive: IO[bytes], store: Path) -> str:
+def snapshot_zip(archive: IO[bytes], store: Path, limits: Limits | None = None) -> str:
     """Unpack a zip into the store; returns the snapshot's name.
+
+    Args:
+        limits: by default those of code.
 
     Raises:
         UnsafePath: a member would land outside, is a link or a device, or comes twice.
         InvalidInput: not a zip, or over a limit.
     """
+    limits = limits or CODE
     try:
         with zipfile.ZipFile(archive) as opened:
-            return _store(_members_of(opened), store)
+            return store_files(_members_of(opened, limits), store, limits)
     except (*_DAMAGED, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        raise InvalidInput.at("/code", f"the code is not a readable zip: {error}") from error
+        raise InvalidInput.at(limits.pointer, f"{limits.what} is not a readable zip: {error}") from error
 
 
 def snapshot_nothing(store: Path) -> str:
     """Put an empty snapshot into the store, for a job that needs no code; returns its name."""
-    return _store(iter(()), store)
+    return store_files(iter(()), store, CODE)
 
 
-def _members_of(archive: zipfile.ZipFile) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
+def _members_of(archive: zipfile.ZipFile, limits: Limits) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
     members = archive.infolist()
-    if len(members) > MAX_FILES:
-        raise InvalidInput.at("/code", f"the zip has {len(members):,} members, more than {MAX_FILES:,}")
+    if len(members) > limits.files:
+        raise InvalidInput.at(limits.pointer, f"the zip has {len(members):,} members, more than {limits.files:,}")
     for member in members:
         parts = relative_parts(member.filename.removesuffix("/") or "/")
         mode = member.external_attr >> 16
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise UnsafePath.at("/code", f"{member.filename!r} in the zip is neither a file nor a folder")
-        if member.is_dir() or SKIPPED_FOLDERS.intersection(parts):
+            raise UnsafePath.at(limits.pointer, f"{member.filename!r} in the zip is neither a file nor a folder")
+        if member.is_dir() or limits.skipped.intersection(parts):
             continue
         if member.file_size > max(MAX_RATIO * member.compress_size, _COPY_BYTES):
-            raise InvalidInput.at("/code", f"{member.filename!r} in the zip is compressed more than {MAX_RATIO}:1")
+            message = f"{member.filename!r} in the zip is compressed more than {MAX_RATIO}:1"
+            raise InvalidInput.at(limits.pointer, message)
         with archive.open(member) as file:
             yield parts, mode, file
 
 
-def _store(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: Path) -> str:
+def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: Path, limits: Limits) -> str:
+    """Copy files into the store: where each is to be, its mode, and its content; returns the name of the copy.
+
+    Raises:
+        InvalidInput: it is over a limit.
+    """
     make_store(store)
     beside = store / f".new-{secrets.token_hex(8)}"
     beside.mkdir(mode=0o700)
     try:
         made = beside / "made"
         made.mkdir()
-        digests = _fill(made, files)
+        digests = _fill(made, files, limits)
         snapshot = made.rename(beside / digest_of(digests))
         write_list(snapshot, digests)
         add_snapshot(snapshot, store)
@@ -107,27 +144,27 @@ def _store(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: Path)
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]]) -> dict[str, str]:
+def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], limits: Limits) -> dict[str, str]:
     """Write files into a folder, readable to all and writable to nobody; returns the hash of each."""
     digests: dict[str, str] = {}
     folded: set[tuple[str, ...]] = set()
-    left = MAX_BYTES
+    left = limits.bytes
     for parts, mode, source in files:
         key = tuple(part.casefold() for part in parts)
         if key in folded:
-            raise UnsafePath.at("/code", f"{'/'.join(parts)!r} comes twice, letter case aside")
+            raise UnsafePath.at(limits.pointer, f"{'/'.join(parts)!r} comes twice, letter case aside")
         if len(parts) > MAX_DEPTH:
-            raise UnsafePath.at("/code", f"{'/'.join(parts)!r} is more than {MAX_DEPTH} folders deep", LEAVE_OUT_HINT)
+            raise limits.unsafe(f"{'/'.join(parts)!r} is more than {MAX_DEPTH} folders deep")
         folded.add(key)
-        if len(folded) > MAX_FILES:
-            raise InvalidInput.at("/code", f"the code has more than {MAX_FILES:,} files", LEAVE_OUT_HINT)
+        if len(folded) > limits.files:
+            raise limits.refusal(f"{limits.what} has more than {limits.files:,} files")
         target = folder.joinpath(*parts)
         digest = hashlib.sha256()
-        with _created(target) as copy:
+        with _created(target, limits) as copy:
             while chunk := source.read(_COPY_BYTES):
                 left -= len(chunk)
                 if left < 0:
-                    raise InvalidInput.at("/code", f"the code has more than {MAX_BYTES >> 20} MiB", LEAVE_OUT_HINT)
+                    raise limits.refusal(f"{limits.what} has more than {limits.bytes >> 20} MiB")
                 digest.update(chunk)
                 copy.write(chunk)
         target.chmod(0o555 if mode & 0o100 else 0o444)
@@ -135,11 +172,11 @@ def _fill(folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]])
     return digests
 
 
-def _created(target: Path) -> IO[bytes]:
+def _created(target: Path, limits: Limits) -> IO[bytes]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         return target.open("xb")
     except OSError as error:
         if error.errno not in _NAME_CLASH:
             raise
-        raise UnsafePath.at("/code", f"{target.name[:100]!r} can't be unpacked: {error.strerror}") from error
+        raise UnsafePath.at(limits.pointer, f"{target.name[:100]!r} can't be unpacked: {error.strerror}") from error

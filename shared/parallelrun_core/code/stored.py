@@ -41,7 +41,7 @@ def digest_of(files: Mapping[str, str]) -> str:
 
 def write_list(snapshot: Path, files: Mapping[str, str]) -> None:
     """Put the list of a snapshot's files beside it."""
-    replace_file(_list_of(snapshot), _text(files))
+    replace_file(list_of(snapshot), _text(files))
 
 
 def add_snapshot(made: Path, store: Path) -> None:
@@ -60,7 +60,7 @@ def add_snapshot(made: Path, store: Path) -> None:
             with suppress(FileNotFoundError):  # somebody else replaces it, too
                 stored.rename(aside)
             shutil.rmtree(aside, ignore_errors=True)
-    _list_of(made).replace(_list_of(stored))
+    list_of(made).replace(list_of(stored))
     try:
         made.rename(stored)
     except OSError:
@@ -88,7 +88,7 @@ def check_snapshot(folder: Path) -> None:
 def _wanted(folder: Path) -> dict[str, str]:
     """The files of a snapshot by its list; for one without, such as an earlier release's, what there is must fit."""
     with suppress(OSError):
-        text = _list_of(folder).read_bytes()
+        text = list_of(folder).read_bytes()
         if hashlib.sha256(text).hexdigest() == folder.name:
             first, *rest = text.decode(errors="surrogateescape").split("\0")
             pairs = [each.partition("\n") for each in rest]  # a path may have any character but NUL
@@ -105,7 +105,8 @@ def _text(files: Mapping[str, str]) -> bytes:
     return "".join(lines).encode(errors="surrogateescape")
 
 
-def _list_of(snapshot: Path) -> Path:
+def list_of(snapshot: Path) -> Path:
+    """The file beside a snapshot with the list of its files."""
     return snapshot.with_name(snapshot.name + _LIST)
 
 

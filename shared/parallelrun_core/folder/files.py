@@ -32,6 +32,14 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+def sync_tree(folder: Path) -> None:
+    """Make a folder durable with all that is in it."""
+    for current, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            sync_file(Path(current) / name)
+        sync_folder(Path(current))
+
+
 def write_once(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Create a file with all its content at once, durably; the first writer wins.
 

@@ -238,10 +238,6 @@ class JobFolder:
             for name, given in spec.outputs.items()
         }
 
-    def claimed_output(self, record: JobRecord) -> str | None:
-        """`named_output` of the job that was submitted; a pipeline publishes nothing itself."""
-        return None if record.is_pipeline else self.named_output(record.job_spec())
-
     def path_rule(self, record: JobRecord) -> PathRule | None:
         """What paths this job may use, which includes its own `outputs`; None if an earlier release has accepted it, by
         what was the rule then.

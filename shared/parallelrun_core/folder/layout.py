@@ -245,3 +245,18 @@ def key_claims(root: Path) -> Path:
 def code_store(root: Path) -> Path:
     """The folder of the snapshots of the users' code."""
     return root / "code"
+
+
+def schedules_of(root: Path) -> Path:
+    """The folder of all schedules; there with the first of them."""
+    return root / "schedules"
+
+
+def asset_store(root: Path) -> Path:
+    """The folder of the assets, by type and name."""
+    return root / "assets"
+
+
+def asset_files(root: Path) -> Path:
+    """The folder of the files of assets, which jobs may read; none of it ever changes."""
+    return root / "asset_files"

@@ -19,13 +19,22 @@ def output_path(folder: JobFolder, name: str) -> str:
         NotFound: it has no such output, or, of a pipeline, no step has made it.
         CorruptLog, NewerSchema: what is in its folder can't be read.
     """
+    maker, key = maker_of(folder, name)
+    return maker.output_paths(maker.record().job_spec())[key]
+
+
+def maker_of(folder: JobFolder, name: str) -> tuple[JobFolder, str]:
+    """The job with mini-batches that makes an output of a job or of a pipeline, and the name that the output has there.
+
+    Raises:
+        NotFound, CorruptLog, NewerSchema: as `output_path`.
+    """
     record = folder.record()
     if not record.is_pipeline:
-        spec = record.job_spec()
-        key = same_name(name, spec.outputs)
+        key = same_name(name, record.job_spec().outputs)
         if key is None:
             raise NotFound(f"Job {folder.job_id} has no output {name!r}.")
-        return folder.output_paths(spec)[key]
+        return folder, key
     pipeline = record.pipeline_spec()
     key = same_name(name, pipeline.outputs)
     made_by = pipeline.outputs[key].of if key is not None else None
@@ -34,7 +43,7 @@ def output_path(folder: JobFolder, name: str) -> str:
     job_id = standings(folder, pipeline)[made_by.step].job_id
     if not job_id:
         raise NotFound(f"The step {made_by.step!r} of the pipeline {folder.job_id} has not run: no output {name!r}.")
-    return output_path(JobFolder(folder.root, job_id), made_by.output)
+    return maker_of(JobFolder(folder.root, job_id), made_by.output)
 
 
 def job_of_output(root: Path, path: str) -> str:

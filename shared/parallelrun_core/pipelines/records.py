@@ -6,7 +6,8 @@ durably, before it is done. The first record counts: of two turns that race, bot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
@@ -67,21 +68,41 @@ def write_record(folder: JobFolder, record: StepRecord) -> StepRecord:
     return record
 
 
-def read_records(folder: JobFolder) -> Mapping[str, list[StepRecord]]:
+def record_names(folder: JobFolder) -> list[str]:
+    """The names of the files with decisions. What is in one never changes."""
+    try:
+        with os.scandir(folder.layout.steps) as entries:
+            return [entry.name for entry in entries if entry.name.endswith(_SUFFIX) and entry.name[0] != "."]
+    except FileNotFoundError:
+        return []
+
+
+def read_record(folder: JobFolder, name: str) -> StepRecord:
+    """One decision, by the name of its file.
+
+    Raises:
+        CorruptLog: it can't be read.
+        NewerSchema: a newer release has written it.
+    """
+    path = folder.layout.steps / name
+    return decode(path.read_bytes(), StepRecord, path)
+
+
+def read_records(folder: JobFolder) -> dict[str, list[StepRecord]]:
     """The decisions about each step, in the order of the pipeline's generations; none about others.
 
     Raises:
         CorruptLog: one of them can't be read.
         NewerSchema: a newer release has written one.
     """
-    records: dict[str, list[StepRecord]] = {}
-    try:
-        paths = [path for path in folder.layout.steps.iterdir() if path.suffix == _SUFFIX and path.name[0] != "."]
-    except FileNotFoundError:
-        return {}
-    for path in paths:
-        record = decode(path.read_bytes(), StepRecord, path)
-        records.setdefault(record.step, []).append(record)
-    for each in records.values():
+    return by_step(read_record(folder, name) for name in record_names(folder))
+
+
+def by_step(records: Iterable[StepRecord]) -> dict[str, list[StepRecord]]:
+    """Decisions by their steps, in the order of the pipeline's generations."""
+    decided: dict[str, list[StepRecord]] = {}
+    for record in records:
+        decided.setdefault(record.step, []).append(record)
+    for each in decided.values():
         each.sort(key=lambda record: record.generation)
-    return records
+    return decided

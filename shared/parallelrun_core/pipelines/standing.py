@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,14 +45,34 @@ class Standing:
         return f"{self.job_id}/{self.job_generation}"
 
 
-def standings(folder: JobFolder, spec: PipelineSpec) -> dict[str, Standing]:
+def end_of(folder: JobFolder, generation: int) -> tuple[int, JobResult | None]:
+    """How a job has ended in this generation or a later one, if it has."""
+    generation = max(generation, folder.generation())
+    path = folder.layout.result(generation)
+    try:
+        return generation, decode(path.read_bytes(), JobResult, path)
+    except FileNotFoundError:
+        return generation, None
+
+
+def standings(
+    folder: JobFolder,
+    spec: PipelineSpec,
+    *,
+    records: Mapping[str, Sequence[StepRecord]] | None = None,
+    end: Callable[[JobFolder, int], tuple[int, JobResult | None]] = end_of,
+) -> dict[str, Standing]:
     """How each step stands in the present generation of the pipeline, in an order in which they can run.
+
+    Args:
+        records: as `read_records` reads them, if the caller has them.
+        end: what is asked how a job has ended.
 
     Raises:
         CorruptLog: a decision, or the result of a job, can't be read.
         NewerSchema: a newer release has written one of them.
     """
-    records = read_records(folder)
+    records = read_records(folder) if records is None else records
     reopenings = folder.reopenings()
     generation = folder.generation()
     reopening = reopenings[-1] if reopenings else None
@@ -62,7 +82,7 @@ def standings(folder: JobFolder, spec: PipelineSpec) -> dict[str, Standing]:
         if decided is None:
             known[step] = Standing(state=StepState.WAITING)
             continue
-        standing = _by(decided[-1], folder.root)
+        standing = _by(decided[-1], folder.root, end)
         if decided[-1].generation < generation and not _still_holds(standing, spec, step, known, reopening):
             standing = Standing(
                 state=StepState.WAITING,
@@ -74,27 +94,17 @@ def standings(folder: JobFolder, spec: PipelineSpec) -> dict[str, Standing]:
     return known
 
 
-def _by(record: StepRecord, root: Path) -> Standing:
+def _by(record: StepRecord, root: Path, end: Callable[[JobFolder, int], tuple[int, JobResult | None]]) -> Standing:
     match record.action:
         case "skip":
             return Standing(state=StepState.SKIPPED, record=record)
         case "fail":
             return Standing(state=StepState.FAILED, record=record)
-    generation, result = _end_of(JobFolder(root, record.job), record.job_generation)
+    generation, result = end(JobFolder(root, record.job), record.job_generation)
     if record.action == "reuse":
         return Standing(state=StepState.COMPLETED, record=record, result=result, job_generation=record.job_generation)
     state = StepState.RUNNING if result is None else _ENDED[result.state]
     return Standing(state=state, record=record, result=result, job_generation=generation)
-
-
-def _end_of(folder: JobFolder, generation: int) -> tuple[int, JobResult | None]:
-    """How a job has ended in this generation or a later one, if it has."""
-    generation = max(generation, folder.generation())
-    path = folder.layout.result(generation)
-    try:
-        return generation, decode(path.read_bytes(), JobResult, path)
-    except FileNotFoundError:
-        return generation, None
 
 
 def _still_holds(

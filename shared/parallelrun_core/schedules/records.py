@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -52,6 +52,11 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
             return occurrences(parsed_trigger(self.trigger), made=moment(self.made))
         except (InvalidInput, ValidationError) as error:
             raise CorruptLog(f"The trigger of this schedule can't be read: {error}") from error
+
+    def since(self) -> datetime:
+        """What was due up to then is not made up: it was before the schedule was made, changed or enabled."""
+        at = moment(int(self.at))
+        return at - timedelta(seconds=1) if self.number == 1 else at  # the start itself may be due
 
     def job_id(self, due: datetime) -> str:
         """The id of the job for a time at which it is due: the same whoever asks. It sorts by that time."""

@@ -25,13 +25,12 @@ from typing import Final
 
 from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.files import sync_folder, write_once
-from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, schedules_of
 from parallelrun_core.folder.schema import decode, encode
 from parallelrun_core.schedules.records import Fire, Revision, of_stamp, stamp
 
 KEPT: Final = 1000
 """So many of the times at which a schedule was due are remembered."""
-_FOLDER: Final = "schedules"
 _MANUAL: Final = "manual-"
 
 
@@ -39,7 +38,7 @@ class ScheduleStore:
     """All schedules. Safe to share between threads and processes."""
 
     def __init__(self, root: Path) -> None:
-        self.folder: Final = root / _FOLDER
+        self.folder: Final = schedules_of(root)
 
     def names(self) -> list[str]:
         """Those that there are, in order."""
@@ -134,19 +133,19 @@ class ScheduleFolder:
         """Of a revision."""
         return self.path / f"revision.{number}.json"
 
-    def revision(self) -> Revision | None:
-        """The last one; None: there is no such schedule.
+    def revision(self, number: int | None = None) -> Revision | None:
+        """The one with this number, or the last one; None: there is none.
 
         Raises:
             NewerSchema, CorruptLog: it can't be read.
         """
-        numbers = (each.name.split(".")[1] for each in self.path.glob("revision.*.json"))
-        last = max((int(number) for number in numbers if number.isdecimal()), default=None)
-        if last is None:
+        if number is None:
+            numbers = (each.name.split(".")[1] for each in self.path.glob("revision.*.json"))
+            number = max((int(each) for each in numbers if each.isdecimal()), default=0)
+        try:
+            return decode((file := self.file(number)).read_bytes(), Revision, file)
+        except FileNotFoundError:
             return None
-        with suppress(FileNotFoundError):
-            return decode((file := self.file(last)).read_bytes(), Revision, file)
-        return None
 
     # What became of the times at which it was due
 
@@ -164,6 +163,17 @@ class ScheduleFolder:
         except FileNotFoundError as error:
             raise NotFound(f"There is no schedule {self.name!r} any more.") from error
         return fire
+
+    def fire(self, due: datetime) -> Fire | None:
+        """What became of a time; None: nothing yet.
+
+        Raises:
+            NewerSchema, CorruptLog: it can't be read.
+        """
+        try:
+            return decode((path := self.fires_folder / f"{stamp(due)}.json").read_bytes(), Fire, path)
+        except FileNotFoundError:
+            return None
 
     def record_manual(self, fire: Fire, due: datetime) -> None:
         """Record, durably, a job that somebody has asked for.
@@ -192,19 +202,25 @@ class ScheduleFolder:
         stamps = (of_stamp(name.removesuffix(".json")) for name in self._names())
         return sorted(each for each in stamps if each is not None)
 
-    def fires(self) -> Iterator[Fire]:
-        """What is remembered, the latest first; what can't be read is left out."""
-        for name in sorted(self._names(), key=lambda each: each.removeprefix(_MANUAL), reverse=True):
+    def fires(self, before: str = "") -> Iterator[tuple[str, Fire]]:
+        """What is remembered, the latest first, each with its place; what can't be read is left out.
+
+        Args:
+            before: only those after this place. Empty: from the beginning.
+        """
+        for place, name in sorted(((_place(name), name) for name in self._names()), reverse=True):
+            if before and place >= before:
+                continue
             path = self.fires_folder / name
             with suppress(FileNotFoundError, CorruptLog, NewerSchema):
-                yield decode(path.read_bytes(), Fire, path)
+                yield place, decode(path.read_bytes(), Fire, path)
 
     def trim(self) -> None:
         """Forget the oldest ones, if many more than `KEPT` are remembered."""
         names = self._names()
         if len(names) < KEPT + KEPT // 10:
             return
-        for name in sorted(names, key=lambda each: each.removeprefix(_MANUAL))[:-KEPT]:
+        for name in sorted(names, key=_place)[:-KEPT]:
             for path in (self.fires_folder / name, (self.fires_folder / name).with_suffix(".launched")):
                 path.unlink(missing_ok=True)
 
@@ -214,3 +230,8 @@ class ScheduleFolder:
         except FileNotFoundError:
             return []
         return [name for name in names if name.endswith(".json") and name[0] != "."]
+
+
+def _place(name: str) -> str:
+    """What sorts the files of fires by their times."""
+    return name.removeprefix(_MANUAL).removesuffix(".json")

@@ -25,6 +25,8 @@ POINTS: Final = {
     "create.before_rename": "api",
     "api.accepted": "api",
     "cancel.recorded": "api",
+    "fire.decided": "master",
+    "fire.launched": "master",
     "lead.acquired": "master",
     "schedule.before_sync": "master",
     "schedule.closed": "master",

@@ -28,11 +28,11 @@ SETTLED: Final[Mapping[str, Any]] = {
     "mini_batch_error_threshold": 0,
 }
 """Fields of a job spec that have this value with a command, and no other."""
-_DEFAULTS: Final[Mapping[str, Any]] = {
+DEFAULTS: Final[Mapping[str, Any]] = {
     "run_invocation_timeout": MAX_SECONDS,
-    "task_overhead_timeout": MAX_SECONDS,
     "run_max_try": 1,
 }
+"""Fields of a job spec whose default is this with a command."""
 _OF_SCRIPTS: Final = (
     "program_arguments", "input_data", "mini_batch_size", "partition_keys", "append_row_file_name", "append_row_to",
     "append_row_separator", "append_row_dataframe_header", "append_row_safe_output", "error_threshold",
@@ -45,7 +45,7 @@ _TOKEN: Final = re.compile(r"\$\{\{.*?\}\}|\\.|['\"]|(?<![^\s;&|()])#[^\n]*", re
 def with_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     """A job spec with a command, and what follows from that for the fields that it doesn't give."""
     given = {name: value for name, value in document.items() if value is not None or name not in SETTLED}
-    return {**_DEFAULTS, **SETTLED, **given}
+    return {**DEFAULTS, **SETTLED, **given}
 
 
 def check_fields(spec: BaseModel) -> None:
@@ -58,9 +58,20 @@ def check_fields(spec: BaseModel) -> None:
         if getattr(spec, name) != value:
             raise at(name, f"must be {value!r}, or left out: a command runs once, by one worker, and returns no rows")
     for name in _OF_SCRIPTS:
-        field = type(spec).model_fields[name]
-        if getattr(spec, name) != field.default:
+        if _is_set(spec, name):
             raise at(name, "it is for an entry script and means nothing with a command; leave it out")
+
+
+def _is_set(spec: BaseModel, name: str) -> bool:
+    return bool(getattr(spec, name) != type(spec).model_fields[name].default)
+
+
+def as_written(spec: BaseModel, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a job spec with a command: without those that follow from it, and with those whose default is
+    another one with a command, as defaults may have been left out."""
+    left_out = (*SETTLED, "entry_script", *(name for name in _OF_SCRIPTS if not _is_set(spec, name)))
+    own = {name: value for name, value in fields.items() if name not in left_out}
+    return own | {name: getattr(spec, name) for name in DEFAULTS}
 
 
 def shell_text(
@@ -105,6 +116,18 @@ def shell_text(
             quote = _after(word, quote)
         done.append(word)
     return "".join([*done, text[at_:]])
+
+
+def command_variables(inputs: Mapping[str, Input | ValueInput], paths: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables in which a command finds its inputs and outputs.
+
+    Args:
+        paths: of named outputs.
+    """
+    values = {name: str(given.value) if isinstance(given, ValueInput) else given.path for name, given in inputs.items()}
+    return {f"AZURE_ML_INPUT_{name}": value for name, value in values.items()} | {
+        f"AZURE_ML_OUTPUT_{name}": path for name, path in paths.items()
+    }
 
 
 def _after(word: str, quote: str) -> str:

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from parallelrun_core.assets.names import stored_code
@@ -54,7 +62,7 @@ class JobSpec(Strict):
     code: str = Field(default="", max_length=4096)
     """Folder of the entry script; copied when the job is submitted. Left out when the code is sent along as a zip."""
     command: str = Field(default="", max_length=65_536)
-    """A shell command that runs once, in a copy of `code`,, in place of an entry script."""
+    """A shell command that runs once, in a copy of `code`, in place of an entry script."""
     entry_script: str = Field(default="", max_length=1024, validate_default=True)
     """File below `code` with `run(mini_batch)`, perhaps `init()`, `shutdown()`; required without `command`."""
     program_arguments: str = Field(default="", max_length=65_536)
@@ -161,6 +169,11 @@ class JobSpec(Strict):
         if isinstance(document, dict) and document.get("command"):
             return commands.with_settings(document)
         return document
+
+    @model_serializer(mode="wrap")
+    def _with_settings_of_a_command(self, serialized: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = serialized(self)
+        return commands.as_written(self, fields) if self.command else fields
 
     @field_validator("entry_script")
     @classmethod

@@ -37,6 +37,7 @@ class _LaterInput(Strict):
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
     mode: Literal["ro_mount", "direct", "download", "eval_mount", "eval_download"] = "ro_mount"
     transformations: tuple[str | dict[str, Any], ...] = ()
+    model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""
 
     def at_path(self, path: str) -> dict[str, Any]:
         """The input of the job, as a job spec has it."""
@@ -162,11 +163,19 @@ class PipelineSpec(Strict):
             for needed in sorted(step.needs()):
                 if needed not in self.steps:
                     raise at(f"steps/{name}", f"it needs the step {needed!r}, and there is none")
-        order = self.order()
-        if len(order) < len(self.steps):
-            cycle = ", ".join(repr(name) for name in self.steps if name not in order)
-            raise at("steps", f"these steps wait for each other: {cycle}")
+        if cycle := self._cycle():
+            names = ", ".join(map(repr, cycle))
+            what = f"these steps wait for each other: {names}" if len(cycle) > 1 else "it waits for itself"
+            raise at(f"steps/{cycle[0]}", what)
         return self
+
+    def _cycle(self) -> list[str]:
+        """Steps that wait for each other, without those that only wait for them."""
+        done = set(self.order())
+        waiting = {name: step.needs() - done for name, step in self.steps.items() if name not in done}
+        while (needed := {name for needs in waiting.values() for name in needs}) < waiting.keys():
+            waiting = {name: needs for name, needs in waiting.items() if name in needed}
+        return list(waiting)
 
     def order(self) -> list[str]:
         """The steps, each after all that it needs; without those that wait for each other."""

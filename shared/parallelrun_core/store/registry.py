@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
+BETWEEN_OUTPUTS: Final = b"\0"
+"""What no path has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,8 @@ class Registry:
         """Make a job known, once it has its folder. A second call changes nothing.
 
         Args:
-            output: the file or object that it will publish, when other jobs may name the same.
+            output: the file or object that it will publish, when other jobs may name the same; of a pipeline, all of
+                them, with `BETWEEN_OUTPUTS` between them.
         """
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
@@ -67,18 +70,20 @@ class Registry:
         """Jobs that may need a leader or agents, oldest first."""
         return [raw.decode() for raw in self._redis.zrange(keys.ACTIVE_JOBS, 0, -1)]  # type: ignore[union-attr]
 
-    def writer_of(self, output: str, *, other_than: str) -> str | None:
-        """The job that will publish this file, if one that has not ended will, and it isn't `other_than`."""
-        active = self.active_jobs()
+    def writers_of(self, outputs: Collection[str], *, other_than: Collection[str]) -> dict[str, str]:
+        """Of these files, those that a job which has not ended will publish, with that job; not one of `other_than`."""
+        active = self.active_jobs() if outputs else []
+        wanted = {os.fsencode(output): output for output in outputs}
         with self._redis.pipeline(transaction=False) as pipe:
             for job_id in active:
                 pipe.hmget(JobKeys(job_id).job, "output", "state")
             answers = zip(active, pipe.execute(), strict=True)
-        for job_id, (written, state) in answers:
-            is_same = written == os.fsencode(output) and job_id != other_than
-            if is_same and state is not None and not JobState(state.decode()).is_terminal:
-                return job_id
-        return None
+        writers: dict[str, str] = {}
+        for job_id, (claim, state) in answers:
+            if claim and state and job_id not in other_than and not JobState(state.decode()).is_terminal:
+                same = wanted.keys() & claim.split(BETWEEN_OUTPUTS)
+                writers |= {wanted[each]: job_id for each in same if wanted[each] not in writers}
+        return writers
 
     def claim_recovery(self) -> bool:
         """Whether the caller is to make all jobs known again: Redis is new, or was wiped since the last claim."""
@@ -131,19 +136,21 @@ class Registry:
         Raises:
             NotFound: nothing.
         """
-        fields: Any = self._redis.hgetall(JobKeys(job_id).job)
-        if b"state" not in fields:
+        status = _status_of(job_id, self._redis.hgetall(JobKeys(job_id).job))
+        if status is None:
             raise NotFound(f"There is no job {job_id!r}.")
-        return JobStatus(
-            job_id=job_id,
-            state=JobState(fields[b"state"].decode()),
-            version=int(fields.get(b"version", 0)),
-            term=int(fields.get(b"term", 0)),
-            progress=msgspec.json.decode(fields.get(b"progress", b"{}"), type=Progress),
-            failure=msgspec.json.decode(fields[b"failure"], type=JobFailure) if b"failure" in fields else None,
-            started=float(fields[b"started"]) if b"started" in fields else None,
-            ended=float(fields[b"ended"]) if b"ended" in fields else None,
-        )
+        return status
+
+    def statuses(self, job_ids: Sequence[str]) -> dict[str, JobStatus]:
+        """What Redis knows about these jobs, in one round trip; without those that it doesn't know."""
+        if not job_ids:
+            return {}
+        with self._redis.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hgetall(JobKeys(job_id).job)
+            answers = pipe.execute()
+        each = (_status_of(job_id, fields) for job_id, fields in zip(job_ids, answers, strict=True))
+        return {status.job_id: status for status in each if status is not None}
 
     def state(self, job_id: str) -> JobState | None:
         """A job's state, or None when Redis doesn't know the job."""
@@ -211,3 +218,18 @@ class Registry:
         began = time.perf_counter()
         self._redis.ping()
         return time.perf_counter() - began
+
+
+def _status_of(job_id: str, fields: Any) -> JobStatus | None:
+    if b"state" not in fields:
+        return None
+    return JobStatus(
+        job_id=job_id,
+        state=JobState(fields[b"state"].decode()),
+        version=int(fields.get(b"version", 0)),
+        term=int(fields.get(b"term", 0)),
+        progress=msgspec.json.decode(fields.get(b"progress", b"{}"), type=Progress),
+        failure=msgspec.json.decode(fields[b"failure"], type=JobFailure) if b"failure" in fields else None,
+        started=float(fields[b"started"]) if b"started" in fields else None,
+        ended=float(fields[b"ended"]) if b"ended" in fields else None,
+    )

@@ -10,6 +10,7 @@ import stat
 import struct
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,7 +168,7 @@ def test_it_is_refused_without_a_trace(case: str, api: httpx.Client, site: Site,
 
 
 def test_a_bomb_of_small_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MAX_BYTES", 4 << 20)
+    monkeypatch.setattr(snapshots, "CODE", replace(snapshots.CODE, bytes=4 << 20))
 
     with pytest.raises(InvalidInput, match="more than 4 MiB"):
         snapshot_zip(io.BytesIO(archive(*((f"{n}", bytes(1 << 20)) for n in range(6)))), tmp_path)

@@ -57,7 +57,7 @@ class Job:
         plans = load_plans(folder) or []
         self._mini_batches = MiniBatches(folder, JobTree(folder / "staged", spec), plans)
         self._cache = StageCache(folder / "cache", 1 << 30)
-        self._stager = Stager(self._cache, folder / "staged", wake=self._end, threads=4)
+        self._stager = Stager(self._cache, folder / "staged", wake=self._end)
         layout = Layout(folder)
         self._schemas = [str(layout.schema(number)) for number in range(len(plans))]
 

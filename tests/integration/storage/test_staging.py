@@ -45,9 +45,7 @@ class Node:
         self._bucket = bucket
         self._wake, self._end = os.pipe()
         os.set_blocking(self._end, False)
-        self.stager = Stager(
-            self.cache, self.tree, wake=self._end, timeout_s=timeout_s, threads=4, beside=lambda: beside
-        )
+        self.stager = Stager(self.cache, self.tree, wake=self._end, timeout_s=timeout_s, beside=lambda: beside)
 
     def file(self, key: str, version: Version | None = None) -> StagedFile:
         url = self._bucket.url(key)

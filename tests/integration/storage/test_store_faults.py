@@ -49,7 +49,7 @@ class Node:
         self.cache, self.tree = StageCache(folder / "cache", 10 << 20), folder / "tree"
         self._wake, self._end = os.pipe()
         os.set_blocking(self._end, False)
-        self.stager = Stager(self.cache, self.tree, wake=self._end, timeout_s=timeout_s, threads=4)
+        self.stager = Stager(self.cache, self.tree, wake=self._end, timeout_s=timeout_s)
         self.contents = {f"in/{name}": os.urandom(SIZE) for name in "abcd"}
         for key, content in self.contents.items():
             bucket.put(key, content)

@@ -89,7 +89,7 @@ def test_a_restarted_agent_on_the_same_boot_finds_what_it_had(machine: Machine) 
 
 def test_what_was_used_shortly_before_a_crash_is_not_believed(machine: Machine) -> None:
     before = cache_of(machine)
-    machine.fetch(before, "long ago", "used again", "lately")
+    machine.fetch(before, "long ago", "used again")
     machine.age(300)
     machine.use(before, "used again")
     machine.fetch(before, "lately")

@@ -10,6 +10,7 @@ import pytest
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.spec import JobSpec
 
@@ -72,3 +73,65 @@ def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:
     made = [plans.next_plan("node-1") for _ in range(3)] + [plans.next_plan("node-2")]
     assert [plan.process for plan in made] == ["process000", "process001", "process002", "process003"]
     assert len({plan.part for plan in made} | {plan.working_folder for plan in made}) == 8
+
+
+def plans_for(tmp_path: Path, inputs: dict[str, Any], *, code: str = "") -> PlanMaker:
+    spec = JobSpec.parse({"entry_script": "score.py", "inputs": inputs, "input_data": "data"})
+    job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
+    settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node")
+    folder = JobFolder(tmp_path, "job_x")
+    folder.code(job).mkdir(parents=True)
+    (folder.code(job) / "score.py").write_text(code)
+    return PlanMaker(folder, job, spec, settings, GpuPool([]))
+
+
+def test_the_only_model_is_in_a_folder_of_its_own_under_its_name(tmp_path: Path) -> None:
+    model = tmp_path / "store" / "weights"
+    model.mkdir(parents=True)
+    (model / "w.bin").touch()
+    (tmp_path / "store" / "other").mkdir()
+    plans = plans_for(tmp_path, {"data": "/in", "m": {"path": f"{model}/", "model": "custom_model"}})
+    for _ in range(2):
+        folder = Path(plans.next_plan("node-1").environment["AZUREML_MODEL_DIR"])
+        assert [path.name for path in folder.iterdir()] == ["weights"]
+        assert (folder / "weights" / "w.bin").is_file()
+    assert folder.is_relative_to(tmp_path / "work")
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        {},
+        {"a": {"path": "/a"}},
+        {"a": {"path": "/a", "model": "custom_model"}, "b": {"path": "/b", "model": "mlflow_model"}},
+        {"a": {"path": "s3://bucket/a", "model": "custom_model"}},
+    ],
+)
+def test_without_exactly_one_model_here_there_is_no_such_folder(
+    models: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AZUREML_MODEL_DIR", raising=False)
+    plan = plans_for(tmp_path, {"data": "/in", **models}).next_plan("node-1")
+    assert "AZUREML_MODEL_DIR" not in plan.environment
+
+
+def test_a_script_that_asks_for_models_finds_registered_ones(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    for path in ("/models/one", "/models/two"):
+        catalog.add("model", "flowers", {"path": path, "type": "custom_model"})
+    named = {"path": "/models/one", "model": "custom_model", "asset": "azureml:flowers:1"}
+    plan = plans_for(tmp_path, {"data": "/in", "m": named}, code="from azureml.core import Model").next_plan("node-1")
+    assert plan.config.job["models"] == [
+        {"name": "data", "version": "", "path": "/in"},
+        {"name": "flowers", "version": "1", "path": "/models/one"},
+        {"name": "m", "version": "", "path": "/models/one"},
+        {"name": "flowers", "version": "2", "path": "/models/two"},
+        {"name": "flowers", "version": "1", "path": "/models/one"},
+    ]  # fmt: skip
+    assert plan.config.job["inputs"] == {"data": "/in", "m": "/models/one"}
+
+
+def test_a_script_that_asks_for_none_has_those_of_its_job(tmp_path: Path) -> None:
+    Catalog(tmp_path).add("model", "flowers", {"path": "/models/one", "type": "custom_model"})
+    plan = plans_for(tmp_path, {"data": "/in"}, code="print('no models')").next_plan("node-1")
+    assert [model["name"] for model in plan.config.job["models"]] == ["data"]

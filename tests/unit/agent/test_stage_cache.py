@@ -151,8 +151,23 @@ def test_what_another_agent_takes_for_abandoned_is_begun_again(
 
     monkeypatch.setattr(fcntl, "flock", late)
 
-    assert node.put("a", is_used=True).read_bytes() == b"x" * SIZE
+    with node.cache.begin("s3://b/a", VERSION) as new:
+        os.write(new.fd, b"x" * SIZE)
+        new.keep(str(node.folder / "a"))
+
+    assert (node.folder / "a").read_bytes() == b"x" * SIZE
     assert taken
+
+
+def test_two_threads_that_have_the_same_object_both_use_it(make: Callable[[int], Node]) -> None:
+    node = make(20 * SIZE)
+    paths = [str(node.folder / name) for name in "ab"]
+    for path in paths:
+        node.cache.reserve(SIZE)
+        node.cache.put("s3://b/same", VERSION, b"x" * SIZE, path)
+
+    assert [Path(path).read_bytes() for path in paths] == [b"x" * SIZE] * 2
+    assert node.held() == SIZE
 
 
 class FullDisk:

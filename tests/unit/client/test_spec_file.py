@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.errors import InvalidInput
-from parallelrun.spec_file import check_paths, read_job_file, read_spec
+from parallelrun.spec_file import check_paths, input_assignments, read_job_file, read_spec
 
 JOB = """
 name: words
@@ -135,3 +135,16 @@ def test_a_spec_may_be_a_path_a_mapping_or_an_object(job_file: Path, monkeypatch
 
     assert read_spec(from_path).job == from_path
     assert read_spec(mapping).job.code == from_path.code
+
+
+def test_places_of_inputs_are_relative_to_the_current_folder(job_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here := job_file.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(here)
+    assert input_assignments(["new", "a=./b: c", "s3://bucket/x?a=b", "/x=y"]) == [
+        f'inputs.data.path="{here}/new"', f'inputs.a.path="{here}/b: c"',
+        'inputs.data.path="s3://bucket/x?a=b"', 'inputs.data.path="/x=y"',
+    ]  # fmt: skip
+    job_file.write_text(JOB.replace("inputs: data", "inputs: {data: {path: data}}"))
+    assert read_job_file(job_file, input_assignments(["new"])).job.data_paths() == [f"{here}/new"]
+    with pytest.raises(InvalidInput, match="has no place"):
+        input_assignments(["a="])

@@ -9,6 +9,7 @@ import threading
 import warnings
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -180,7 +181,7 @@ def test_a_bomb_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_sum_of_all_members_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MAX_BYTES", 3 << 20)
+    monkeypatch.setattr(snapshots, "CODE", replace(snapshots.CODE, bytes=3 << 20))
     with pytest.raises(InvalidInput, match="3 MiB"):
         store(archive(*((f"f{number}", bytes(1 << 20)) for number in range(4))), tmp_path)
     assert names_in(tmp_path) == []
@@ -188,7 +189,7 @@ def test_the_sum_of_all_members_is_limited(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_number_of_members_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MAX_FILES", 10)
+    monkeypatch.setattr(snapshots, "CODE", replace(snapshots.CODE, files=10))
     assert store(archive(*((f"f{number}", b"") for number in range(10))), tmp_path)
     with pytest.raises(InvalidInput, match="10"):
         store(archive(*((f"f{number}", b"") for number in range(11))), tmp_path)

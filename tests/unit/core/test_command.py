@@ -30,7 +30,7 @@ def test_a_command_is_one_mini_batch_without_data_that_is_tried_once() -> None:
     spec = JobSpec.parse({"command": "true"})
     assert (spec.rank_mini_batch_count, spec.run_max_try, spec.mini_batch_error_threshold) == (1, 1, 0)
     assert (spec.instance_count, spec.max_concurrency_per_instance, spec.writes_rows) == (1, 1, False)
-    assert spec.run_invocation_timeout == spec.task_overhead_timeout == 259_200
+    assert spec.run_invocation_timeout == 259_200
     assert (spec.data_inputs(), spec.argv(), spec.code) == ([], [], "")
 
 
@@ -44,6 +44,11 @@ def test_a_command_survives_the_job_folder() -> None:
     record = JobRecord(job_id="j", submitted=0.0, code="", spec=spec.model_dump(mode="json"))
     assert record.job_spec() == spec
     assert JobSpec.parse(spec.model_dump(mode="json", exclude_unset=True)) == spec
+
+
+def test_what_a_command_sets_to_the_default_of_an_entry_script_is_not_left_out() -> None:
+    spec = JobSpec.parse({"command": "true", "run_invocation_timeout": 60, "run_max_try": 3})
+    assert JobSpec.parse(spec.model_dump(mode="json", exclude_defaults=True)) == spec
 
 
 @pytest.mark.parametrize(

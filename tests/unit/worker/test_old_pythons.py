@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 WORKER = Path(__file__).parents[3] / "services" / "agent" / "parallelrun_worker"
-SOURCES = [path.relative_to(WORKER).as_posix() for path in (*WORKER.glob("*.py"), *WORKER.glob("rows/*.py"))]
+FOLDERS = (WORKER, WORKER / "rows", WORKER / "shims")
+SOURCES = [path.relative_to(WORKER).as_posix() for folder in FOLDERS for path in folder.glob("*.py")]
 TYPES = {name for name, value in vars(builtins).items() if isinstance(value, type)} | {"Callable", "Iterator"}
 LATER = {"removeprefix", "removesuffix", "cache", "pairwise", "batched"}
 

@@ -14,7 +14,7 @@ from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.look_ahead import LookAhead
-from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBuilder, cause_of_death
+from parallelrun_agent.policy.outcomes import CONFUSED, Answer, Exit, OutcomeBuilder, cause_of_death, what_runs
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
@@ -40,7 +40,9 @@ class JobMachine:
     ) -> None:
         self.commands: deque[Command] = deque()
         load_s, run_s = spec.task_overhead_timeout, spec.run_invocation_timeout
-        self._pool = WorkerPool(self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s)
+        self._pool = WorkerPool(
+            self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s, what=what_runs(spec)
+        )
         self.workers: Sequence[Worker] = self._pool.workers
         self.state: JobState | None = JobState.PROCESSING
         """The job's, as far as this node knows; None: Redis doesn't know the job any more."""

@@ -121,8 +121,9 @@ def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:
     """Why a worker ended during run(). `reason`: why we ended it, if we did."""
     category: ErrorCategory
     if reason == "run_timeout":
-        limit = f"run_invocation_timeout ({spec.run_invocation_timeout:g} s)"
-        category, message = "RUN_TIMEOUT", f"run() took longer than {limit}."
+        name = "its timeout" if spec.command else "run_invocation_timeout"
+        message = f"{what_runs(spec)} took longer than {name} ({spec.run_invocation_timeout:g} s)."
+        category = "RUN_TIMEOUT"
     elif reason == "load_timeout":
         limit = f"task_overhead_timeout ({spec.task_overhead_timeout:g} s)"
         category, message = "LOAD_TIMEOUT", f"Reading the data of the mini-batch took longer than {limit}."
@@ -133,13 +134,21 @@ def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:
         message = f"The kernel ended the worker because memory ran out.{_peak(end.peak_bytes)}"
     elif end.code < 0:
         name = _signal_name(-end.code)
-        category, message = "SIGNAL", f"The worker was ended by signal {-end.code} ({name}) during run()."
+        category, message = (
+            "SIGNAL",
+            f"The worker was ended by signal {-end.code} ({name}) during {what_runs(spec).lower()}.",
+        )
         if -end.code == signal.SIGKILL:
             message += " Another process sent it, or the kernel ended the worker because memory ran out."
             message += _peak(end.peak_bytes)
     else:
-        category, message = "EXITED", f"The worker exited with code {end.code} during run()."
+        category, message = "EXITED", f"The worker exited with code {end.code} during {what_runs(spec).lower()}."
     return Failure(category, message)
+
+
+def what_runs(spec: JobSpec) -> str:
+    """What a worker runs for a mini-batch, in words that begin a sentence."""
+    return "The command" if spec.command else "run()"
 
 
 def _peak(peak_bytes: int) -> str:

@@ -26,9 +26,12 @@ class WorkerPool:
         commands: where to put what is to be done to a process.
         limit: the most workers that the job may have on this node.
         load_s, run_s, shutdown_s: how long reading the data of a mini-batch, run() and shutdown() may take.
+        what: what takes the time of run(), in words.
     """
 
-    def __init__(self, commands: deque[Command], *, limit: int, load_s: float, run_s: float, shutdown_s: float) -> None:
+    def __init__(
+        self, commands: deque[Command], *, limit: int, load_s: float, run_s: float, shutdown_s: float, what: str
+    ) -> None:
         self.workers: list[Worker] = []
         """The same list for as long as the pool exists."""
         self._commands = commands
@@ -36,6 +39,7 @@ class WorkerPool:
         self._load_s = load_s
         self._run_s = run_s
         self._shutdown_s = shutdown_s
+        self._what = what
         self._init_s = 3 * run_s + 30  # as the reference has it (§3.7)
         self._init_failed = 0
         self._spawn_pause = Backoff(_FIRST_SPAWN_PAUSE_S, _LONGEST_SPAWN_PAUSE_S)
@@ -165,7 +169,7 @@ class WorkerPool:
         if hangs and worker.in_flight.loading_s(now):
             self._condemn(worker, "load_timeout", f"Reading the data took longer than {self._load_s:g} s.", now)
         elif hangs:
-            self._condemn(worker, "run_timeout", f"run() took longer than {self._run_s:g} s.", now)
+            self._condemn(worker, "run_timeout", f"{self._what} took longer than {self._run_s:g} s.", now)
 
     # All of them
 

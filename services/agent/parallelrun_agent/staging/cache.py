@@ -12,7 +12,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from parallelrun_agent.staging.new_object import LockedFile, NewObject
+from parallelrun_agent.staging.new_object import NewObject
 from parallelrun_agent.staging.parts import Part
 from parallelrun_agent.staging.room import Room
 from parallelrun_agent.staging.shards import Shards
@@ -98,17 +98,31 @@ class StageCache:
             OSError: the disk is full, or fails, or it can't be linked there. There is no more room for it then.
         """
         try:
-            # As few system calls as it takes: of small objects, they are most of what an object costs.
-            shard, path = self._place(url, version, None)
-            with LockedFile(self._shards, shard) as new:
-                view = memoryview(content)
-                while view:
-                    view = view[os.write(new.fd, view) :]
-                new.rename(path, linked_at=target)
+            # As few system calls as it takes: of small objects, they are most of what an object costs. Its first name
+            # is where it is used, so it is in use before it is in the cache, and goes with the tree of a dead agent.
+            fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
+            try:
+                self._fill(fd, content)
+                shard, path = self._place(url, version, None)
+                os.link(target, path)
+            except FileExistsError:  # another thread or agent has just put it there: both are whole
+                self.give_back(version.size_bytes)
+                return
+            except BaseException:
+                os.unlink(target)
+                raise
+            finally:
+                os.close(fd)
         except BaseException:
             self.give_back(version.size_bytes)
             raise
         self._room.added(shard, version.size_bytes)
+
+    @staticmethod
+    def _fill(fd: int, content: bytes) -> None:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(fd, view) :]
 
     def reserve(self, size: int) -> None:
         """Have room for so much more.

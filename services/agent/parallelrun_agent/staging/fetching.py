@@ -13,7 +13,7 @@ from parallelrun_core.folder.disk_trouble import is_full
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.stores import storage_of
 
-_SMALL_BYTES: Final = 1 << 20
+SMALL_BYTES: Final = 1 << 20
 """An object of at most so much is in memory before there is a file for it."""
 
 
@@ -45,7 +45,7 @@ def fetch(url: str, version: Version, target: str, cache: StageCache, part: Part
 
 
 def _fetch(url: str, version: Version, target: str, cache: StageCache, part: Part | None) -> int:
-    if part is None and 0 < version.size_bytes <= _SMALL_BYTES:
+    if part is None and 0 < version.size_bytes <= SMALL_BYTES:
         cache.reserve(version.size_bytes)
         try:
             content = _whole(url, version)

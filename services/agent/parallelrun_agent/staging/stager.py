@@ -20,8 +20,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple
 
+from parallelrun_agent.policy.fetchers import Fetchers
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.fetching import fetch
+from parallelrun_agent.staging.fetching import SMALL_BYTES, fetch
 from parallelrun_agent.staging.parts import Part
 from parallelrun_agent.staging.room import NoRoom
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
@@ -29,9 +30,6 @@ from parallelrun_core.outcome import Failure
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
-
-THREADS: Final = 16
-"""Objects that are fetched at the same time: most of the time of a small one is waiting for its first byte."""
 
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 8.0
@@ -116,7 +114,6 @@ class Stager:
         *,
         wake: int,
         timeout_s: float = math.inf,
-        threads: int = THREADS,
         beside: Callable[[], int] = int,
     ) -> None:
         self.done: deque[Staged] = deque()
@@ -139,8 +136,8 @@ class Stager:
         """When something of this job made room for the last time."""
         self._folders: set[str] = set()
         """Those in the tree that are there."""
-        for _ in range(threads):  # which the end of the process doesn't wait for: a store may not answer
-            threading.Thread(target=self._work, name="stage", daemon=True).start()
+        self._fetchers = Fetchers()
+        self._threads = 0
 
     def stage(self, token: str, files: list[StagedFile]) -> None:
         """Begin to bring these objects here; `done` gets how it ended. `release` follows when they aren't needed."""
@@ -153,7 +150,8 @@ class Stager:
                 self._end(token, mini_batch)
                 return
             self._waiting.append(token)
-        self.retry()
+            fetched = self._admitted()
+        self._begin(fetched)
 
     def _too_large(self, size: int, beside: int) -> Failure:
         limit = f"more than the {self._cache.max_bytes >> 20:,} MiB that --stage-bytes allows on this node"
@@ -177,17 +175,29 @@ class Stager:
             if self._later:
                 fetched += [file for at, file in self._later if at <= now]
                 self._later = [each for each in self._later if each[0] > now]
-            while self._waiting:
-                mini_batch = self._mini_batches.get(self._waiting[0])
-                if mini_batch is not None:
-                    if not self._cache.admit(mini_batch.size):
-                        break
-                    mini_batch.is_admitted = True
-                    mini_batch.began_at = time.monotonic()
-                    fetched += self._linked(self._waiting[0], mini_batch)
-                self._waiting.popleft()
+            fetched += self._admitted()
+        self._begin(fetched)
+
+    def _admitted(self) -> list[StagedFile]:
+        """Admit those for which there is room, in their order; returns what is to be fetched for them."""
+        fetched: list[StagedFile] = []
+        while self._waiting:
+            mini_batch = self._mini_batches.get(self._waiting[0])
+            if mini_batch is not None:
+                if not self._cache.admit(mini_batch.size):
+                    break
+                mini_batch.is_admitted = True
+                mini_batch.began_at = time.monotonic()
+                fetched += self._linked(self._waiting[0], mini_batch)
+            self._waiting.popleft()
+        return fetched
+
+    def _begin(self, fetched: list[StagedFile]) -> None:
         for file in fetched:
             self._to_fetch.put(file)
+        while fetched and self._threads < self._fetchers.wanted:
+            self._threads += 1  # the end of the process doesn't wait for it: a store may not answer
+            threading.Thread(target=self._work, name="stage", daemon=True).start()
 
     def _end_overdue(self, now: float) -> None:
         for token, mini_batch in self._mini_batches.items():
@@ -278,7 +288,11 @@ class Stager:
                 return
         fetched, failure, disk_error = 0, None, ""
         try:
+            began_at = time.monotonic()
             fetched = self._bring(file)
+            if 0 < fetched <= SMALL_BYTES:
+                with self._lock:
+                    self._fetchers.answered(time.monotonic() - began_at)
         except NoRoom:
             with self._lock:
                 self._without_room.append(file)

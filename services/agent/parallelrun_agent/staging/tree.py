@@ -16,6 +16,9 @@ _STORES: Final = ".stores"
 _PARTS: Final = ".parts"
 """No input has these names."""
 _SIDE_INPUTS: Final = "0"
+_MOST_FOLDERS: Final = 4096
+_QUOTED: Final = ("http:", "https:")
+"""In these URLs, the name of an object is not what it ends with."""
 
 
 def is_far(given: Input) -> bool:
@@ -46,6 +49,8 @@ class JobTree:
         """The folder of the present session's data."""
         self._data = spec.data_inputs()
         self._tops = [_top_of(given.path) for _, given in self._data]
+        self._folders: dict[tuple[int, str], str] = {}
+        """Of folders in stores, below `path`: those of objects are asked for one object after the other."""
 
     def begin_session(self) -> None:
         """From now on all places are in a folder of a new session."""
@@ -58,10 +63,21 @@ class JobTree:
 
     def place(self, number: int, url: str) -> str:
         """Where an object of a data input is: below its input; or, if that only names it, below its store."""
+        folder, _, name = url.rpartition("/")
+        if (known := self._folders.get((number, folder))) is not None:
+            return f"{self.path}/{known}/{name}"
+        place = self._place(number, url)
+        if url != self._tops[number] and not url.lower().startswith(_QUOTED) and place.endswith(f"/{name}"):
+            if len(self._folders) >= _MOST_FOLDERS:
+                self._folders.clear()
+            self._folders[number, folder] = place[: -len(name) - 1]
+        return f"{self.path}/{place}"
+
+    def _place(self, number: int, url: str) -> str:
         storage, top = storage_of(url), self._tops[number]
         if top and (below := storage.below(url, top)) is not None:
-            return f"{self.path}/{self._data[number][0]}/{below}"
-        return f"{self.path}/{_STORES}/{storage.from_everywhere(url)}"
+            return f"{self._data[number][0]}/{below}"
+        return f"{_STORES}/{storage.from_everywhere(url)}"
 
     def part(self, name: str) -> str:
         """Where a part of an object is that has a name of its own."""

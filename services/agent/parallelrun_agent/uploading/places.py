@@ -82,10 +82,10 @@ class OutputPlaces:
 def _main_folder(folder: JobFolder, spec: JobSpec) -> str:
     """What a script finds as the folder of its output (reference §3.7): the one with the rows, or else the only one.
 
-    A job without rows that has several folders, or none, gets the one in which they are.
+    A job without rows that has several folders, or none, or a command, gets the one in which they are.
     """
     folders = [path for name, path in folder.output_paths(spec).items() if spec.outputs[name].type == "uri_folder"]
-    if spec.writes_rows or len(folders) != 1:
+    if spec.writes_rows or spec.command or len(folders) != 1:
         return posixpath.dirname(folder.output_file(spec))
     return folders[0]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
@@ -16,6 +17,7 @@ from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.local_folder import throw_away
+from parallelrun_agent.workers.models import model_folder, view_of_script
 from parallelrun_agent.workers.secrets import secret_values
 from parallelrun_agent.workers.survivors import MARK, mark
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
@@ -25,6 +27,7 @@ from parallelrun_core.row_format import row_format
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
+from parallelrun_core.spec.command import command_variables
 from parallelrun_worker.frames import WorkerConfig
 
 log = logger()
@@ -112,7 +115,7 @@ class PlanMaker:
         self._local = settings.local_folder / folder.job_id
         self.user = self._user = settings.worker_user(record.owner)
         """Who the workers are."""
-        self.upload_timeout_s = spec.task_overhead_timeout
+        self.upload_timeout_s = spec.run_invocation_timeout if spec.command else spec.task_overhead_timeout
         """How long what a mini-batch has written may be on its way to a store."""
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots)
         self.outputs = OutputPlaces(folder, spec, self._local)
@@ -123,13 +126,15 @@ class PlanMaker:
             "safe": spec.append_row_safe_output,
         }
         self._environment = self._make_environment()
+        self._record = record
+        self._view: dict[str, Any] = {}
         self._next_process = 0
 
-    def _make_argv(self, outputs: WorkerOutputs, secrets: dict[str, str]) -> list[str]:
+    def _make_argv(self, spec: JobSpec, outputs: WorkerOutputs, secrets: dict[str, str]) -> list[str]:
         """What the entry script finds in `sys.argv`: the engine's options, the user's, the inputs (reference §1.2)."""
-        user = self._with_local_paths().argv(outputs.paths, secrets)
-        engine = engine_arguments(self._spec, outputs.main)
-        return [self._spec.entry_script, *engine, *user, *input_arguments(self._spec)]
+        user = spec.argv(outputs.paths, secrets)
+        engine = engine_arguments(spec, outputs.main)
+        return [spec.entry_script, *engine, *user, *input_arguments(spec)]
 
     def _with_local_paths(self) -> JobSpec:
         local = self._paths()
@@ -172,6 +177,7 @@ class PlanMaker:
             if self._user.is_other:
                 for name in (_HOME, _TEMPORARY):
                     self._user.make(self._local / name, 0o700)
+            self._environment |= model_folder(self._spec, self._paths(), self._local)
 
     def _make_own_outputs(self, process: str, outputs: WorkerOutputs) -> None:
         """Create the folders of a worker that stand for outputs in stores."""
@@ -190,6 +196,7 @@ class PlanMaker:
         self.mask.add([*secrets.values(), *variables.values()] if secrets else ())
         if not self._next_process:
             self._make_folders()
+            self._view = view_of_script(self._folder, self._record, self._spec, self._paths())
         process = f"process{self._next_process:03d}"
         self._next_process += 1
         logs, node = Logs(self._folder.logs), self._node
@@ -198,6 +205,7 @@ class PlanMaker:
         outputs = self.outputs.of(process)
         if outputs.live:
             self._make_own_outputs(process, outputs)
+        spec = self._with_local_paths()
         config = WorkerConfig(
             job_id=self.job_id,
             node=node,
@@ -205,7 +213,7 @@ class PlanMaker:
             workers=self._workers,
             code=str(self._code),
             entry_script=self._spec.entry_script,
-            argv=self._make_argv(outputs, secrets),
+            argv=[] if spec.command else self._make_argv(spec, outputs, secrets),
             inputs=str(self._folder.layout.inputs),
             schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
             output=self._output_settings,
@@ -221,12 +229,20 @@ class PlanMaker:
             profiling_module=self._spec.profiling_module,
             exit_s=self._exit_s,
             masked=self.mask.forms,
+            job=self._view,
+            command=spec.shell_command(outputs.paths),
         )
         return WorkerPlan(
             user=self._user,
             own_logs=self._own_logs(config),
             config=config,
-            environment={**self._environment, "AZUREML_BI_OUTPUT_PATH": outputs.main, **gpu, **variables},
+            environment={
+                **self._environment,
+                "AZUREML_BI_OUTPUT_PATH": outputs.main,
+                **(command_variables(spec.inputs, outputs.paths) if spec.command else {}),
+                **gpu,
+                **variables,
+            },
             working_folder=self._local / process,
             part=self._folder.layout.part(session, process) if self._spec.writes_rows else None,
             stdout=logs.stdout(node, process),

@@ -66,6 +66,7 @@ class WorkerProcess:
         self._script_logs = plan.script_logs
         self._own_logs = plan.own_logs
         self._user = plan.user
+        self._has_stacks = not plan.config.command
         with ExitStack() as undo:
             for path in plan.own_logs:
                 share_file(path, plan.user)
@@ -192,6 +193,9 @@ class WorkerProcess:
 
     def dump_stacks(self, why: str) -> None:
         """Have it write to its stderr where it hangs; it has a moment for that before it is killed."""
+        if not self._has_stacks:
+            self._stderr.add(why)
+            return
         self._stderr.add(f"{why} This is where it was:")
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, frames.DUMP_STACKS)

@@ -28,8 +28,8 @@ log = telemetry.logger()
 _QUIET: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _CLIENT_GONE: Final = 499
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_SUBMISSIONS: Final = "/v1/jobs"
-"""Requests to this path have limits of their own on their bodies."""
+_SUBMISSIONS: Final = re.compile(r"/v1/jobs|/v1/schedules/[^/:]+|/v1/batch-endpoints/[^/:]+/deployments/[^/:]+")
+"""Requests to these paths, which may have code with them, have limits of their own on their bodies."""
 MAX_BODY_BYTES: Final = 2 << 20
 """Of all other requests; a list of all mini-batches that can be retried at once is half as long."""
 _SAFE_HEADERS: Final = (
@@ -68,7 +68,7 @@ class RequestScope:
             await send(message)
 
         try:
-            if scope["method"] not in SAFE_METHODS and scope["path"] != _SUBMISSIONS:
+            if scope["method"] not in SAFE_METHODS and not _SUBMISSIONS.fullmatch(scope["path"]):
                 receive = _bounded(receive)
             elif scope["method"] == "GET" and self._connections.is_crowded and scope["path"] not in OPEN_PATHS:
                 crowded = Crowded("Too many requests are being answered right now. Try again soon.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -12,14 +11,13 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
 from parallelrun_api.http.paging import PathToken
-from parallelrun_api.models import FileList, OutputElsewhere
+from parallelrun_api.models import FileList
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import BYTES, TEXT, Wanted, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
-from parallelrun_core.errors import NotFound
-from parallelrun_core.path_rule import PathRule, resolve
+from parallelrun_api.views.outputs import ServedOutputs
+from parallelrun_core.path_rule import PathRule
 from parallelrun_core.service import telemetry
-from parallelrun_core.storage.location import is_url
 
 log = telemetry.logger()
 router = APIRouter(prefix="/v1", tags=["files"])
@@ -66,7 +64,8 @@ async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") 
     """The output files of a job, by path, 10,000 on each page.
 
     Of a folder that the job named for its output, only its own files; those of an output that has a path of its own
-    are below the name of that output. Of outputs in object stores, `elsewhere` has the URLs.
+    are below the name of that output. Of outputs in object stores, `elsewhere` has the URLs. Those of a pipeline are
+    below their names, and what its last steps have made, of which nothing is such an output, below the steps' names.
     """
     return await _listed(context, _outputs, job_id, page_token)
 
@@ -105,44 +104,5 @@ def _logs(context: Context, job_id: str) -> ServedFolder:
 
 
 def _outputs(context: Context, job_id: str) -> ServedFolders:
-    folder = context.jobs.folder(job_id)
-    spec = folder.record().job_spec()
-    served: list[ServedFolder | None] = []
-    elsewhere = []
-    for name, path in folder.output_paths(spec).items():
-        given = spec.outputs[name]
-        if not (given.path or spec.output):
-            continue  # it is in the job's own folder
-        if is_url(path):
-            elsewhere.append(OutputElsewhere(output=name, url=path))
-            continue
-        shown = name if given.path or given.type == "uri_folder" else ""
-        served.append(_named(context, given.type, Path(path), shown))
-    if not spec.output:
-        beneath = f"{job_id}/outputs"
-        served.append(ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names))
-    elif is_url(spec.output):
-        rows = spec.writes_rows and not spec.append_row_to
-        elsewhere.append(OutputElsewhere(output="", url=folder.output_file(spec) if rows else spec.output))
-    elif spec.writes_rows and not spec.append_row_to:
-        served.append(_named(context, "uri_file", Path(folder.output_file(spec))))
-    folders = tuple(each for each in served if each is not None)
-    if not folders and not elsewhere:
-        raise NotFound(f"Job {job_id} has no output file.")
-    return ServedFolders(folders, tuple(elsewhere))
-
-
-def _named(context: Context, kind: str, path: Path, name: str = "") -> ServedFolder | None:
-    """A file or folder that a job has named; None when it leads to where jobs may not write."""
-    # The job may have put a link there since it was submitted, so it is resolved and checked again; a link that comes
-    # later is found when the path is walked from the top.
-    only = path.name if kind == "uri_file" else ""
     rule = PathRule(context.settings.root, context.settings.places)
-    try:
-        real = resolve(os.fsencode(path.parent if only else path))
-    except OSError:
-        return None
-    if not rule.is_open(real, is_written=True) or (not only and rule.holds_closed(real)):
-        return None
-    beneath = os.fsdecode(real).lstrip("/")
-    return ServedFolder(anchor=Path("/"), beneath=beneath, only=only, name=name, names=context.folder_names)
+    return ServedOutputs(rule, context.folder_names).of(context.jobs.folder(job_id))

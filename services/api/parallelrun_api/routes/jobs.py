@@ -17,8 +17,10 @@ from parallelrun_api.models import Job, JobPage
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
-from parallelrun_api.views.jobs import etag, matches
+from parallelrun_api.views.jobs import Wanted
+from parallelrun_api.views.shown import etag, matches
 from parallelrun_core.folder.layout import code_store
+from parallelrun_core.ids import JOB_ID
 from parallelrun_core.states import JobState
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -36,12 +38,13 @@ output_action: append_row
 _SPEC: Final[dict[str, Any]] = {
     "anyOf": [
         {"$ref": "#/components/schemas/JobSpec"},
+        {"$ref": "#/components/schemas/PipelineSpec"},
         {
             "title": "A v2 document of Azure ML",
-            "description": "`type: pipeline` with one parallel step, or `type: parallel`; see docs/compatibility.md.",
+            "description": "`type: pipeline`, `parallel` or `command`; see docs/compatibility.md.",
             "type": "object",
             "required": ["type"],
-            "properties": {"type": {"enum": ["pipeline", "parallel"]}},
+            "properties": {"type": {"enum": ["pipeline", "parallel", "command"]}},
         },
         {
             "title": "A v1 document of Azure ML",
@@ -55,7 +58,8 @@ _SPEC: Final[dict[str, Any]] = {
 _SUBMIT_BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
-        "description": "A job spec, or a form of a job spec and a zip of the code. All paths are paths on the server.",
+        "description": "A job spec, or a form of a job spec and a zip of the code. All paths are paths on the server. "
+        "Only in a form, a step of a pipeline may name a folder of the zip as its `code`.",
         "content": {
             JSON_TYPE: {"schema": _SPEC},
             **{kind: {"schema": _SPEC, "examples": {"digits": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
@@ -64,11 +68,14 @@ _SUBMIT_BODY: Final[dict[str, Any]] = {
                     "type": "object",
                     "required": ["spec", "code"],
                     "properties": {
-                        "spec": {"type": "string", "description": "A job spec without `code`, as YAML or JSON."},
+                        "spec": {
+                            "type": "string",
+                            "description": "A job spec without `code`, or a pipeline, as YAML or JSON.",
+                        },
                         "code": {
                             "type": "string",
                             "contentMediaType": "application/zip",
-                            "description": "A zip of the folder with the entry script.",
+                            "description": "A zip of the folder with the entry script, or of those of all steps.",
                         },
                     },
                 },
@@ -106,7 +113,8 @@ async def submit(
     """
     settings = context.settings
     key = checked_key(idempotency_key)
-    upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=code_store(settings.root))
+    folder = code_store(settings.root)
+    upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=folder, names=context.assets.names)
     with closing(upload):
         async with context.key_locks.hold(key):
             job_id = await run_sync(context.submissions.accept, upload, key)
@@ -118,18 +126,23 @@ async def submit(
 @router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems(429))
 async def list_jobs(
     context: Ctx,
+    *,
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
     status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
+    parent: Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")] = "",
+    steps: Annotated[bool, Query(description="Also jobs that are steps of pipelines.")] = False,
 ) -> Response:
-    """The newest jobs first. A page may hold fewer than asked for; the last one has no `next_page_token`."""
+    """The newest jobs first, without those that are steps of pipelines. A page may hold fewer than asked for; the last
+    one has no `next_page_token`."""
     before = decode_token(page_token, "jobs", 1)[0] if page_token else ""
+    wanted = Wanted(state=status, parent=parent, has_steps=steps)
 
     def encoded() -> str:
-        items, last = context.jobs.page(before=before, limit=clamped(limit), state=status)
+        items, last = context.jobs.page(wanted, before=before, limit=clamped(limit))
         return JobPage(items=items, next_page_token=encode_token("jobs", last) if last else None).model_dump_json()
 
-    return encoded_answer(await context.job_lists.run((before, clamped(limit), status), encoded))
+    return encoded_answer(await context.job_lists.run((before, clamped(limit), wanted), encoded))
 
 
 @router.get(

@@ -8,7 +8,7 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Node, NodeList
 from parallelrun_api.routes.responses import problems
-from parallelrun_api.views.jobs import rfc3339
+from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import NodeInfo
 

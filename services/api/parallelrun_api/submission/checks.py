@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from parallelrun_core.assets.names import stored_code
 from parallelrun_core.errors import Problem
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.path_rule import PathRule, Places
@@ -14,6 +17,9 @@ from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
+
+_NO_TAKEOVER: Final = "a step of a pipeline can't take over mini-batches of an earlier job"
+_REUSED: Final = "leave it out: steps that are equal to completed ones are reused, and `job resume` runs only the rest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,26 @@ class PathChecks:
         Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec)]).check()
         _check_tables(rule, spec)
 
+    def check_step(self, known: JobSpec, *, has_zip: bool) -> None:
+        """Make sure of the same for a step of a pipeline, as far as paths are known yet: what other steps make is
+        checked when it is there.
+
+        Args:
+            known: its spec without the inputs that other steps make.
+            has_zip: a zip was sent with the pipeline; a relative path of code is a folder in it.
+
+        Raises:
+            InvalidInput: with one problem for each wrong path.
+        """
+        rule = self.rule()
+        problems = Problems([*_inputs(rule, known), *_outputs(rule, known)])
+        if not (has_zip and known.code and not os.path.isabs(known.code)):
+            problems.problems += _code(rule, known.code, has_zip=False, is_needed=not known.command)
+        if known.resume_from:
+            problems.wrong("/resume_from", _NO_TAKEOVER, _REUSED)
+        problems.check()
+        _check_tables(rule, known)
+
 
 def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Iterator[Problem]:
     if has_zip and code:
@@ -50,6 +76,8 @@ def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Itera
             message="this field is required without a zip of the code",
             hint="the folder of the entry script, or multipart/form-data with the parts 'spec' and 'code'",
         )
+    elif stored_code(code):
+        return  # whoever takes it finds out whether it is there
     elif code and (problem := _place(rule, "/code", code)):
         yield problem
     elif code and not _is_folder(code):

@@ -18,23 +18,28 @@ from parallelrun_core.folder.layout import make_store
 
 SPEC: Final = "spec"
 CODE: Final = "code"
+CONTENT: Final = "content"
 _WRITE_AT_ONCE: Final = 1 << 20
 
 
 class SubmissionForm:
-    """A form of two parts, in any order: `spec` as text and, optionally, `code` as a file.
+    """A form of two parts, in any order: `spec` as text and, optionally, a zip as a file.
+
+    Args:
+        file_part: the name of the zip.
 
     Raises:
         InvalidInput: the content type of the form names no boundary.
     """
 
-    def __init__(self, content_type: str, *, max_spec_bytes: int) -> None:
+    def __init__(self, content_type: str, *, max_spec_bytes: int, file_part: str = CODE) -> None:
         boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
         if not boundary:
             raise InvalidInput.at("/header/content-type", "the form has no boundary")
         self.code: IO[bytes] | None = None
         """The zip, in a file without a name, which vanishes when it is closed."""
         self._boundary = boundary
+        self._file_part = file_part
         self._max_spec_bytes = max_spec_bytes
         self._received: dict[str, bytearray] = {}
         self._code_hash = hashlib.sha256()
@@ -54,14 +59,14 @@ class SubmissionForm:
             parser = self._parser()
             async for chunk in chunks:
                 parser.write(chunk)
-                if len(self._received.get(CODE, b"")) >= _WRITE_AT_ONCE:
+                if len(self._received.get(self._file_part, b"")) >= _WRITE_AT_ONCE:
                     await run_sync(self._write_code, folder)
             parser.finalize()
         except FormParserError as error:
             raise InvalidInput("The body can't be read as multipart/form-data.") from error
         if not self._is_whole:
             raise InvalidInput("The body ends in the middle of the form.")
-        if CODE in self._received:
+        if self._file_part in self._received:
             await run_sync(self._write_code, folder)
 
     def spec_text(self) -> bytes:
@@ -88,9 +93,9 @@ class SubmissionForm:
         if self.code is None:
             make_store(folder)
             self.code = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - `close` closes it
-        self.code.write(self._received[CODE])
-        self._code_hash.update(self._received[CODE])
-        self._received[CODE].clear()
+        self.code.write(self._received[self._file_part])
+        self._code_hash.update(self._received[self._file_part])
+        self._received[self._file_part].clear()
 
     def _parser(self) -> MultipartParser:
         return MultipartParser(
@@ -117,8 +122,9 @@ class SubmissionForm:
 
     def _on_headers_finished(self) -> None:
         name = parse_options_header(self._disposition)[1].get(b"name", b"").decode(errors="replace")
-        if name not in (SPEC, CODE):
-            raise InvalidInput.at("", f"the form has a part {name[:50]!r}", f"only {SPEC!r} and {CODE!r} are allowed")
+        if name not in (SPEC, self._file_part):
+            allowed = f"only {SPEC!r} and {self._file_part!r} are allowed"
+            raise InvalidInput.at("", f"the form has a part {name[:50]!r}", allowed)
         if name in self._received:
             raise InvalidInput.at("", f"the form has the part {name!r} twice")
         self._received[name] = bytearray()

@@ -26,7 +26,7 @@ log = telemetry.logger()
 
 _RETIRE_S: Final = 15.0
 """Longer than the lease of a node that is lost at the very end, 8 s by default."""
-_FOR_GOOD: Final = ("THRESHOLD_CROSSED", "NO_ROWS", "EMPTY_INPUT")
+_FOR_GOOD: Final = ("THRESHOLD_CROSSED", "COMMAND_FAILED", "NO_ROWS", "EMPTY_INPUT")
 """Failures caused by what was planned or decided: running the rest doesn't undo them."""
 
 
@@ -85,8 +85,7 @@ class Reopenings:
         state = self._registry.state(folder.job_id)
         if state is not None and not state.is_terminal:
             raise Conflict(f"Job {folder.job_id} is {state}: only a job that has ended can be reopened.")
-        if not record.is_pipeline:
-            check_nobody_else_writes(folder, record.job_spec(), self._registry)
+        check_nobody_else_writes(folder, record, self._registry)
         self._wait_until_retired(folder.job_id)
         reopening = Reopening(
             generation=next_generation(folder),

@@ -3,7 +3,8 @@
 The order of the steps ensures that:
 
     1. all checks                       nothing is written
-    2. snapshot of the code             beside the store; moved into it once all of it is good and on disk
+    2. snapshot of the code             beside the store; moved into it once all of it is good and on disk; of a
+                                        pipeline, that of each step
     3. claim of the idempotency key     durable: from now on the key stands for this job; only if there is a key
     4. job folder with job.json         durable: this is the moment of acceptance; with `resume_from`, all that is taken
                                         over from the earlier job appears together with it
@@ -16,36 +17,33 @@ process dies there, the next one finds a folder that Redis doesn't know and does
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parallelrun_api.submission.checks import PathChecks
+from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.key_claims import KeyClaims
-from parallelrun_api.submission.output_claims import check_output_is_free
+from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free
+from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_api.submission.upload import Upload
-from parallelrun_core.code.entry_script_check import check_entry_script
-from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
-from parallelrun_core.code.stored import add_snapshot
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
-from parallelrun_core.folder.files import sync_file, sync_folder
+from parallelrun_core.folder.files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord
-from parallelrun_core.folder.layout import code_store, make_store
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
+from parallelrun_core.output_claims import claim_of
 from parallelrun_core.service import failpoints, telemetry
+from parallelrun_core.spec import PipelineSpec
+from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
 from parallelrun_core.states import JobState
 
 if TYPE_CHECKING:
-    from parallelrun_core.spec import JobSpec
     from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
@@ -55,8 +53,10 @@ log = telemetry.logger()
 class _Prepared:
     """A job that may be created."""
 
+    spec: dict[str, Any]
+    """As it is recorded: of a pipeline, with the names of its steps' snapshots."""
     code: str
-    """Name of the snapshot."""
+    """Name of the snapshot; of a pipeline, which has none of its own, empty."""
     earlier: JobFolder | None
     """The job from which it takes over."""
 
@@ -108,6 +108,17 @@ class Submissions:
         self._create(job_id, upload, prepared, is_alone=False)
         return job_id
 
+    def prepare(self, upload: Upload) -> JobRecord:
+        """Do for a job that is made later, maybe many times, all that comes before its creation; it has no id yet.
+
+        Raises:
+            InvalidInput, Conflict: it can't be accepted; nothing is left of it.
+        """
+        prepared = self._prepare(new_job_id(), upload)
+        if prepared.earlier is not None:
+            raise InvalidInput.at("/resume_from", "a job that is made later can't take over from another one")
+        return self._record("", upload, prepared)
+
     def begin_day(self) -> None:
         """Prepare for idempotency keys, and remove those that need not be kept any longer.
 
@@ -125,8 +136,7 @@ class Submissions:
         folder = JobFolder(self._root, job_id)
         if folder.result() is None and self._registry.state(job_id) in (None, JobState.QUEUED):
             record = folder.record()
-            output = folder.named_output(record.job_spec())
-            self._registry.add_job(job_id, submitted=record.submitted, output=output)
+            self._registry.add_job(job_id, submitted=record.submitted, output=claim_of(folder, record))
             self._call_leader(job_id)
 
     def _is_accepted(self, job_id: str) -> bool:
@@ -146,11 +156,26 @@ class Submissions:
             InvalidInput, Conflict: it can't be accepted; nothing is left of it.
         """
         spec = upload.spec
+        if isinstance(spec, PipelineSpec):
+            return self._prepare_pipeline(job_id, spec, upload)
         with upload.reading.locating_problems():
             self._checks.check(spec, has_zip=upload.code is not None)
             check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
             earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
-            return _Prepared(self._snapshot(upload), earlier)
+            return _Prepared(spec.model_dump(mode="json"), store_code(self._root, spec, upload.code), earlier)
+
+    def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: Upload) -> _Prepared:
+        with upload.reading.locating_problems():
+            steps = leaf_steps(spec)
+        problems = StepProblems(upload.reading)
+        for step in steps:
+            with problems.of(step.names):
+                self._checks.check_step(step.known(), has_zip=upload.code is not None)
+        check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
+        problems.check()
+        snapshots = store_steps_code(self._root, steps, upload.code, problems)
+        document = with_steps(spec.model_dump(mode="json"), lambda names, step: {**step, "code": snapshots[names]})
+        return _Prepared(document, code="", earlier=None)
 
     def _create(self, job_id: str, upload: Upload, prepared: _Prepared, *, is_alone: bool) -> None:
         """Create the job's folder.
@@ -159,14 +184,7 @@ class Submissions:
             is_alone: no other request can be about to create this job, too.
         """
         folder = JobFolder(self._root, job_id)
-        record = JobRecord(
-            job_id=job_id,
-            submitted=time.time(),
-            code=prepared.code,
-            spec=upload.spec.model_dump(mode="json"),
-            notes=[str(note) for note in upload.reading.notes],
-            places=self._checks.places,
-        )
+        record = self._record(job_id, upload, prepared)
         try:
             if is_alone and prepared.earlier is None:
                 folder.create(record)
@@ -189,48 +207,12 @@ class Submissions:
         )
         failpoints.reach("api.accepted")
 
-    def _snapshot(self, upload: Upload) -> str:
-        check = _check_of_code(upload.spec)
-        store = code_store(self._root)
-        with _folder_beside(store) as beside:
-            if upload.code is not None:
-                upload.code.seek(0)
-                name = snapshot_zip(upload.code, beside)
-            elif upload.spec.code:
-                folder = Path(upload.spec.code)
-                check(folder)  # before a large folder is copied for nothing
-                name = snapshot_folder(folder, beside, leave_out=self._root)
-            else:
-                name = snapshot_nothing(beside)
-            check(beside / name)
-            _sync_tree(beside)
-            add_snapshot(beside / name, store)
-            sync_folder(store)
-        return name
-
-
-def _check_of_code(spec: JobSpec) -> Callable[[Path], None]:
-    """What raises InvalidInput if a folder with the code can't be that of the job."""
-    if spec.command:
-        return lambda _folder: None  # only its shell knows which files it needs
-    return partial(check_entry_script, entry_script=spec.entry_script, python=spec.environment.python)
-
-
-@contextmanager
-def _folder_beside(store: Path) -> Iterator[Path]:
-    """A private folder on the volume of the store, removed afterwards."""
-    make_store(store)
-    beside = store / f".incoming-{secrets.token_hex(8)}"
-    beside.mkdir(mode=0o700)
-    try:
-        yield beside
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-
-
-def _sync_tree(folder: Path) -> None:
-    """Return once a folder and all in it would survive a power cut: a job must not outlive its code."""
-    for current, _, names in os.walk(folder, topdown=False):
-        for name in names:
-            sync_file(Path(current) / name)
-        sync_folder(Path(current))
+    def _record(self, job_id: str, upload: Upload, prepared: _Prepared) -> JobRecord:
+        return JobRecord(
+            job_id=job_id,
+            submitted=time.time(),
+            code=prepared.code,
+            spec=prepared.spec,
+            notes=[str(note) for note in upload.reading.notes],
+            places=self._checks.places,
+        )

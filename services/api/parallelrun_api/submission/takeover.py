@@ -36,6 +36,9 @@ def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobF
     except NotFound as error:
         hint = "the id of an earlier job of this server; `parallelrun run` takes over from a folder: --resume-from DIR"
         raise InvalidInput.at(_POINTER, f"there is no job {spec.resume_from!r} here", hint) from error
+    if record.is_pipeline:
+        message, hint = f"job {folder.job_id} is a pipeline", "name the job of one of its steps; `job show` lists them"
+        raise InvalidInput.at(_POINTER, message, hint)
     if folder.result() is None:
         problem = Problem(
             pointer=_POINTER,

@@ -12,9 +12,10 @@ from typing import IO, TYPE_CHECKING, Final
 from anyio.to_thread import run_sync
 
 from parallelrun_api.http.errors import BodyTooLarge, UnsupportedMediaType
-from parallelrun_api.submission.forms import SubmissionForm
+from parallelrun_api.submission.forms import CONTENT, SubmissionForm
+from parallelrun_core.assets.names import Names
 from parallelrun_core.reading import Reading, read_job
-from parallelrun_core.spec import JobSpec, load_document, load_json
+from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, load_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -36,9 +37,9 @@ class Upload:
     """Hash of the whole submission: it shows whether two are the same."""
 
     @property
-    def spec(self) -> JobSpec:
+    def spec(self) -> JobSpec | PipelineSpec:
         """The job."""
-        return self.reading.job
+        return self.reading.spec
 
     def close(self) -> None:
         """Discard the zip."""
@@ -46,19 +47,22 @@ class Upload:
             self.code.close()
 
 
-async def read_upload(request: Request, *, max_bytes: int, folder: Path) -> Upload:
+async def read_upload(request: Request, *, max_bytes: int, folder: Path, names: Names | None = None) -> Upload:
     """Read and parse the body of a submission; a zip in it goes to a file on the volume of `folder`.
+
+    Args:
+        names: where names of assets are looked up.
 
     Raises:
         UnsupportedMediaType, BodyTooLarge, InvalidInput: it can't be accepted.
     """
     kind = _media_type(request)
     if kind == FORM_TYPE:
-        return await _read_form(request, max_bytes, folder)
+        return await _read_form(request, max_bytes, folder, names)
     _check_is_document(kind, "job", (JSON_TYPE, *YAML_TYPES, FORM_TYPE))
     text = b"".join([chunk async for chunk in _limited(request, min(max_bytes, MAX_SPEC_BYTES))])
     parse = _parse_json if kind == JSON_TYPE else _parse_yaml
-    return Upload(reading=await run_sync(parse, text), code=None, sha256=hashlib.sha256(text).hexdigest())
+    return Upload(reading=await run_sync(parse, text, names), code=None, sha256=hashlib.sha256(text).hexdigest())
 
 
 async def read_document(request: Request) -> object:
@@ -73,6 +77,28 @@ async def read_document(request: Request) -> object:
     return await run_sync(load_json if kind == JSON_TYPE else load_document, text)
 
 
+async def read_document_and_files(
+    request: Request, *, max_bytes: int, folder: Path, part: str = CONTENT
+) -> tuple[object, IO[bytes] | None]:
+    """A document, and the zip that came with it, if one did: a file on the volume of `folder`, for the caller to close.
+
+    Args:
+        part: what a form calls the zip.
+
+    Raises:
+        UnsupportedMediaType, BodyTooLarge, InvalidInput: it can't be read.
+    """
+    if _media_type(request) != FORM_TYPE:
+        return await read_document(request), None
+    form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES, file_part=part)
+    try:
+        await form.read(_limited(request, max_bytes), folder)
+        return await run_sync(load_document, form.spec_text()), form.code
+    except BaseException:
+        form.close()
+        raise
+
+
 def _check_is_document(kind: str, what: str, accepted: tuple[str, ...]) -> None:
     if kind != JSON_TYPE and kind not in YAML_TYPES:
         raise UnsupportedMediaType(
@@ -81,11 +107,11 @@ def _check_is_document(kind: str, what: str, accepted: tuple[str, ...]) -> None:
         )
 
 
-async def _read_form(request: Request, max_bytes: int, folder: Path) -> Upload:
+async def _read_form(request: Request, max_bytes: int, folder: Path, names: Names | None) -> Upload:
     form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES)
     try:
         await form.read(_limited(request, max_bytes), folder)
-        reading = await run_sync(_parse_yaml, form.spec_text())
+        reading = await run_sync(_parse_yaml, form.spec_text(), names)
     except BaseException:
         form.close()
         raise
@@ -100,12 +126,12 @@ def _media_type(request: Request) -> str:
     return header.get_content_type()
 
 
-def _parse_yaml(text: bytes | str) -> Reading:
-    return read_job(load_document(text))
+def _parse_yaml(text: bytes | str, names: Names | None) -> Reading:
+    return read_job(load_document(text), names=names)
 
 
-def _parse_json(text: bytes) -> Reading:
-    return read_job(load_json(text))
+def _parse_json(text: bytes, names: Names | None) -> Reading:
+    return read_job(load_json(text), names=names)
 
 
 async def _limited(request: Request, max_bytes: int) -> AsyncIterator[bytes]:

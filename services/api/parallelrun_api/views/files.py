@@ -19,7 +19,7 @@ from typing import Final
 from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_api.models import FileEntry, FileList, OutputElsewhere
 from parallelrun_api.views.folder_names import FolderNames
-from parallelrun_api.views.jobs import rfc3339
+from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.paths import open_beneath, relative_parts
 
@@ -71,9 +71,10 @@ class ServedFolder:
         """
         parts = relative_parts(path)
         if self.name:
-            if parts[0] != self.name or len(parts) == 1:
+            named = tuple(self.name.split("/"))
+            if parts[: len(named)] != named or len(parts) == len(named):
                 raise NotFound(f"There is no file {path[:200]!r}.")
-            parts = parts[1:]
+            parts = parts[len(named) :]
         if self.only and parts != (self.only,):
             raise NotFound(f"There is no file {path[:200]!r}.")
         try:

@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from parallelrun_api import models
+from parallelrun_api.views.latest import Latest
+from parallelrun_api.views.pipelines import Pipelines
+from parallelrun_api.views.shown import job_of
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult, job_folder
 from parallelrun_core.folder.layout import job_ids
 from parallelrun_core.folder.unreadable import SkippedJobs
-from parallelrun_core.masking import Mask, masked_spec
-from parallelrun_core.progress import Progress
+from parallelrun_core.ids import is_from
+from parallelrun_core.masking import masked_spec
 from parallelrun_core.states import JobState
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 
 if TYPE_CHECKING:
-    from parallelrun_core.failure import JobFailure
     from parallelrun_core.store.registry import JobStatus, Registry
 
 _MOST_CHECKED: Final = 2000
 """Jobs that are checked for one page with a state: an answer must not take long because of jobs that it leaves out."""
+
+
+_STEPS: Final = 100_000
+"""Jobs that are known to be steps, so that lists of others pass them over at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which jobs a list is to have."""
+
+    state: JobState | None = None
+    parent: str = ""
+    """Only the steps of this pipeline."""
+    has_steps: bool = False
+    """Also the jobs that are steps of pipelines."""
 
 
 class Jobs:
@@ -33,6 +48,9 @@ class Jobs:
     def __init__(self, root: Path, registry: Registry) -> None:
         self.root = root
         self._registry = registry
+        self._pipelines = Pipelines(root, registry)
+        self._steps = Latest[str](_STEPS)
+        """From the id of a job that is a step to that of its pipeline."""
         self._skipped = SkippedJobs(root)
 
     def folder(self, job_id: str) -> JobFolder:
@@ -44,7 +62,7 @@ class Jobs:
         return job_folder(self.root, job_id)
 
     def get(self, job_id: str) -> models.Job:
-        """One job.
+        """One job; a pipeline with its steps.
 
         Raises:
             NotFound: there is none.
@@ -52,19 +70,39 @@ class Jobs:
             RedisError: it hasn't ended, and Redis is away.
         """
         folder = self.folder(job_id)
-        record = folder.record()
-        # In this order: a job that ends between the two is then seen as ended.
-        status, away = self._status(job_id)
-        result = folder.result()
+        record = self._record(folder)
+        status, result, away = self._standing(folder)
         if result is None and away is not None:
             raise away
-        return job_of(record, status, result)
+        return self._shown(record, status, result, is_redis_there=away is None)
 
     def submitted(self, job_id: str) -> models.Job:
         """A job that was just accepted, even while Redis is away."""
-        record = self.folder(job_id).record()
-        status, _ = self._status(job_id)
-        return job_of(record, status, self.folder(job_id).result())
+        folder = self.folder(job_id)
+        record = self._record(folder)
+        status, result, away = self._standing(folder)
+        return self._shown(record, status, result, is_redis_there=away is None)
+
+    def _record(self, folder: JobFolder) -> JobRecord:
+        known = self._pipelines.submitted(folder)
+        return known.record if known is not None else folder.record()
+
+    def _shown(
+        self, record: JobRecord, status: JobStatus | None, result: JobResult | None, *, is_redis_there: bool
+    ) -> models.Job:
+        if not record.is_pipeline:
+            return job_of(record, status, result)
+        folder = self.folder(record.job_id)
+        known = self._pipelines.submitted(folder) or self._pipelines.remember(record)
+        job = job_of(record, status, result, mask=known.mask, spec=known.shown)
+        steps, outputs = self._pipelines.steps(folder, known, is_redis_there=is_redis_there)
+        return job.model_copy(update={"steps": steps, "outputs": outputs})
+
+    def _standing(self, folder: JobFolder) -> tuple[JobStatus | None, JobResult | None, Exception | None]:
+        """What Redis knows, what is recorded, and why Redis can't be asked, if it can't."""
+        # In this order: a job that ends between the two is then seen as ended.
+        status, away = self._status(folder.job_id)
+        return status, folder.result(), away
 
     def _status(self, job_id: str) -> tuple[JobStatus | None, Exception | None]:
         try:
@@ -78,24 +116,43 @@ class Jobs:
         """Every job, the newest first: by their folders, since Redis may have been wiped."""
         return job_ids(self.root)[::-1]
 
-    def page(self, *, before: str, limit: int, state: JobState | None) -> tuple[list[models.Job], str | None]:
+    def page(self, wanted: Wanted, *, before: str, limit: int) -> tuple[list[models.Job], str | None]:
         """Jobs older than `before`, the newest first, and the last one that was checked if there may be more."""
         jobs: list[models.Job] = []
         checked = 0
         last = ""
         for job_id in self.ids():
-            if before and job_id >= before:
+            if (before and job_id >= before) or self._is_left_out(job_id, wanted):
                 continue
             if len(jobs) == limit or checked == _MOST_CHECKED:
                 return jobs, last
             checked += 1
             last = job_id
-            jobs += (job for job in self._if_there(job_id) if state is None or job.state == state)
+            jobs += self._if_wanted(job_id, wanted)
         return jobs, None
 
-    def _if_there(self, job_id: str) -> Iterator[models.Job]:
+    def _is_left_out(self, job_id: str, wanted: Wanted) -> bool:
+        """Whether a job is known not to be wanted, without reading anything."""
+        if wanted.parent:
+            return not is_from(job_id, wanted.parent) or self._steps.get(job_id) not in (None, wanted.parent)
+        return not wanted.has_steps and self._steps.get(job_id) is not None
+
+    def _if_wanted(self, job_id: str, wanted: Wanted) -> Iterator[models.Job]:
         try:
-            yield self.get(job_id)
+            folder = self.folder(job_id)
+            record = self._record(folder)
+            parent = record.parent.job_id if record.parent is not None else ""
+            if parent:
+                self._steps.put(job_id, parent)
+            if parent != wanted.parent if wanted.parent else parent and not wanted.has_steps:
+                return
+            status, result, away = self._standing(folder)
+            if result is None and away is not None:
+                raise away
+            spec = {name: value for name, value in record.spec.items() if name != "steps"}
+            job = job_of(record, status, result, spec=masked_spec(spec) if record.is_pipeline else None)
+            if wanted.state is None or job.state == wanted.state:
+                yield job
         except NotFound:
             return  # it is being created or deleted
         except (NewerSchema, CorruptLog) as error:
@@ -104,89 +161,3 @@ class Jobs:
     def has_ended(self, job_id: str) -> bool:
         """Whether the job's result is recorded: nothing about it will change, unless it is reopened."""
         return self.folder(job_id).has_ended
-
-
-def job_of(record: JobRecord, status: JobStatus | None, result: JobResult | None) -> models.Job:
-    """A job as it is shown. A recorded result takes precedence; a job that Redis doesn't know is queued."""
-    mask = Mask(record.spec)
-    progress = result.progress if result else status.progress if status else Progress()
-    if record.resumed:
-        progress.resumed = record.resumed.mini_batches  # known before a leader counts
-    failure = result.failure if result else status.failure if status else None
-    started = result.started if result else status.started if status else None
-    ended = result.ended if result else status.ended if status else None
-    return models.Job(
-        id=record.job_id,
-        name=str(record.spec.get("name", "")),
-        state=result.state if result else status.state if status else JobState.QUEUED,
-        version=status.version if status else 0,
-        submitted=rfc3339(record.submitted),
-        started=rfc3339(started) if started is not None else None,
-        ended=rfc3339(ended) if ended is not None else None,
-        progress=models.Progress(**msgspec.structs.asdict(progress)),
-        failure=_failure(failure, mask) if failure else None,
-        output=_output(result) if result and result.output else None,
-        warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
-        metrics=result.metrics if result else {},
-        spec=masked_spec(record.spec),
-        notes=[mask.printable(note) for note in record.notes],
-        links=_links(record.job_id),
-    )
-
-
-def etag(job: models.Job) -> str:
-    """Changes whenever the job does, also when its result is recorded after it has reached a terminal state."""
-    return f'"{job.version}-{job.state}-{int(job.ended is not None)}{int(job.output is not None)}"'
-
-
-def matches(if_none_match: str, tag: str) -> bool:
-    """Whether an `If-None-Match` header names this ETag (RFC 9110, section 13.1.2)."""
-    known = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
-    return tag in known or known == {"*"}
-
-
-def rfc3339(timestamp: float) -> str:
-    """Seconds since the epoch as UTC with milliseconds."""
-    return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
-    return models.Failure(
-        code=failure.code,
-        summary=mask.printable(failure.summary),
-        first_cause=mask.printable(failure.first_cause),
-        traceback=mask.printable(failure.traceback),
-        sample_mini_batches=failure.sample_mini_batches,
-        log=failure.log,
-        hint=mask.printable(failure.hint),
-        error_category=failure.error_category,
-        errors=[
-            models.ErrorCount(
-                category=error.category,
-                message=mask.printable(error.message),
-                count=error.count,
-                sample_mini_batches=error.sample_mini_batches,
-                log=error.log,
-            )
-            for error in failure.errors
-        ],
-    )
-
-
-def _output(result: JobResult) -> models.OutputFile:
-    return models.OutputFile(
-        path=result.output, bytes=result.output_bytes, sha256=result.output_sha256, order=result.order
-    )
-
-
-def _links(job_id: str) -> models.Links:
-    own = f"/v1/jobs/{job_id}"
-    return models.Links(
-        self=own,
-        events=f"{own}/events",
-        mini_batches=f"{own}/mini-batches",
-        logs=f"{own}/logs",
-        outputs=f"{own}/outputs",
-        metrics=f"{own}/metrics",
-        cancel=f"{own}:cancel",
-    )

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from parallelrun_api import models
-from parallelrun_api.views.jobs import rfc3339
+from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.folder.metrics import Metric, read_metrics
 
 _LAST_TIME = 253_402_300_799.0

@@ -40,7 +40,9 @@ _FRAME_WANTED: Final = re.compile(
 
 
 def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
-    """What a user can do when run() raises."""
+    """What a user can do when run() raises, or a command fails."""
+    if spec.command and is_about_a_package(first.message.partition(": ")[2]):
+        return NOT_INSTALLED
     if first.category != "RUN_EXCEPTION":
         return ""
     if is_about_a_package(first.message):

@@ -11,6 +11,9 @@ from parallelrun_master.policy.hints import SHORT_RETURNS, what_to_do
 
 def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> JobFailure | None:
     """The failure of a job in which *more than* a threshold has failed; -1 means no threshold (reference §1.1)."""
+    if spec.command and progress.failed:
+        hint = what_to_do(spec, progress, errors.first) if errors.first else ""
+        return with_cause(JobFailure(code="COMMAND_FAILED", summary="The command failed.", hint=hint), errors)
     summary = ""
     decided_all = progress.listing_done and progress.scheduled > 0
     with_items = progress.scheduled - progress.empty

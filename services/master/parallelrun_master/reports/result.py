@@ -14,6 +14,7 @@ from parallelrun_core.words import in_one_line, indented, visible
 from parallelrun_master.policy.error_groups import ErrorGroup, ErrorGroups
 from parallelrun_master.policy.error_kinds import place_of
 from parallelrun_master.policy.hints import MIGHT_HAVE_FAILED, SHORT_RETURNS, what_is_lost, what_to_do
+from parallelrun_master.reports.command import lines_of_command
 from parallelrun_master.reports.files import replace_text
 
 _MOST_KINDS = 100
@@ -32,14 +33,8 @@ def how_it_ended(result: JobResult) -> str:
 def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: JobSpec) -> None:
     """logs/job_result.txt, the file to open first; and logs/job_error.txt, when there is an error."""
     progress = result.progress
-    lines = [
-        f"Job {result.job_id} {how_it_ended(result)}.",
-        "",
-        f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
-        f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
-        f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {progress.items_failed:,} failed.",
-        f"Rows: {progress.rows:,}.",
-    ]
+    counted = lines_of_command(logs, progress) if spec.command else _counted(progress)
+    lines = [f"Job {result.job_id} {how_it_ended(result)}.", "", *counted]
     if spec.resume_from:
         lines.append(
             f"Taken over: {progress.resumed:,} finished mini-batches, with their rows, come from job "
@@ -65,10 +60,19 @@ def write_job_result(logs: Path, result: JobResult, errors: ErrorGroups, spec: J
         if result.state is JobState.COMPLETED and progress.failed:
             lines.append(f"Hint: {MIGHT_HAVE_FAILED}.")
     common = errors.most_common(_COMMONEST)
-    if common:
+    if common and not spec.command:
         lines += ["", "The most common errors:", *(line for group in common for line in _lines_of(group))]
     lines += ["", "readme.txt says what is in the other files."]
     replace_text(logs / "job_result.txt", "\n".join(lines) + "\n")
+
+
+def _counted(progress: Progress) -> list[str]:
+    return [
+        f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
+        f"{progress.retried:,} tries repeated, {progress.lost:,} deliveries lost with their node.",
+        f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {progress.items_failed:,} failed.",
+        f"Rows: {progress.rows:,}.",
+    ]
 
 
 def _items(progress: Progress) -> str:

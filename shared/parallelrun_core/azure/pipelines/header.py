@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.part import Part
 from parallelrun_core.azure.v2_models import Pipeline, Resources, RetrySettings, Settings, Step, Task
-from parallelrun_core.azure.v2_step import check_identity, note_placing
+from parallelrun_core.azure.v2_reader import check_identity, note_placing
 
 
 class Header(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.bindings import LATER, Fields, Later, PipelineScope
@@ -16,11 +16,13 @@ from parallelrun_core.azure.pipelines.header import Header, read_header
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep, output_types, raw_steps
 from parallelrun_core.azure.v2_models import Pipeline
-from parallelrun_core.azure.v2_step import label
+from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.pipeline import PipelineInput, Step, StepInput, StepOutput
+
+_MAX_DEPTH: Final = 10
 
 
 def read_pipeline(document: Mapping[str, Any], location: Location, findings: Findings) -> PipelineDraft:
@@ -44,7 +46,7 @@ def read_pipeline(document: Mapping[str, Any], location: Location, findings: Fin
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
     declared = as_mapping(inner.get("outputs"), where.at("outputs"), findings) if inner is not document else None
     scope.outputs = bindings.step_outputs(outputs, declared, scope, location.below("outputs"))
-    scope.inputs, scope.inputs_at = inputs, location.at("inputs")
+    scope.inputs, scope.inputs_at, scope.outputs_at = inputs, location.at("inputs"), location.at("outputs")
     draft = _read(inner, where, scope, findings)
     _put_header(header, scope.job_name, draft, location)
     return draft
@@ -107,7 +109,7 @@ def _read(document: Mapping[str, Any], location: Location, scope: PipelineScope,
         "outputs": _outputs(scope, raw, steps, findings),
         "steps": {name: step.model_dump(mode="json", exclude_defaults=True) for name, step in steps.items()},
     }
-    origins = {"steps": location.at("jobs"), "outputs": location.at("outputs"), "inputs": scope.inputs_at}
+    origins = {"steps": location.at("jobs"), "outputs": scope.outputs_at, "inputs": scope.inputs_at}
     return PipelineDraft(fields, origins, location.pointer, drafts)
 
 
@@ -136,6 +138,9 @@ def _read_one(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[
 
 def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tuple[StepDraft, Step]:
     """A step that is a pipeline: by its component, or by its own steps."""
+    if scope.depth >= _MAX_DEPTH:
+        findings.wrong(step.location.pointer, f"pipelines are more than {_MAX_DEPTH} deep in each other")
+        findings.check()
     header = _nested_header(step, findings)
     inner, where = (
         (step.component, step.component_at) if step.component_at is not None else (step.fields, step.location)
@@ -156,6 +161,8 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
         inputs={name: _inside(name, fields, scope.later) for name, fields in inputs.items()},
         outputs=outputs,
         inputs_at=step.location.at("inputs"),
+        outputs_at=step.location.at("outputs"),
+        depth=scope.depth + 1,
     )
     draft = _read(inner, where, inside, findings)
     _put_header(header, label(header.fields.display_name or step.name), draft, step.location)
@@ -186,7 +193,7 @@ def _step(kind: str, job: dict[str, Any], later: Mapping[str, Input], step: RawS
     inputs: dict[str, StepInput | PipelineInput] = {}
     for name, given in later.items():
         source = scope.later[name]
-        how = {key: getattr(given, key) for key in ("type", "mode", "transformations")}
+        how = {key: getattr(given, key) for key in ("type", "mode", "transformations", "model")}
         if source.step:
             inputs[name] = StepInput(step=source.step, output=source.name, **how)
         else:
@@ -216,4 +223,6 @@ def _outputs(
     fields = {}
     for key, given in scope.outputs.items():
         fields[key] = {**given, "of": of[key].model_dump()} if key in of else given
+        if key not in of:
+            findings.note(f"{scope.outputs_at}/{key}", "no step writes this output")
     return fields

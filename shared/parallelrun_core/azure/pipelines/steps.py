@@ -12,6 +12,8 @@ from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.azure.pipelines.wiring import OWN, V1, RawStep
 from parallelrun_core.azure.v1 import named_inputs, read_v1
+from parallelrun_core.azure.v2_command import CommandReader
+from parallelrun_core.azure.v2_reader import V2Reader
 from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.own_form import read_own
 from parallelrun_core.spec import JobSpec
@@ -20,6 +22,8 @@ from parallelrun_core.spec.fields import Input
 
 AFTER: Final = "after"
 """A field of ours: names of steps that must have completed, though no data of theirs is needed."""
+READERS: Final[Mapping[str, type[V2Reader]]] = {reader.kind: reader for reader in (StepReader, CommandReader)}
+"""Who reads a v2 document that is a job, by its type."""
 OF_THE_STEP: Final = (AFTER, "is_deterministic")
 """Fields of a step that aren't those of its job."""
 
@@ -66,10 +70,7 @@ def read_step(step: RawStep, scope: PipelineScope, findings: Findings) -> ReadJo
 
 
 def _read_v2(step: RawStep, fields: Mapping[str, Any], scope: PipelineScope, findings: Findings) -> Draft:
-    reader = StepReader(findings, default=step.location.pointer, is_step=True)
-    if step.kind == "command":
-        findings.wrong(step.location.at("type"), "a step of type 'command' can't be run yet")
-        findings.check()
+    reader = READERS[step.kind](findings, default=step.location.pointer, is_step=True)
     name = fields.get("display_name") or step.component.get("display_name") or step.name
     reader.put_labels(name, fields.get("description"), fields.get("tags"), step.location)
     reader.scope = scope
@@ -95,12 +96,17 @@ def _read_other_form(step: RawStep, fields: Mapping[str, Any], scope: PipelineSc
     return draft
 
 
+def _without_name(given: Any) -> Any:
+    """An input of a v1 list, which is known by its name now."""
+    return {key: value for key, value in given.items() if key != "name"} if isinstance(given, dict) else given
+
+
 def _by_name(inputs: Any) -> Any:
     return {"data": inputs} if isinstance(inputs, str) else inputs
 
 
 def _bound_inputs(given: Mapping[str, Any], scope: PipelineScope, location: Location) -> dict[str, Any]:
-    bound = {name: value for name, value in given.items() if _is_bound(value)}
+    bound = {name: _without_name(value) for name, value in given.items() if _is_bound(value)}
     return {**given, **bindings.step_inputs(bound, None, scope, location)}
 
 

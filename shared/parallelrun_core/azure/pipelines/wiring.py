@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from parallelrun_core.azure.components import open_component
-from parallelrun_core.azure.findings import Findings, Location, as_mapping, quoted
+from parallelrun_core.azure.findings import Findings, Location, quoted
 from parallelrun_core.azure.v1 import CONFIG
 from parallelrun_core.azure.v2_models import MODEL_TYPES
 from parallelrun_core.errors import InvalidInput
@@ -79,17 +79,23 @@ def raw_steps(jobs: Mapping[Any, Any], location: Location, findings: Findings) -
 
 
 def _raw_step(name: str, fields: Any, location: Location, names: list[str], findings: Findings) -> RawStep:
-    fields = as_mapping(fields, location.pointer, findings)
+    if not isinstance(fields, dict):
+        raise InvalidInput.at(location.pointer, "must be a mapping")
     if not kind_of(fields) and "component" not in fields:
         others = quoted(repr(other) for other in names if other != name)
         message = "this step has neither type nor component"
         raise InvalidInput.at(location.pointer, message, f"the step is called {others}" if len(names) == 2 else "")
     own: Location | None = None
+    of_component = "parallel"
     if fields.get("component") is not None:
         problems = Findings(names=findings.names)
         component, own = open_component(fields["component"], location.below("component"), problems)
+        of_component = str(component.get("type") or kind_of(fields) or "parallel").lower()
+        if kind_of(fields) not in ("", of_component):
+            message = f"the step is of type {kind_of(fields)!r}, and its component of type {of_component!r}"
+            raise InvalidInput.at(location.at("type"), message, f"type: {of_component}, or leave it out")
         fields = {**fields, "component": component}
-    kind = kind_of(fields) or str(component.get("type", "parallel")).lower()
+    kind = kind_of(fields) or of_component
     if kind not in (*_KINDS, V1, OWN):
         hint = "leave it out, as in --set jobs.NAME=null, and give the others the paths of its outputs"
         message = f"a step of type {kind!r} can't be run; those of type parallel, command and pipeline can"

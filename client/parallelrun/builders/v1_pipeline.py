@@ -1,0 +1,236 @@
+"""v1's `Pipeline` of `ParallelRunStep` and `PythonScriptStep`: each describes a step of a pipeline document."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any, Final, Self
+
+from parallelrun.builders.parts import Environment, without_none
+from parallelrun.builders.step_data import StepData
+from parallelrun.builders.v1_steps import ALONE, Given, PipelineParameter, Surroundings, Wires, named
+from parallelrun.errors import InvalidInput
+
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class PythonScriptStep:
+    """A step that runs a script once.
+
+    Args:
+        runconfig: anything with an `environment`.
+        inputs, outputs: what it reads and writes, apart from what its arguments name.
+        params: become environment variables `AML_PARAMETER_NAME`, as in v1.
+        compute_target: no effect.
+    """
+
+    def __init__(
+        self,
+        script_name: str,
+        name: str | None = None,
+        arguments: Iterable[Any] | None = None,
+        compute_target: Any = None,
+        runconfig: Any = None,
+        *,
+        inputs: Iterable[Given] | None = None,
+        outputs: Iterable[StepData] | None = None,
+        params: Mapping[str, Any] | None = None,
+        source_directory: str | None = None,
+        allow_reuse: bool = True,
+        **_: Any,
+    ) -> None:
+        self.name = name or script_name
+        self.after: list[Any] = []
+        self.wires = Wires.of(named(inputs or (), "input"), outputs or (), arguments or ())
+        self._script, self._code, self._allow_reuse = script_name, source_directory or ".", allow_reuse
+        self._params = dict(params or {})
+        self._environment = getattr(runconfig, "environment", None)
+        for data in self.wires.outputs:
+            data.writer = self
+
+    def run_after(self, step: Any) -> None:
+        """Begin only when that step has completed, though no data of it is needed."""
+        self.after.append(step)
+
+    def values(self) -> list[Any]:
+        """What may be a pipeline parameter."""
+        return [*self._params.values(), *self.wires.arguments]
+
+    def document(self, around: Surroundings = ALONE) -> dict[str, Any]:
+        """The content of a job file for the same step.
+
+        Raises:
+            InvalidInput: it reads what another step writes, and is no part of a pipeline here.
+        """
+        environment, variables = _environment(self._environment)
+        params = {f"AML_PARAMETER_{name}": str(around.value(value)) for name, value in self._params.items()}
+        inputs = self.wires.documents(around).items()
+        words = [self.wires.argument(value, around) for value in self.wires.arguments]
+        document = {
+            "code": self._code,
+            "command": " ".join(["python", shlex.quote(self._script), *map(_word, words)]),
+            "environment": environment or None,
+            "environment_variables": {**variables, **params} or None,
+            "inputs": {name: {key: given[key] for key in given if key != "name"} for name, given in inputs} or None,
+            "outputs": {data.key: data.fields() for data in self.wires.outputs} or None,
+        }
+        return without_none(document)
+
+
+class StepSequence:
+    """Steps that run one after another, whatever data they need of each other. Elements that are lists run together."""
+
+    def __init__(self, steps: Iterable[Any]) -> None:
+        self.steps = list(steps)
+        for earlier, later in zip(self.steps, self.steps[1:], strict=False):
+            for step in _flat([later]):
+                for needed in _flat([earlier]):
+                    step.run_after(needed)
+
+
+class Pipeline:
+    """A pipeline of v1. `Client.jobs.create` accepts it.
+
+    Args:
+        workspace: no effect, as `default_datastore`.
+        steps: also lists of steps, and StepSequences. Steps whose data they need are found by themselves, as in v1.
+    """
+
+    def __init__(
+        self, workspace: Any = None, steps: Iterable[Any] = (), description: str | None = None, **_: Any
+    ) -> None:
+        self._steps = _with_needed(_flat(steps))
+        self._description = description
+        self._settings: dict[str, Any] = {}
+        self._experiment: str | None = None
+        self._given: dict[str, Any] = {}
+
+    def submitted_with(
+        self,
+        pipeline_parameters: Mapping[str, Any] | None = None,
+        *,
+        experiment_name: str | None = None,
+        continue_on_step_failure: bool = False,
+        regenerate_outputs: bool = False,
+    ) -> Self:
+        """The same pipeline with what v1 gives when it submits one.
+
+        Args:
+            pipeline_parameters: values in place of the defaults of its `PipelineParameter`s.
+
+        Raises:
+            InvalidInput: it has no such parameter.
+        """
+        known = self.parameters()
+        for name in pipeline_parameters or {}:
+            if name not in known:
+                has = ", ".join(known) or "none"
+                raise InvalidInput.at(f"/pipeline_parameters/{name}", "there is no such parameter", f"it has: {has}")
+        changed = copy(self)
+        changed._given = {**self._given, **(pipeline_parameters or {})}
+        changed._experiment = experiment_name or self._experiment
+        changed._settings = {"continue_on_step_failure": continue_on_step_failure, "force_rerun": regenerate_outputs}
+        return changed
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of its steps, with their values."""
+        found = [value for step in self._steps for value in step.values() if isinstance(value, PipelineParameter)]
+        return {each.name: self._given.get(each.name, each.default_value) for each in found}
+
+    def document(self) -> dict[str, Any]:
+        """The content of a job file for the same pipeline.
+
+        Raises:
+            InvalidInput: a step reads what no step writes.
+        """
+        names = _names(self._steps)
+        writers = {
+            id(data): f"${{{{parent.jobs.{names[id(step)]}.outputs.{data.key}}}}}"
+            for step in self._steps
+            for data in step.wires.outputs
+        }
+
+        def place_of(data: StepData) -> str:
+            if id(data) not in writers:
+                raise InvalidInput.at("/inputs", f"no step of the pipeline writes {data.name or 'this data'}")
+            return writers[id(data)]
+
+        values = self.parameters()
+        around = Surroundings(place_of, values)
+        document = {
+            "type": "pipeline",
+            "description": self._description,
+            "experiment_name": self._experiment,
+            "inputs": {name: value for name, value in values.items() if _is_literal(name, value)} or None,
+            "settings": self._settings or {"continue_on_step_failure": False},
+            "jobs": {names[id(step)]: _document(step, around, names) for step in self._steps},
+        }
+        return without_none(document)
+
+
+def _document(step: Any, around: Surroundings, names: Mapping[int, str]) -> dict[str, Any]:
+    after = [names[id(needed)] for needed in step.after if id(needed) in names]
+    document = {**step.document(around), "after": after or None}
+    if isinstance(step, PythonScriptStep):
+        document["is_deterministic"] = step._allow_reuse
+    return without_none(document)
+
+
+def _flat(steps: Iterable[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for step in steps:
+        flat += _flat(step.steps if isinstance(step, StepSequence) else step) if _is_several(step) else [step]
+    return list({id(step): step for step in flat}.values())
+
+
+def _is_several(step: Any) -> bool:
+    return isinstance(step, list | tuple | StepSequence)
+
+
+def _with_needed(steps: list[Any]) -> list[Any]:
+    """The steps, and those that they need, each before the steps that need it."""
+    in_order: list[Any] = []
+    seen: set[int] = set()
+
+    def add(step: Any) -> None:
+        if step is not None and id(step) not in seen:
+            seen.add(id(step))
+            for needed in [*(data.writer for data in step.wires.reads()), *step.after]:
+                add(needed)
+            in_order.append(step)
+
+    for step in steps:
+        add(step)
+    return in_order
+
+
+def _names(steps: Iterable[Any]) -> dict[int, str]:
+    """The name of each step in the document, by its identity; a name that comes again gets a number."""
+    names: dict[int, str] = {}
+    for step in steps:
+        plain = _NOT_IN_NAMES.sub("_", step.name)[:100].lstrip("-") or "step"
+        taken = {name.lower() for name in names.values()}
+        numbered = (plain, *(f"{plain}_{number}" for number in range(2, len(taken) + 3)))
+        names[id(step)] = next(name for name in numbered if name.lower() not in taken)
+    return names
+
+
+def _is_literal(name: str, value: Any) -> bool:
+    return _NAME.fullmatch(name) is not None and isinstance(value, bool | int | float | str)
+
+
+def _word(value: Any) -> str:
+    """An argument in a command; an expression is quoted where it gets its value."""
+    text = str(value)
+    return text if text.startswith("${{") and text.endswith("}}") else shlex.quote(text)
+
+
+def _environment(given: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The environment as a job spec has it, and the variables that come with it."""
+    if not isinstance(given, Environment):
+        return {}, {}
+    named = {"name": given.name, "image": given.image, "conda_file": given.conda_file, "pip": given.pip}
+    return without_none(named), given.environment_variables or {}

@@ -1,0 +1,143 @@
+"""What the steps of v1 have in common: inputs and outputs that other steps make or read, and arguments with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from parallelrun.builders.parts import Input, Output
+from parallelrun.builders.step_data import OutputFileDatasetConfig, StepData, StepDataInput
+from parallelrun.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class PipelineParameter:
+    """A named value of a pipeline: its default, unless another one is given when the pipeline is submitted."""
+
+    name: str
+    default_value: Any
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a step is described in."""
+
+    place_of: Callable[[StepData], str]
+    """The path of what another step writes, or the expression for it. Raises InvalidInput if no step writes it."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Values of pipeline parameters, in place of their defaults."""
+
+    def value(self, given: Any) -> Any:
+        """The value of a pipeline parameter; anything else as it is."""
+        return self.parameters.get(given.name, given.default_value) if isinstance(given, PipelineParameter) else given
+
+
+def _nowhere(data: StepData) -> str:
+    message = f"{data.name or 'an input'} is the output of another step"
+    raise InvalidInput.at("/inputs", message, "submit a Pipeline with both steps")
+
+
+ALONE = Surroundings(_nowhere)
+"""Of a step that is no part of a pipeline."""
+UNKNOWN = Surroundings(lambda data: "/to/be/known/later")
+"""For the checks of a step before its pipeline is known."""
+
+Given = Input | StepData | StepDataInput | str | Path
+
+
+@dataclass(slots=True)
+class Wires:
+    """What a step reads and writes, by name.
+
+    Args:
+        outputs: what it writes, apart from what its arguments name.
+        arguments: strings, numbers, pipeline parameters, and all that it reads or writes, which stands for its path.
+    """
+
+    inputs: list[tuple[Any, Input]]
+    outputs: list[StepData]
+    arguments: list[Any]
+
+    @classmethod
+    def of(cls, inputs: Iterable[tuple[Any, Input]], outputs: Iterable[StepData], arguments: Iterable[Any]) -> Self:
+        """The wires of a step; what only its arguments name is among them, too.
+
+        Raises:
+            InvalidInput: two inputs have the same name.
+        """
+        wires = cls(list(inputs), list(outputs), list(arguments))
+        for value in wires.arguments:
+            if isinstance(value, StepDataInput) and not wires._input(value):
+                wires.inputs += named([value], "argument")
+            elif isinstance(value, OutputFileDatasetConfig) and not wires._input(value) and value not in wires.outputs:
+                wires.outputs.append(value)
+        for number, data in enumerate(wires.outputs):
+            data.name = data.name or f"output_{number}"
+        known: dict[str, Any] = {}
+        for source, given in wires.inputs:
+            same = _data(source) or source
+            if known.setdefault(str(given.name), same) is not same:
+                raise InvalidInput.at(f"/inputs/{given.name}", f"there is an input {given.name!r} already")
+        return wires
+
+    def reads(self) -> list[StepData]:
+        """What other steps write, and this one reads."""
+        return [data for given, _ in self.inputs if (data := _data(given)) is not None]
+
+    def documents(self, around: Surroundings) -> dict[str, dict[str, Any]]:
+        """The inputs as in a job file, by name."""
+        return {str(given.name): _fields(source, given, around) for source, given in self.inputs}
+
+    def argument(self, value: Any, around: Surroundings) -> Any:
+        """An argument as in a job file.
+
+        Raises:
+            InvalidInput: it is the output of another step, and no input of this one.
+        """
+        from parallelrun_core.storage.supported import absolute_path
+
+        if (name := self._input(value)) is not None:
+            return f"${{{{inputs.{name}}}}}"
+        if isinstance(value, StepData):
+            if value not in self.outputs:
+                hint = "list it in inputs or outputs"
+                raise InvalidInput.at(
+                    "/arguments", f"{value.name} is neither an input nor an output of this step", hint
+                )
+            return f"${{{{outputs.{value.key}}}}}"
+        if isinstance(value, Output):
+            return absolute_path(value.path or ".", Path.cwd())
+        value = around.value(value)
+        return str(value) if isinstance(value, Path) else value
+
+    def _input(self, value: Any) -> str | None:
+        """The name of the input that an argument stands for."""
+        return next((given.name for source, given in self.inputs if source is value), None)
+
+
+def named(inputs: Iterable[Given], prefix: str) -> list[tuple[Any, Input]]:
+    """Each input as it was given, and as an Input with a name; without a path, if another step makes it."""
+    pairs = []
+    for number, given in enumerate(inputs):
+        if isinstance(given, Input):
+            data = given
+        elif isinstance(given, StepDataInput):
+            data = Input(name=given.name or given.data.key, mode=given.mode)
+            data.transformations = list(given.transformations) or None
+        elif isinstance(given, StepData):
+            data = Input(name=given.key)
+        else:
+            data = Input(path=str(given))
+        pairs.append((given, replace(data, name=data.name or f"{prefix}_{number}")))
+    return pairs
+
+
+def _data(given: Any) -> StepData | None:
+    return given.data if isinstance(given, StepDataInput) else given if isinstance(given, StepData) else None
+
+
+def _fields(source: Any, given: Input, around: Surroundings) -> dict[str, Any]:
+    data = _data(source)
+    return (given if data is None else replace(given, path=around.place_of(data))).fields()

@@ -1,0 +1,40 @@
+"""How the code of a pipeline's steps travels: in one zip, in which each step's `code` names a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from parallelrun_core.assets.names import stored_code
+from parallelrun_core.errors import UnsafePath
+from parallelrun_core.paths import relative_parts
+from parallelrun_core.spec.pipeline_steps import with_steps
+
+
+def with_code_in_zip(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:
+    """The fields of a pipeline whose steps name folders of a zip, and which folder of this machine each is.
+
+    Steps with the same code name the same folder; those without code still name none.
+    """
+    names: dict[str, str] = {}
+
+    def named(_: tuple[str, ...], step: dict[str, Any]) -> dict[str, Any]:
+        code = step["job"].get("code", "")
+        if not code or stored_code(code):
+            return step
+        name = names.get(code) or names.setdefault(code, _new_name(code, set(names.values())))
+        return {**step, "job": {**step["job"], "code": name}}
+
+    changed = with_steps(document, named)
+    return changed, {name: Path(code) for code, name in names.items()}
+
+
+def _new_name(code: str, taken: set[str]) -> str:
+    """A name for a folder that says what it is, whatever letter case means where the zip is unpacked."""
+    try:
+        (name,) = relative_parts(Path(code).resolve().name)
+    except (UnsafePath, ValueError):
+        name = "code"
+    folded = {each.casefold() for each in taken}
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    return name if name.casefold() not in folded else next(each for each in numbered if each.casefold() not in folded)

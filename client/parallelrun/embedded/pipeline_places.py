@@ -1,0 +1,118 @@
+"""Where a run of a pipeline on this machine writes, and how it puts there what its steps have made.
+
+DIR/<output>/      each output of the pipeline
+DIR/<step>/        what a last step has made, of which nothing is such an output
+DIR/logs/          the pipeline's logs; those of each step are in DIR/logs/<step>/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from parallelrun.embedded import earlier_run
+from parallelrun.embedded.run_folder import RunFolder
+from parallelrun.embedded.run_places import check_apart, default_folder
+from parallelrun.local_folder import local_folder
+from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.pipelines.outputs import maker_of
+from parallelrun_core.pipelines.standing import standings
+from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.spec.pipeline_steps import last_steps
+from parallelrun_core.storage.location import is_url
+
+
+class PipelinePlaces:
+    """The folder of one run of a pipeline.
+
+    Args:
+        spec: the pipeline, as the user gave it.
+        jobs: its steps, as far as they are known.
+        folder: gets its outputs and logs; by default `NAME-TIME` in the current folder.
+        overwrite: replace what an earlier run has left there.
+
+    Raises:
+        InvalidInput: a step would read what is written there, or something is there that is not to be replaced. Nothing
+            has changed.
+    """
+
+    def __init__(
+        self, spec: PipelineSpec, jobs: Sequence[JobSpec], *, folder: str | Path | None, overwrite: bool
+    ) -> None:
+        place = Path(local_folder(folder, "--output") if folder else default_folder(spec.name)).absolute()
+        for job in jobs:
+            check_apart(str(place), job)
+        if not overwrite:
+            earlier_run.check_nothing_is_lost(place)
+        self.spec = spec
+        own = [name for name, given in spec.outputs.items() if not given.path]
+        self.folder = RunFolder(place, outputs=[*own, *last_steps(spec)], overwrite=overwrite)
+
+    def hand_over_logs(self, pipeline: JobFolder) -> None:
+        """Put the logs of all steps beside those of the pipeline."""
+        for name, job in jobs_of_steps(pipeline):
+            self.folder.add_logs(job.logs, name)
+
+    def hand_over_outputs(self, pipeline: JobFolder) -> tuple[str, dict[str, str]]:
+        """Put the outputs of the completed pipeline in their place; those with a path of their own are there already.
+
+        Returns:
+            Nothing, where a job has its rows; and each output by its name.
+
+        Raises:
+            InvalidInput: something else has been put there meanwhile. What has not been moved is still in the jobs.
+        """
+        outputs: dict[str, str] = {}
+        for name in self.spec.outputs:
+            with suppress(NotFound):  # its step was skipped
+                job, output = maker_of(pipeline, name)
+                spec = job.record().job_spec()
+                outputs[name] = self._in_place(job, job.output_paths(spec)[output], name, spec.outputs[output].type)
+        known = standings(pipeline, self.spec)
+        for step in last_steps(self.spec):
+            if known[step].job_id:
+                self._hand_over_step(step, JobFolder(pipeline.root, known[step].job_id), outputs)
+        self.folder.mark_handed_over()
+        return "", outputs
+
+    def _in_place(self, job: JobFolder, path: str, name: str, kind: str) -> str:
+        if is_url(path) or not Path(path).is_relative_to(job.outputs):
+            return path
+        place = f"{name}/{Path(path).name}" if kind == "uri_file" else name
+        return str(self.folder.hand_over_output(Path(path), place)) if Path(path).exists() else ""
+
+    def _hand_over_step(self, step: str, job: JobFolder, outputs: dict[str, str]) -> None:
+        record = job.record()
+        if record.is_pipeline:
+            inner = record.pipeline_spec()
+            for name in inner.outputs:
+                with suppress(NotFound):
+                    made_by, output = maker_of(job, name)
+                    spec = made_by.record().job_spec()
+                    path, kind = made_by.output_paths(spec)[output], spec.outputs[output].type
+                    outputs[f"{step}/{name}"] = self._in_place(made_by, path, f"{step}/{name}", kind)
+            return
+        spec = record.job_spec()
+        outputs |= {f"{step}/{name}": path for name, path in job.output_paths(spec).items() if is_elsewhere(job, path)}
+        made = sorted(job.outputs.iterdir())
+        for each in made:
+            self.folder.hand_over_output(each, f"{step}/{each.name}")
+        if made:
+            outputs[step] = str(self.folder.folder / step)
+
+
+def is_elsewhere(job: JobFolder, path: str) -> bool:
+    """Whether an output isn't in the job's own folder."""
+    return is_url(path) or not Path(path).is_relative_to(job.outputs)
+
+
+def jobs_of_steps(pipeline: JobFolder, above: str = "") -> Iterator[tuple[str, JobFolder]]:
+    """The jobs that have run steps of a pipeline, with those of pipelines in it, each with its name such as `a/b`."""
+    for step, standing in standings(pipeline, pipeline.record().pipeline_spec()).items():
+        if standing.job_id and not standing.is_reused:
+            job = JobFolder(pipeline.root, standing.job_id)
+            yield f"{above}{step}", job
+            if job.has_record and job.record().is_pipeline:
+                yield from jobs_of_steps(job, f"{above}{step}/")

@@ -1,0 +1,98 @@
+"""The models that a script can ask for: that of AZUREML_MODEL_DIR, those among the inputs, and the registered ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from parallelrun_core.assets.catalog import Catalog
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord
+from parallelrun_core.folder.layout import asset_store
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.fields import ValueInput
+from parallelrun_core.storage.location import is_url
+
+MODEL_DIR: Final = "AZUREML_MODEL_DIR"
+_FOLDER: Final = ".model"
+_ASKS: Final = (b"azureml.core", b"get_model_path")
+"""What is in the code of a script that may ask for a registered model."""
+_MOST_FILES: Final = 200
+_MOST_BYTES: Final = 256 << 10
+_MOST_VERSIONS: Final = 500
+
+
+def view_of_script(folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str]) -> dict[str, Any]:
+    """What `azureml.core` shows of the job to its script (`worker/shims/job.py`).
+
+    Args:
+        paths: of the inputs that are brought to the node.
+    """
+    here = {name: paths.get(name, given.path) for name, given in spec.input_paths()}
+    values = {name: given.value for name, given in spec.inputs.items() if isinstance(given, ValueInput)}
+    return {
+        "name": spec.name,
+        "tags": spec.tags,
+        "parent": record.parent.job_id if record.parent is not None else "",
+        "inputs": {**values, **here},
+        "models": _known_models(folder, record, spec, here),
+    }
+
+
+def model_folder(spec: JobSpec, paths: Mapping[str, str], local: Path) -> dict[str, str]:
+    """The variable AZUREML_MODEL_DIR of a job with exactly one input that is a model: a folder on this node with
+    nothing in it but the model, under its own name (reference §3.7). Empty for any other job.
+
+    Raises:
+        OSError: the folder can't be made.
+    """
+    models = [(name, given.path) for name, given in spec.input_paths() if given.model]
+    if len(models) != 1:
+        return {}
+    ((name, own),) = models
+    path = paths.get(name, own)
+    if is_url(path):  # with mode `direct`, nothing brings it here
+        return {}
+    folder = local / _FOLDER
+    folder.mkdir(mode=0o755, exist_ok=True)
+    link = folder / (own.rstrip("/").rpartition("/")[2] or "model")
+    if not link.is_symlink():
+        link.symlink_to(path)
+    return {MODEL_DIR: str(folder)}
+
+
+def _known_models(
+    folder: JobFolder, record: JobRecord, spec: JobSpec, paths: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """Name, version and path of each model that `Model.get_model_path` finds: the job's own inputs first, then the
+    registered ones, of each name the newest first. Those are looked up only for code that seems to ask for them.
+    """
+    models = []
+    for name, given in spec.input_paths():
+        asset, _, version = given.asset.removeprefix("azureml:").partition(":")
+        if asset and given.model:
+            models.append({"name": asset, "version": version, "path": paths[name]})
+        models.append({"name": name, "version": "", "path": paths[name]})
+    with suppress(OSError, ParallelRunError):  # what is missing is missed by the script, which says so
+        if (asset_store(folder.root) / "model").is_dir() and _asks_for_models(folder.code(record)):
+            models += islice(_registered(Catalog(folder.root)), _MOST_VERSIONS)
+    return models
+
+
+def _registered(catalog: Catalog) -> Iterator[dict[str, str]]:
+    for name in catalog.names("model"):
+        for asset in catalog.versions("model", name):
+            yield {"name": name, "version": asset.version, "path": str(asset.content.get("path", ""))}
+
+
+def _asks_for_models(code: Path) -> bool:
+    """Whether a file of the code names what it would ask with."""
+    for path in islice(code.rglob("*.py"), _MOST_FILES):
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES)
+        if any(word in text for word in _ASKS):
+            return True
+    return False

@@ -1,0 +1,128 @@
+"""The worker of a job with a command. To the agent, it is a worker like any other."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from parallelrun_worker import frames
+from parallelrun_worker.commands import shell
+from parallelrun_worker.commands.ended import CommandFailed, last_lines
+from parallelrun_worker.commands.place import make_place
+from parallelrun_worker.for_scripts import OF_A_COMMAND, settings_of
+from parallelrun_worker.outputs import Outputs
+from parallelrun_worker.runner import NO_ROOM, NoRoom, Runner, report
+from parallelrun_worker.user_script import UserScript
+
+if TYPE_CHECKING:
+    from mmap import mmap
+
+_FOLDER = "command"
+_SETTINGS = ".command.json"
+_FOR_PYTHON = os.path.join(os.path.dirname(__file__), "for_python")
+_FIRST = {"PATH": os.path.dirname(sys.executable), "PYTHONPATH": _FOR_PYTHON}
+"""What comes first in these variables of a command."""
+_NOT_RUN = shell.End(0, 0.0, 0)
+
+
+class _NoScript(UserScript):
+    """There is no entry script."""
+
+    def __init__(self) -> None:
+        self.init = self.shutdown = None
+
+
+class CommandRunner(Runner):
+    """Runs the job's command when it is given the mini-batch."""
+
+    def __init__(self, config: frames.WorkerConfig, ring: mmap, control: int, results: int, part: int) -> None:
+        super().__init__(ring, control, results, part)
+        self._config = config
+        self._folder = os.path.abspath(_FOLDER)
+        self._settings = os.path.abspath(_SETTINGS)
+        self._ended = _NOT_RUN
+
+    def _begin(self, config: frames.WorkerConfig) -> UserScript:
+        if config.uploaded:
+            self._outputs = Outputs(config.uploaded, config.aside)
+            self._outputs.begin()
+        with open(os.open(self._settings, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(settings_of(config), file)
+        return _NoScript()
+
+    def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes, tickets: int) -> None:
+        began = time.perf_counter()
+        self._ended = _NOT_RUN
+        try:
+            self._prepare()
+            self._send(frames.LOADED, frames.LOAD.pack(mini_batch, 1, time.perf_counter() - began))
+            self._log.write("INFO", f"Mini-batch {mini_batch}: the command begins.", at_once=True)
+            began = time.perf_counter()
+            self._run_shell()
+            if self._outputs is not None:
+                self._set_aside(self._outputs, mini_batch)
+        except NoRoom as error:
+            self._give_back(mini_batch, error, tickets)
+        except BaseException as error:
+            run_s = time.perf_counter() - began
+            self._failed(error, tickets, mini_batch=mini_batch, items=1, run_s=run_s, process_s=self._ended.cpu_s)
+        else:
+            run_s = time.perf_counter() - began
+            answer = frames.pack_result(
+                frames.DONE, self._used(tickets), mini_batch=mini_batch, items=1, rows=1, run_s=run_s,
+                process_s=self._ended.cpu_s,
+            )  # fmt: skip
+            self._answer(answer)
+            self._log.write("INFO", f"Mini-batch {mini_batch}: the command took {run_s:.3f} s, done.", at_once=True)
+
+    def _prepare(self) -> None:
+        """Make the folder of the command.
+
+        Raises:
+            NoRoom: the disk has no room for a copy of the code.
+        """
+        links = {"logs": os.path.abspath("logs"), "outputs": self._config.output_dir}
+        try:
+            make_place(self._folder, self._config.code, links)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise NoRoom(error) from error
+            raise
+
+    def _run_shell(self) -> None:
+        """Run the command.
+
+        Raises:
+            CommandFailed: it has failed.
+        """
+        outputs = [(fd, os.fstat(fd).st_size) for fd in (self._config.stderr, self._config.stdout)]
+        self._ended = shell.run(
+            self._config.command,
+            folder=self._folder,
+            environment={**_environment(), OF_A_COMMAND: self._settings},
+            stdout=self._config.stdout,
+            stderr=self._config.stderr,
+        )
+        shell.end_what_is_left()
+        if self._ended.status:
+            said = next(filter(None, (last_lines(fd, begin) for fd, begin in outputs)), [])
+            raise CommandFailed(self._ended.status, said)
+
+    def _used(self, tickets: int) -> bytes:
+        """What the command has used, as far as its processes were waited for."""
+        used = frames.Use(*frames.USE.unpack(self._meter.measure(tickets)))
+        return frames.pack_use(used._replace(peak_bytes=max(used.peak_bytes, self._ended.peak_bytes)))
+
+    def _described(self, error: BaseException) -> bytes:
+        if isinstance(error, CommandFailed):
+            return report(error.category, str(error), "\n".join(error.last_lines), self._masked)
+        return super()._described(error)
+
+
+def _environment() -> dict[str, str]:
+    """The worker's, in which `python` is that of the job, and what Python prints can be followed."""
+    joined = {name: os.pathsep.join(filter(None, (before, os.environ.get(name)))) for name, before in _FIRST.items()}
+    return {"PYTHONUNBUFFERED": "1", **os.environ, **joined}

@@ -1,0 +1,178 @@
+"""Makes, shows and archives the assets of a cluster for clients."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final
+
+from parallelrun_api.assets.models import Asset, AssetLabels, AssetPage, SitePlaces
+from parallelrun_core.assets import names
+from parallelrun_core.assets.catalog import Catalog
+from parallelrun_core.assets.contents import keep_code, keep_zip
+from parallelrun_core.assets.document import NewAsset, pinned, read_asset
+from parallelrun_core.assets.names import LATEST
+from parallelrun_core.assets.resolving import names_in
+from parallelrun_core.assets.site import Site, SiteNow
+from parallelrun_core.errors import CorruptLog, InvalidInput
+from parallelrun_core.path_rule import PathRule, Places
+from parallelrun_core.service import telemetry
+from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.stores import storage_of
+
+log = telemetry.logger()
+
+_SEND: Final = "multipart/form-data with the parts 'spec' and 'content'; the command line does that"
+
+
+class Shelf:
+    """The assets of a server. Safe to share between threads.
+
+    Args:
+        site: the site file that counts now, if there is one.
+    """
+
+    def __init__(self, root: Path, places: Places, site: Callable[[], Path | None]) -> None:
+        self._root = root
+        self._catalog = Catalog(root)
+        self._rule = PathRule(root, places)
+        self._site = SiteNow(site)
+        self.names: Final = names_in(self._catalog, self._site)
+        """Where documents of jobs look names up."""
+
+    def create(
+        self, kind: str, name: str, version: str, document: object, content: IO[bytes] | None
+    ) -> tuple[Asset, bool]:
+        """Make a version, durably; returns it, and whether it is new.
+
+        Args:
+            version: empty: the document's, else the next number.
+            content: a zip of its files, if they were sent.
+
+        Raises:
+            InvalidInput: something is wrong with it, or jobs may not use what it names.
+            Conflict: there is such a version with another content.
+        """
+        if kind == "code":
+            new = self._new_code(name, version, document, content)
+        else:
+            new = read_asset(kind, document, name=name, version=version)
+            if kind == "component":
+                document = pinned(new.content["document"], names_in(self._catalog, Site))
+                new = replace(new, content={**new.content, "document": document})
+            if kind in ("data", "model"):
+                new = self._with_files(new, content)
+            elif content is not None:
+                raise InvalidInput.at(
+                    "", f"files were sent, and a {kind} has none of its own", "send its document alone"
+                )
+        made, is_new = self._catalog.add(kind, new.name, new.content, version=new.version, about=new.about)
+        return _shown(made), is_new
+
+    def page(self, kind: str, *, after: str, limit: int, with_archived: bool) -> AssetPage:
+        """Some assets by name, each by its latest version; those whose files are damaged are left out, and logged."""
+        there = [name for name in self._catalog.names(kind, with_archived=with_archived) if name > after]
+        items = []
+        for name in there[:limit]:
+            try:
+                latest = self._catalog.latest(kind, name, with_archived=with_archived)
+            except CorruptLog as error:
+                log.warning("asset_unreadable", type=kind, asset=name, error=error.message)
+                continue
+            if latest is not None:
+                items.append(_shown(latest))
+        return AssetPage(items=items, next_page_token=there[limit - 1] if len(there) > limit else None)
+
+    def versions(self, kind: str, name: str, *, after: str, limit: int, with_archived: bool) -> AssetPage:
+        """Some versions of an asset, the newest first. Raises NotFound if there is no such asset."""
+        there = self._catalog.versions(kind, name, with_archived=with_archived)
+        if not there:
+            self._catalog.labelled(kind, name, LATEST)  # raises, if there is no such asset
+        begin = next((index + 1 for index, each in enumerate(there) if each.version == after), 0)
+        if after and not begin:
+            raise InvalidInput.at("/query/page_token", f"there is no version {after[:50]!r} any more", "begin anew")
+        items = there[begin : begin + limit]
+        more = items[-1].version if begin + limit < len(there) else None
+        return AssetPage(items=[_shown(each) for each in items], next_page_token=more)
+
+    def get(self, kind: str, name: str, version: str) -> Asset:
+        """One version. Raises NotFound."""
+        return _shown(self._catalog.get(kind, name, version))
+
+    def labelled(self, kind: str, name: str, label: str) -> Asset:
+        """The version that has a label. Raises NotFound."""
+        return _shown(self._catalog.labelled(kind, name, label))
+
+    def named(self, kind: str, text: str) -> Asset:
+        """What a document means by a name, after the site file. Raises NotFound, InvalidInput."""
+        return _shown(self.names.asset(kind, text))
+
+    def labels(self, kind: str, name: str) -> AssetLabels:
+        """All labels of an asset. Raises NotFound."""
+        latest = self._catalog.labelled(kind, name, LATEST)
+        return AssetLabels(labels={LATEST: latest.version, **self._catalog.labels(kind, name)})
+
+    def set_label(self, kind: str, name: str, label: str, version: str) -> Asset:
+        """Give a version a label. Raises NotFound, InvalidInput."""
+        return _shown(self._catalog.set_label(kind, name, label, version))
+
+    def remove_label(self, kind: str, name: str, label: str) -> None:
+        """Take a label away. Raises NotFound, InvalidInput."""
+        self._catalog.remove_label(kind, name, label)
+
+    def set_archived(self, kind: str, name: str, version: str, *, is_archived: bool) -> Asset:
+        """Archive or restore a version, or all of an asset; returns it. Raises NotFound."""
+        self._catalog.set_archived(kind, name, version, is_archived=is_archived)
+        return self.get(kind, name, version) if version else self.labelled(kind, name, LATEST)
+
+    def places(self) -> SitePlaces:
+        """What the site file says of places. Raises InvalidInput if it is wrong."""
+        site = self._site()
+        return SitePlaces(datastores=dict(site.datastores), locations=dict(site.locations))
+
+    def _new_code(self, name: str, version: str, document: object, content: IO[bytes] | None) -> NewAsset:
+        if not isinstance(document, dict):
+            raise InvalidInput.at("", "the document of code is a mapping", "see docs/assets.md")
+        if content is None:
+            raise InvalidInput.at("", "the files of the code are missing", _SEND)
+        content.seek(0)
+        return read_asset("code", {**document, "snapshot": keep_code(self._root, content)}, name=name, version=version)
+
+    def _with_files(self, new: NewAsset, content: IO[bytes] | None) -> NewAsset:
+        """The asset with a copy of what was sent; or what it names, if jobs may read that."""
+        path = new.content["path"]
+        if content is not None:
+            content.seek(0)
+            kept = {"files": keep_zip(self._root, content, path), "file": path}
+            fields = {key: value for key, value in new.content.items() if key != "path"} | kept
+            return replace(new, content=fields)
+        if not is_url(path) and not os.path.isabs(path):
+            raise InvalidInput.at("/path", f"{path!r} is no absolute path, and nothing was sent with it", _SEND)
+        storage = storage_of(path)
+        is_file = new.content["type"] == "uri_file"
+        trouble = storage.place_trouble(storage.split(path)[0], self._rule)
+        if trouble is None and storage.is_near:
+            trouble = storage.input_trouble(path, is_one_file=is_file, rule=self._rule)
+        if trouble is not None:
+            raise InvalidInput.at("/path", trouble.message, trouble.hint)
+        return new
+
+
+def _shown(asset: names.Asset) -> Asset:
+    created = datetime.fromtimestamp(asset.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    content: dict[str, Any] = asset.content
+    return Asset.model_construct(
+        type=asset.type,
+        name=asset.name,
+        version=asset.version,
+        id=asset.id,
+        created=created,
+        description=asset.description,
+        tags=asset.tags,
+        properties=asset.properties,
+        archived=asset.is_archived,
+        content=content,
+    )

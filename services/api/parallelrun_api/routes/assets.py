@@ -1,0 +1,260 @@
+"""Names for data, models, environments, components and code."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated, Any, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from parallelrun_api.assets.models import Asset, AssetLabels, AssetPage, Kind, LabelRequest, SitePlaces
+from parallelrun_api.context import Context, Ctx
+from parallelrun_api.http.answers import encoded_answer, json_answer
+from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
+from parallelrun_api.routes.responses import problems
+from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
+from parallelrun_core.assets.names import NAME_PATTERN
+from parallelrun_core.folder.layout import asset_files
+
+router = APIRouter(prefix="/v1", tags=["assets"])
+
+_EXAMPLE_YAML: Final = """\
+type: uri_folder
+path: /srv/images
+description: All of them
+"""
+_DOCUMENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "As Azure ML's YAML of such an asset; see docs/assets.md. `name` and `version` may be left out.",
+}
+_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "A document, or a form of a document and a zip of its files.",
+        "content": {
+            JSON_TYPE: {"schema": _DOCUMENT},
+            **{kind: {"schema": _DOCUMENT, "examples": {"data": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
+            FORM_TYPE: {
+                "schema": {
+                    "type": "object",
+                    "required": ["spec", "content"],
+                    "properties": {
+                        "spec": {"type": "string", "description": "A document, whose `path` is a name in the zip."},
+                        "content": {
+                            "type": "string",
+                            "contentMediaType": "application/zip",
+                            "description": "A zip with one file or folder; of code, with what is in its folder.",
+                        },
+                    },
+                },
+                "encoding": {"content": {"contentType": "application/zip"}},
+            },
+        },
+    }
+}
+KindOf = Annotated[Kind, Path(description="Type of assets.", examples=["data"])]
+Name = Annotated[str, Path(description="Name of an asset.", pattern=NAME_PATTERN, examples=["images"])]
+Version = Annotated[str, Path(description="One of its versions.", pattern=NAME_PATTERN, examples=["3"])]
+Label = Annotated[str, Path(description="One of its labels.", pattern=NAME_PATTERN, examples=["stable"])]
+Archived = Annotated[bool, Query(description="Also those that are archived.")]
+
+
+@router.get("/assets/{kind:part}", summary="List assets", response_model=AssetPage, responses=problems(429))
+async def list_assets(
+    kind: KindOf, context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = "", archived: Archived = False
+) -> Response:
+    """The assets of a type by name, each by the version that was created last."""
+    after = decode_token(page_token, "assets", 1)[0] if page_token else ""
+
+    def encoded() -> str:
+        page = context.assets.page(kind, after=after, limit=clamped(limit), with_archived=archived)
+        return _encoded(page, "assets")
+
+    return encoded_answer(await context.job_lists.run(("assets", kind, after, clamped(limit), archived), encoded))
+
+
+@router.get(
+    "/assets/{kind:part}:resolve", summary="Find what a name stands for", response_model=Asset, responses=problems(404)
+)
+def resolve_asset(
+    kind: KindOf,
+    context: Ctx,
+    name: Annotated[str, Query(description="As a job's document has it.", examples=["azureml:images@latest"])],
+) -> Response:
+    """The asset that a document means: by what the server's site file says, else by its own assets."""
+    return json_answer(context.assets.named(kind, name))
+
+
+@router.get(
+    "/assets/{kind:part}/{asset:part}/versions",
+    summary="List versions",
+    response_model=AssetPage,
+    responses=problems(404, 429),
+)
+async def list_asset_versions(
+    kind: KindOf,
+    asset: Name,
+    context: Ctx,
+    *,
+    limit: Limit = DEFAULT_LIMIT,
+    page_token: PageToken = "",
+    archived: Archived = False,
+) -> Response:
+    """The versions of an asset, the one that was created last first."""
+    after = decode_token(page_token, "versions", 1)[0] if page_token else ""
+
+    def encoded() -> str:
+        page = context.assets.versions(kind, asset, after=after, limit=clamped(limit), with_archived=archived)
+        return _encoded(page, "versions")
+
+    key = ("versions", kind, asset, after, clamped(limit), archived)
+    return encoded_answer(await context.job_lists.run(key, encoded))
+
+
+@router.post(
+    "/assets/{kind:part}/{asset:part}/versions",
+    summary="Make the next version",
+    status_code=201,
+    response_model=Asset,
+    response_description="It is made, durably.",
+    responses=problems(400, 403, 409, 413, 415),
+    openapi_extra=_BODY,
+)
+async def create_asset(kind: KindOf, asset: Name, request: Request, context: Ctx) -> Response:
+    """Make a version whose name is in the document, or else the number after the highest one."""
+    made, is_new = await _created(context, request, kind, asset, "")
+    return json_answer(made, 201 if is_new else 200)
+
+
+@router.put(
+    "/assets/{kind:part}/{asset:part}/versions/{version:part}",
+    summary="Make a version",
+    response_model=Asset,
+    response_description="It was made before, with the same content. What is said of it is said anew.",
+    responses={
+        201: {"model": Asset, "description": "It is made, durably."},
+        **problems(400, 403, 409, 413, 415),
+    },
+    openapi_extra=_BODY,
+)
+async def put_asset(kind: KindOf, asset: Name, version: Version, request: Request, context: Ctx) -> Response:
+    """Make a version of this name. A version never changes: one that is there with another content is left as it is,
+    and the request refused (409)."""
+    made, is_new = await _created(context, request, kind, asset, version)
+    return json_answer(made, 201 if is_new else 200)
+
+
+@router.get(
+    "/assets/{kind:part}/{asset:part}/versions/{version:part}",
+    summary="Get a version",
+    response_model=Asset,
+    responses=problems(404),
+)
+def get_asset(kind: KindOf, asset: Name, version: Version, context: Ctx) -> Response:
+    """One version, archived or not."""
+    return json_answer(context.assets.get(kind, asset, version))
+
+
+@router.get(
+    "/assets/{kind:part}/{asset:part}/labels",
+    summary="List labels",
+    response_model=AssetLabels,
+    responses=problems(404),
+)
+def list_asset_labels(kind: KindOf, asset: Name, context: Ctx) -> Response:
+    """The labels of an asset. `latest` is the version that was created last and is not archived."""
+    return json_answer(context.assets.labels(kind, asset))
+
+
+@router.get(
+    "/assets/{kind:part}/{asset:part}/labels/{label:part}",
+    summary="Get the version with a label",
+    response_model=Asset,
+    responses=problems(404),
+)
+def get_asset_by_label(kind: KindOf, asset: Name, label: Label, context: Ctx) -> Response:
+    """The version that a label stands for now."""
+    return json_answer(context.assets.labelled(kind, asset, label))
+
+
+@router.put(
+    "/assets/{kind:part}/{asset:part}/labels/{label:part}",
+    summary="Label a version",
+    response_model=Asset,
+    responses=problems(400, 403, 404),
+)
+def put_asset_label(kind: KindOf, asset: Name, label: Label, body: LabelRequest, context: Ctx) -> Response:
+    """Let a label stand for a version, and for no other one any more. `latest` can't be given."""
+    return json_answer(context.assets.set_label(kind, asset, label, body.version))
+
+
+@router.delete(
+    "/assets/{kind:part}/{asset:part}/labels/{label:part}",
+    summary="Remove a label",
+    status_code=204,
+    response_class=Response,
+    response_description="It stands for nothing any more.",
+    responses=problems(403, 404),
+)
+def delete_asset_label(kind: KindOf, asset: Name, label: Label, context: Ctx) -> Response:
+    """Forget a label; the version stays."""
+    context.assets.remove_label(kind, asset, label)
+    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+
+@router.post(
+    "/assets/{kind:part}/{asset:part}:archive", summary="Archive an asset", response_model=Asset,
+    responses=problems(403, 404),
+)  # fmt: skip
+def archive_asset(kind: KindOf, asset: Name, context: Ctx) -> Response:
+    """Hide an asset, with all versions, those to come too, from lists. Who names it finds it all the same."""
+    return json_answer(context.assets.set_archived(kind, asset, "", is_archived=True))
+
+
+@router.post(
+    "/assets/{kind:part}/{asset:part}:restore", summary="Restore an asset", response_model=Asset,
+    responses=problems(403, 404),
+)  # fmt: skip
+def restore_asset(kind: KindOf, asset: Name, context: Ctx) -> Response:
+    """Show an archived asset again; versions that were archived by themselves stay so."""
+    return json_answer(context.assets.set_archived(kind, asset, "", is_archived=False))
+
+
+@router.post(
+    "/assets/{kind:part}/{asset:part}/versions/{version:part}:archive", summary="Archive a version",
+    response_model=Asset, responses=problems(403, 404),
+)  # fmt: skip
+def archive_asset_version(kind: KindOf, asset: Name, version: Version, context: Ctx) -> Response:
+    """Hide a version from lists and from `latest`."""
+    return json_answer(context.assets.set_archived(kind, asset, version, is_archived=True))
+
+
+@router.post(
+    "/assets/{kind:part}/{asset:part}/versions/{version:part}:restore", summary="Restore a version",
+    response_model=Asset, responses=problems(403, 404),
+)  # fmt: skip
+def restore_asset_version(kind: KindOf, asset: Name, version: Version, context: Ctx) -> Response:
+    """Show an archived version again."""
+    return json_answer(context.assets.set_archived(kind, asset, version, is_archived=False))
+
+
+@router.get("/site", summary="Get what stands for foreign places", response_model=SitePlaces, responses=problems())
+def get_site(context: Ctx) -> Response:
+    """Which datastores and URLs of other people's documents stand for which places here, by the server's site file."""
+    return json_answer(context.assets.places())
+
+
+async def _created(context: Context, request: Request, kind: str, name: str, version: str) -> tuple[Asset, bool]:
+    settings = context.settings
+    folder = asset_files(settings.root)
+    document, files = await read_document_and_files(request, max_bytes=settings.max_body_bytes, folder=folder)
+    if files is None:
+        return await run_sync(context.assets.create, kind, name, version, document, None)
+    with closing(files):
+        return await run_sync(context.assets.create, kind, name, version, document, files)
+
+
+def _encoded(page: AssetPage, kind: str) -> str:
+    last = page.next_page_token
+    return page.model_copy(update={"next_page_token": encode_token(kind, last) if last else None}).model_dump_json()

@@ -1,0 +1,154 @@
+"""Stores the code of what is submitted: that of a job, or of each step of a pipeline, whose equal codes are one.
+
+It comes from folders that the server can read, or from a zip that was sent. A job's zip is its code. In that of a
+pipeline, each step's `code` names a folder, relative to the top of the zip.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from parallelrun_api.submission.step_problems import Names, StepProblems
+from parallelrun_core.assets.names import stored_code
+from parallelrun_core.code.entry_script_check import check_entry_script
+from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
+from parallelrun_core.code.stored import add_snapshot, list_of
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.folder.files import sync_file, sync_folder
+from parallelrun_core.folder.layout import code_store, make_store
+from parallelrun_core.paths import relative_parts
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.pipeline_steps import LeafStep
+
+
+def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None) -> str:
+    """Store the code of a job, durably; returns the name of the snapshot.
+
+    Raises:
+        InvalidInput: it can't be stored, or the entry script can't be run. Nothing is left of it.
+    """
+    store = code_store(root)
+    with _folder_beside(store) as beside:
+        if archive is not None:
+            archive.seek(0)
+            name = snapshot_zip(archive, beside)
+        else:
+            if spec.code and not stored_code(spec.code):
+                _check_script(Path(spec.code), spec)  # before a large folder is copied for nothing
+            name = _snapshot(spec.code, beside, root)
+        _check_script(beside / name, spec)
+        _move(beside, [name], store)
+    return name
+
+
+def store_steps_code(
+    root: Path, steps: Sequence[LeafStep], archive: IO[bytes] | None, problems: StepProblems
+) -> dict[Names, str]:
+    """Store the code of the steps of a pipeline, durably; returns the name of each one's snapshot.
+
+    Args:
+        problems: gathers what is wrong with the code, or with an entry script.
+
+    Raises:
+        InvalidInput: something was wrong, with this or before, and nothing is left of any code.
+    """
+    store = code_store(root)
+    snapshots: dict[str, str] = {}
+    names: dict[Names, str] = {}
+    with _folder_beside(store) as beside:
+        sent = _unpacked(archive, beside)
+        for step in steps:
+            code = step.spec.code
+            with problems.of(step.names):
+                if code not in snapshots:
+                    snapshots[code] = _snapshot(_place_of(code, sent), beside, root)
+                _check_script(beside / snapshots[code], step.spec)
+                names[step.names] = snapshots[code]
+        problems.check()
+        _move(beside, sorted({*names.values()}), store)
+    return names
+
+
+def _unpacked(archive: IO[bytes] | None, beside: Path) -> Path | None:
+    """The folder with what was sent, if anything was."""
+    if archive is None:
+        return None
+    archive.seek(0)
+    unpacked = beside / "sent"
+    unpacked.mkdir(mode=0o700)
+    folder = unpacked / snapshot_zip(archive, unpacked)
+    with zipfile.ZipFile(archive) as opened:
+        for name in opened.namelist():
+            if name.endswith("/") and len(parts := relative_parts(name)) == 1:
+                folder.joinpath(*parts).mkdir(exist_ok=True)  # of a step whose code has no files
+    return folder
+
+
+def _place_of(code: str, sent: Path | None) -> str:
+    """The folder that a step names: a relative path is one in the zip."""
+    if sent is None or not code or os.path.isabs(code) or stored_code(code):
+        return code
+    folder = sent.joinpath(*_parts(code))
+    if not folder.is_dir():
+        there = ", ".join(sorted(each.name for each in sent.iterdir() if each.is_dir())[:10]) or "none"
+        raise InvalidInput.at("/code", f"the zip has no folder {code!r}", f"at its top: {there}")
+    return str(folder)
+
+
+def _parts(code: str) -> tuple[str, ...]:
+    try:
+        return relative_parts(code.removeprefix("./").rstrip("/"))
+    except InvalidInput as error:
+        raise InvalidInput.at("/code", f"{code!r} is no folder of the zip", "a path from its top, as in src") from error
+
+
+def _snapshot(code: str, beside: Path, root: Path) -> str:
+    if stored := stored_code(code):
+        folder = code_store(root) / stored
+        if not folder.is_dir():
+            raise InvalidInput.at("/code", "this code is not stored here", "register what it is of, and name that")
+        return snapshot_folder(folder, beside)
+    return snapshot_folder(Path(code), beside, leave_out=root) if code else snapshot_nothing(beside)
+
+
+def _check_script(folder: Path, spec: JobSpec) -> None:
+    if spec.entry_script:
+        check_entry_script(folder, spec.entry_script, spec.environment.python)
+
+
+def _move(beside: Path, names: Sequence[str], store: Path) -> None:
+    """Put snapshots into the store, durably: a job must not outlive its code."""
+    for name in names:
+        _sync_tree(beside / name)
+        sync_file(list_of(beside / name))
+    sync_folder(beside)
+    for name in names:
+        add_snapshot(beside / name, store)
+    sync_folder(store)
+
+
+@contextmanager
+def _folder_beside(store: Path) -> Iterator[Path]:
+    """A private folder on the volume of the store, removed afterwards."""
+    make_store(store)
+    beside = store / f".incoming-{secrets.token_hex(8)}"
+    beside.mkdir(mode=0o700)
+    try:
+        yield beside
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _sync_tree(folder: Path) -> None:
+    """Return once a folder and all in it would survive a power cut."""
+    for current, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            sync_file(Path(current) / name)
+        sync_folder(Path(current))

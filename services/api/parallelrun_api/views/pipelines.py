@@ -1,0 +1,170 @@
+"""How the steps of a pipeline stand, for those who ask, however many steps there are and however often they ask.
+
+A pipeline of two hundred steps has two hundred jobs. What never changes is read once: what was submitted, what was
+decided about steps, and how a job has ended. What may change of all jobs comes from Redis in one round trip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final
+
+from parallelrun_api import models
+from parallelrun_api.views.latest import Latest
+from parallelrun_api.views.shown import progress_of, rfc3339
+from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, JobResult
+from parallelrun_core.masking import Mask, masked_spec
+from parallelrun_core.pipelines.outputs import output_path
+from parallelrun_core.pipelines.records import StepRecord, by_step, read_record, record_names
+from parallelrun_core.pipelines.standing import Standing, end_of, standings
+from parallelrun_core.spec import PipelineSpec
+from parallelrun_core.states import JobState, StepState
+from parallelrun_core.store.registry import JobStatus, Registry
+
+_PIPELINES: Final = 64
+"""Of which what was submitted is remembered."""
+_ENDS: Final = 20_000
+"""Jobs of which the end is remembered."""
+
+
+@dataclass
+class Submitted:
+    """A pipeline as it was submitted, and what is made of that for each answer."""
+
+    record: JobRecord
+    decisions: dict[str, StepRecord] = field(default_factory=dict)
+    """What was decided about its steps, by the names of the files."""
+    paths: dict[str, str] = field(default_factory=dict)
+    """Of its outputs, as far as they are known, with the job that made each."""
+
+    @cached_property
+    def spec(self) -> PipelineSpec:
+        return self.record.pipeline_spec()
+
+    @cached_property
+    def order(self) -> Sequence[str]:
+        return self.spec.order()
+
+    @cached_property
+    def mask(self) -> Mask:
+        return Mask(self.record.spec)
+
+    @cached_property
+    def shown(self) -> dict[str, Any]:
+        return masked_spec(self.record.spec)
+
+
+@dataclass(frozen=True)
+class _End:
+    """How a job has ended."""
+
+    version: int | None
+    """Of the job on Redis, when that was read; None: Redis had forgotten it."""
+    generation: int
+    result: JobResult
+
+
+class Pipelines:
+    """Reads pipelines and how their steps stand. Safe to share between threads."""
+
+    def __init__(self, root: Path, registry: Registry) -> None:
+        self._root = root
+        self._registry = registry
+        self._submitted = Latest[Submitted](_PIPELINES)
+        self._ends = Latest[_End](_ENDS)
+
+    def submitted(self, folder: JobFolder) -> Submitted | None:
+        """What was submitted, if it is remembered and the job is still there."""
+        known = self._submitted.get(folder.job_id)
+        return known if known is not None and folder.has_record else None
+
+    def remember(self, record: JobRecord) -> Submitted:
+        """Remember what was submitted."""
+        return self._submitted.put(record.job_id, Submitted(record))
+
+    def steps(
+        self, folder: JobFolder, pipeline: Submitted, *, is_redis_there: bool
+    ) -> tuple[list[models.PipelineStep], list[models.NamedOutput]]:
+        """The steps and the outputs of a pipeline.
+
+        Raises:
+            CorruptLog, NewerSchema: what is in its folder can't be read.
+            RedisError: Redis is away.
+        """
+        records = self._decisions(folder, pipeline)
+        jobs = sorted({each[-1].job for each in records.values()} - {""})
+        statuses = self._registry.statuses(jobs) if is_redis_there else {}
+        known = standings(folder, pipeline.spec, records=records, end=partial(self._end_of, statuses))
+        steps = [_step(name, pipeline, known[name], statuses) for name in pipeline.order]
+        return steps, [*self._outputs(pipeline, known)]
+
+    def _decisions(self, folder: JobFolder, pipeline: Submitted) -> Mapping[str, list[StepRecord]]:
+        for name in (names := record_names(folder)):
+            if name not in pipeline.decisions:
+                pipeline.decisions[name] = read_record(folder, name)
+        return by_step(pipeline.decisions[name] for name in names)
+
+    def _end_of(
+        self, statuses: Mapping[str, JobStatus], folder: JobFolder, generation: int
+    ) -> tuple[int, JobResult | None]:
+        status = statuses.get(folder.job_id)
+        if status is not None and not status.state.is_terminal:
+            return generation, None
+        version = status.version if status is not None else None
+        end = self._ends.get(folder.job_id)
+        if end is not None and version in (None, end.version) and end.generation >= generation:
+            return end.generation, end.result
+        ended_in, result = end_of(folder, generation)
+        if result is not None:
+            self._ends.put(folder.job_id, _End(version, ended_in, result))
+        return ended_in, result
+
+    def _outputs(self, pipeline: Submitted, known: Mapping[str, Standing]) -> list[models.NamedOutput]:
+        outputs = []
+        for name, given in pipeline.spec.outputs.items():
+            path: str | None = None
+            if given.of is not None and (job := known[given.of.step].job_id):
+                path = pipeline.paths.get(f"{name}/{job}") or self._path(job, given.of.output)
+                if path is not None:
+                    pipeline.paths[f"{name}/{job}"] = path
+            step = given.of.step if given.of is not None else None
+            outputs.append(models.NamedOutput(name=name, type=given.type, step=step, path=path))
+        return outputs
+
+    def _path(self, job_id: str, output: str) -> str | None:
+        try:
+            return output_path(JobFolder(self._root, job_id), output)
+        except NotFound:
+            return None
+
+
+def _step(name: str, pipeline: Submitted, standing: Standing, statuses: Mapping[str, JobStatus]) -> models.PipelineStep:
+    step = pipeline.spec.steps[name]
+    job = standing.job_id if standing.state not in (StepState.WAITING, StepState.SKIPPED) else ""
+    status, result = statuses.get(job), standing.result if job else None
+    now = result or status
+    return models.PipelineStep(
+        name=name,
+        type=step.type,
+        state=standing.state,
+        reused=bool(job) and standing.is_reused,
+        needs=sorted(step.needs()),
+        job=job or None,
+        link=f"/v1/jobs/{job}" if job else None,
+        job_state=(now.state if now else JobState.QUEUED) if job else None,
+        progress=progress_of(now.progress) if now else None,
+        started=rfc3339(now.started) if now and now.started is not None else None,
+        ended=rfc3339(now.ended) if now and now.ended is not None else None,
+        why=pipeline.mask.printable(_why(standing)),
+    )
+
+
+def _why(standing: Standing) -> str:
+    why = standing.record.why if standing.record is not None else ""
+    failure = standing.result.failure if standing.result is not None else None
+    is_failure = standing.state in (StepState.FAILED, StepState.CANCELED)
+    return why or (failure.first_cause or failure.summary if failure is not None and is_failure else "")

@@ -1,0 +1,133 @@
+"""A job as the API shows it: from what is in its folder, and what Redis knows of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import msgspec
+
+from parallelrun_api import models
+from parallelrun_core.masking import Mask, masked_spec
+from parallelrun_core.progress import Progress
+from parallelrun_core.states import JobState
+
+if TYPE_CHECKING:
+    from parallelrun_core.failure import JobFailure
+    from parallelrun_core.folder.job_folder import JobRecord, JobResult
+    from parallelrun_core.store.registry import JobStatus
+
+
+def job_of(
+    record: JobRecord,
+    status: JobStatus | None,
+    result: JobResult | None,
+    *,
+    mask: Mask | None = None,
+    spec: dict[str, Any] | None = None,
+) -> models.Job:
+    """A job as it is shown, without its steps. A recorded result takes precedence; a job that Redis doesn't know is
+    queued.
+
+    Args:
+        mask: of its record, if the caller has it.
+        spec: as it may be shown, if the caller has it.
+    """
+    mask = mask or Mask(record.spec)
+    progress = result.progress if result else status.progress if status else Progress()
+    if record.resumed:
+        progress.resumed = record.resumed.mini_batches  # known before a leader counts
+    failure = result.failure if result else status.failure if status else None
+    started = result.started if result else status.started if status else None
+    ended = result.ended if result else status.ended if status else None
+    return models.Job(
+        id=record.job_id,
+        type=type_of(record),
+        parent=models.ParentStep(job=record.parent.job_id, step=record.parent.step) if record.parent else None,
+        name=str(record.spec.get("name", "")),
+        state=result.state if result else status.state if status else JobState.QUEUED,
+        version=status.version if status else 0,
+        submitted=rfc3339(record.submitted),
+        started=rfc3339(started) if started is not None else None,
+        ended=rfc3339(ended) if ended is not None else None,
+        progress=progress_of(progress),
+        failure=_failure(failure, mask) if failure else None,
+        output=_output(result) if result and result.output else None,
+        warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
+        metrics=result.metrics if result else {},
+        spec=masked_spec(record.spec) if spec is None else spec,
+        notes=[mask.printable(note) for note in record.notes],
+        links=_links(record.job_id),
+    )
+
+
+def etag(job: models.Job) -> str:
+    """Changes whenever the job does, also when its result is recorded after it has reached a terminal state."""
+    steps = f"-{crc32(''.join(step.model_dump_json() for step in job.steps).encode()):x}" if job.steps else ""
+    return f'"{job.version}-{job.state}-{int(job.ended is not None)}{int(job.output is not None)}{steps}"'
+
+
+def matches(if_none_match: str, tag: str) -> bool:
+    """Whether an `If-None-Match` header names this ETag (RFC 9110, section 13.1.2)."""
+    known = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
+    return tag in known or known == {"*"}
+
+
+def rfc3339(timestamp: float) -> str:
+    """Seconds since the epoch as UTC with milliseconds."""
+    return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def progress_of(progress: Progress) -> models.Progress:
+    """Progress as it is shown."""
+    return models.Progress.model_construct(**msgspec.structs.asdict(progress))
+
+
+def type_of(record: JobRecord) -> models.JobType:
+    """What kind of a job it is."""
+    if record.is_pipeline:
+        return "pipeline"
+    return "command" if record.spec.get("command") else "parallel"
+
+
+def _failure(failure: JobFailure, mask: Mask) -> models.Failure:
+    return models.Failure(
+        code=failure.code,
+        summary=mask.printable(failure.summary),
+        first_cause=mask.printable(failure.first_cause),
+        traceback=mask.printable(failure.traceback),
+        sample_mini_batches=failure.sample_mini_batches,
+        log=failure.log,
+        hint=mask.printable(failure.hint),
+        error_category=failure.error_category,
+        errors=[
+            models.ErrorCount(
+                category=error.category,
+                message=mask.printable(error.message),
+                count=error.count,
+                sample_mini_batches=error.sample_mini_batches,
+                log=error.log,
+            )
+            for error in failure.errors
+        ],
+    )
+
+
+def _output(result: JobResult) -> models.OutputFile:
+    return models.OutputFile(
+        path=result.output, bytes=result.output_bytes, sha256=result.output_sha256, order=result.order
+    )
+
+
+def _links(job_id: str) -> models.Links:
+    own = f"/v1/jobs/{job_id}"
+    return models.Links(
+        self=own,
+        events=f"{own}/events",
+        mini_batches=f"{own}/mini-batches",
+        logs=f"{own}/logs",
+        outputs=f"{own}/outputs",
+        metrics=f"{own}/metrics",
+        cancel=f"{own}:cancel",
+    )

@@ -1,0 +1,320 @@
+"""The assets of a cluster, or of a user, as files below its root folder.
+
+    assets/<type>/<name>/
+        versions/<version>.json     written once: what the version is
+        about/<version>.json        its description, tags and properties, which may change
+        labels/<label>              the version that has this label
+        archived/<version>          there if the version is archived
+        archived.all                there if all of it is
+
+Every fact is a file of its own, written once or replaced whole: so any number of processes can write, and readers need
+no lock.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from parallelrun_core.assets.contents import contents_of
+from parallelrun_core.assets.names import (
+    LATEST,
+    NAME_PATTERN,
+    TYPES,
+    Asset,
+    UnknownAsset,
+    UnknownVersion,
+    code_called,
+)
+from parallelrun_core.errors import Conflict, InvalidInput
+from parallelrun_core.folder.files import replace_file, sync_file, sync_folder, write_once
+from parallelrun_core.folder.layout import PRIVATE_FILE, PRIVATE_FOLDER, asset_store
+from parallelrun_core.folder.schema import SCHEMA, decode, encode
+
+_NAME: Final = re.compile(NAME_PATTERN)
+_ALL: Final = "archived.all"
+_MOST_TRIES: Final = 1000
+_SHOWN: Final = 20
+
+
+class _Version(msgspec.Struct, kw_only=True, frozen=True):
+    schema: int = SCHEMA
+    number: int
+    """Its place among the versions of the asset, by when they were created."""
+    created: float
+    content: dict[str, Any]
+
+
+class About(msgspec.Struct, kw_only=True, frozen=True):
+    """What is said of a version, and may change."""
+
+    schema: int = SCHEMA
+    description: str = ""
+    tags: dict[str, str] = {}
+    properties: dict[str, str] = {}
+
+
+NOTHING_SAID: Final = About()
+
+
+class Catalog:
+    """The assets below a root folder. Safe to share between threads and processes.
+
+    Methods raise OSError when the volume can't be read or written, and CorruptLog when a file of it is damaged.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root: Final = root
+        self._folder: Final = asset_store(root)
+
+    def names(self, kind: str, *, with_archived: bool = False) -> list[str]:
+        """The names of the assets of a type, in order."""
+        try:
+            there = sorted(each.name for each in (self._folder / checked_type(kind)).iterdir())
+        except FileNotFoundError:
+            return []
+        names = [name for name in there if _NAME.fullmatch(name)]
+        return [name for name in names if with_archived or not (self._of(kind, name) / _ALL).exists()]
+
+    def versions(self, kind: str, name: str, *, with_archived: bool = False) -> list[Asset]:
+        """The versions of an asset, the one that was created last first; none if there is no such asset."""
+        read = [(each, self._read(kind, name, each)) for each in self._versions(kind, name)]
+        read.sort(key=lambda pair: (pair[1].number, pair[1].created, pair[0]), reverse=True)
+        assets = (self._asset(kind, name, version, record) for version, record in read)
+        return [asset for asset in assets if with_archived or not asset.is_archived]
+
+    def latest(self, kind: str, name: str, *, with_archived: bool = False) -> Asset | None:
+        """The version that was created last; None if there is none, or all are archived."""
+        return next(iter(self.versions(kind, name, with_archived=with_archived)), None)
+
+    def get(self, kind: str, name: str, version: str) -> Asset:
+        """One version, archived or not.
+
+        Raises:
+            UnknownAsset, UnknownVersion: there is none; says what there is.
+        """
+        self._check_known(kind, name)
+        if not _NAME.fullmatch(version):
+            raise self._unknown_version(kind, name, version)
+        return self._asset(kind, name, version, self._read(kind, name, version))
+
+    def labelled(self, kind: str, name: str, label: str) -> Asset:
+        """The version that has a label; `latest` is the one that was created last and is not archived.
+
+        Raises:
+            UnknownAsset, UnknownVersion: there is none; says what there is.
+        """
+        self._check_known(kind, name)
+        if label == LATEST:
+            asset = self.latest(kind, name) or self.latest(kind, name, with_archived=True)
+            if asset is None:
+                raise self._unknown_version(kind, name, label)
+            return asset
+        try:
+            version = (self._of(kind, name) / "labels" / checked_name(label, "label")).read_text(encoding="ascii")
+        except FileNotFoundError as error:
+            labels = ", ".join([LATEST, *sorted(self.labels(kind, name))])
+            raise UnknownVersion.called(label, f"the {kind} {name!r} has no such label", f"it has {labels}") from error
+        return self.get(kind, name, version)
+
+    def labels(self, kind: str, name: str) -> dict[str, str]:
+        """The version that each label stands for; without `latest`."""
+        folder = self._of(kind, name) / "labels"
+        return {label: (folder / label).read_text(encoding="ascii") for label in _names_in(folder)}
+
+    def add(
+        self, kind: str, name: str, content: dict[str, Any], *, version: str = "", about: About = NOTHING_SAID
+    ) -> tuple[Asset, bool]:
+        """Make a version, durably; returns it, and whether it is new.
+
+        Args:
+            version: its name; by default the number after the highest one.
+
+        Raises:
+            InvalidInput: a name is no name.
+            Conflict: there is such a version with another content: a version never changes.
+        """
+        folder = self._of(checked_type(kind), checked_name(name, "name"))
+        for each in ("versions", "about", "labels", "archived"):
+            (folder / each).mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        for _ in range(_MOST_TRIES):
+            chosen = checked_name(version, "version") if version else self._next(kind, name)
+            try:
+                self._write(kind, name, chosen, content)
+            except FileExistsError:
+                if not version:
+                    continue  # somebody else was faster, and has taken the number
+                record = self._read(kind, name, version)
+                if record.content != content:
+                    raise self._changed(kind, name, version, record.content, content) from None
+                self._describe(kind, name, version, about)
+                return self._asset(kind, name, version, record), False
+            self._describe(kind, name, chosen, about)
+            sync_folder(folder)
+            return self.get(kind, name, chosen), True
+        raise Conflict(f"Too many versions of {kind} {name!r} are being created.")
+
+    def set_label(self, kind: str, name: str, label: str, version: str) -> Asset:
+        """Give a version a label, which another one may have had.
+
+        Raises:
+            UnknownAsset, UnknownVersion: there is no such version.
+            InvalidInput: the label is none, or `latest`, which nobody gives.
+        """
+        if checked_name(label, "label") == LATEST:
+            raise InvalidInput.at("/label", "latest is always the version that was created last", "take another label")
+        asset = self.get(kind, name, version)
+        self._replace(self._of(kind, name) / "labels" / label, version.encode())
+        return asset
+
+    def remove_label(self, kind: str, name: str, label: str) -> None:
+        """Take a label away. Raises UnknownVersion, UnknownAsset."""
+        self.labelled(kind, name, label)
+        if label == LATEST:
+            raise InvalidInput.at("/label", "latest is always the version that was created last")
+        path = self._of(kind, name) / "labels" / label
+        path.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+    def set_archived(self, kind: str, name: str, version: str, *, is_archived: bool) -> None:
+        """Hide a version, or all of an asset, from lists and from `latest`; or show it again. Whoever names it finds it
+        all the same.
+
+        Args:
+            version: empty: all of them, and those to come.
+
+        Raises:
+            UnknownAsset, UnknownVersion: there is none.
+        """
+        if version:
+            self.get(kind, name, version)
+        self._check_known(kind, name)
+        folder = self._of(kind, name)
+        path = folder / "archived" / version if version else folder / _ALL
+        if is_archived:
+            self._replace(path, b"")
+            return
+        path.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+    def is_archived(self, kind: str, name: str) -> bool:
+        """Whether all of an asset is archived."""
+        return (self._of(kind, name) / _ALL).exists()
+
+    def hint(self, kind: str, missing: str) -> str:
+        """What to do about a name that isn't there."""
+        names = self.names(kind, with_archived=True)
+        close = get_close_matches(missing, names, n=1)
+        if close:
+            return f"did you mean {close[0]!r}?"
+        there = f"there are {', '.join(names[:_SHOWN])}" if names else "there is none yet"
+        return f"{there}; make one with `parallelrun {kind} create -f FILE` (docs/assets.md)"
+
+    def _of(self, kind: str, name: str) -> Path:
+        return self._folder / kind / name
+
+    def _versions(self, kind: str, name: str) -> list[str]:
+        files = _names_in(self._of(checked_type(kind), name) / "versions") if _NAME.fullmatch(name) else ()
+        return [file.removesuffix(".json") for file in files if file.endswith(".json")]
+
+    def _next(self, kind: str, name: str) -> str:
+        numbers = [int(each) for each in self._versions(kind, name) if each.isdecimal() and len(each) < 19]
+        return str(max(numbers, default=0) + 1)
+
+    def _write(self, kind: str, name: str, version: str, content: dict[str, Any]) -> None:
+        path = self._of(kind, name) / "versions" / f"{version}.json"
+        if path.exists():
+            raise FileExistsError(path)
+        number = max((self._read(kind, name, each).number for each in self._versions(kind, name)), default=0) + 1
+        record = _Version(number=number, created=time.time(), content=content)
+        write_once(path, encode(record), mode=PRIVATE_FILE)
+
+    def _read(self, kind: str, name: str, version: str) -> _Version:
+        path = self._of(kind, name) / "versions" / f"{version}.json"
+        try:
+            return decode(path.read_bytes(), _Version, path)
+        except FileNotFoundError as error:
+            raise self._unknown_version(kind, name, version) from error
+
+    def _asset(self, kind: str, name: str, version: str, record: _Version) -> Asset:
+        folder = self._of(kind, name)
+        about = NOTHING_SAID
+        with suppress(FileNotFoundError):
+            about = decode((path := folder / "about" / f"{version}.json").read_bytes(), About, path)
+        content = dict(record.content)
+        if "snapshot" in content:
+            content["path"] = code_called(content["snapshot"])
+        elif "files" in content:
+            content["path"] = str(contents_of(self.root, content["files"]) / content["file"])
+        return Asset(
+            type=kind,
+            name=name,
+            version=version,
+            content=content,
+            created=record.created,
+            description=about.description,
+            tags=about.tags,
+            properties=about.properties,
+            is_archived=(folder / "archived" / version).exists() or (folder / _ALL).exists(),
+        )
+
+    def _describe(self, kind: str, name: str, version: str, about: About) -> None:
+        if about != NOTHING_SAID:
+            self._replace(self._of(kind, name) / "about" / f"{version}.json", encode(about))
+
+    @staticmethod
+    def _replace(path: Path, data: bytes) -> None:
+        replace_file(path, data, mode=PRIVATE_FILE)
+        sync_file(path)
+        sync_folder(path.parent)
+
+    def _check_known(self, kind: str, name: str) -> None:
+        if not self._versions(kind, name):
+            raise UnknownAsset.called(name, f"there is no {kind} of this name", self.hint(kind, name))
+
+    def _unknown_version(self, kind: str, name: str, version: str) -> UnknownVersion:
+        there = [asset.version for asset in self.versions(kind, name, with_archived=True)]
+        shown = ", ".join(there[:_SHOWN]) + (" …" if len(there) > _SHOWN else "")
+        return UnknownVersion.called(version, f"the {kind} {name!r} has no such version", f"it has {shown}")
+
+    @staticmethod
+    def _changed(kind: str, name: str, version: str, old: dict[str, Any], new: dict[str, Any]) -> Conflict:
+        fields = ", ".join(sorted(field for field in old.keys() | new.keys() if old.get(field) != new.get(field)))
+        return Conflict(
+            f"Version {version} of {kind} {name!r} exists with another content ({fields}), and a version never "
+            "changes: leave the version out for the next one."
+        )
+
+
+def checked_type(kind: str) -> str:
+    """The type, if there is such a type of assets. Raises InvalidInput."""
+    if kind not in TYPES:
+        raise InvalidInput.at("/type", f"{kind[:50]!r} is not a type of assets", f"one of {', '.join(TYPES)}")
+    return kind
+
+
+def checked_name(text: str, what: str) -> str:
+    """A name that is safe as the name of a file. Raises InvalidInput."""
+    if not _NAME.fullmatch(text):
+        form = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
+        raise InvalidInput.at(f"/{what}", f"{text[:80]!r} is not the {what} of an asset", form)
+    return text
+
+
+def _names_in(folder: Path) -> Sequence[str]:
+    """The files of a folder whose names nobody is still writing."""
+    try:
+        return sorted(_visible(folder))
+    except FileNotFoundError:
+        return ()
+
+
+def _visible(folder: Path) -> Iterator[str]:
+    return (each.name for each in folder.iterdir() if not each.name.startswith("."))

@@ -1,0 +1,125 @@
+"""The files of assets: copied once below the root folder, by the hash of their content, and never changed.
+
+    asset_files/<sha256>/<name>...      the file or folder of this name, as it was uploaded
+    asset_files/<sha256>.files          the hash of each file (code/stored.py)
+
+A copy has the name of what was copied in it: scripts look for a model by that name, below AZUREML_MODEL_DIR.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+from parallelrun_core.code.snapshots import MAX_ZIP_BYTES, Limits, snapshot_folder, snapshot_zip, store_files
+from parallelrun_core.code.stored import add_snapshot
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.folder.files import sync_folder, sync_tree
+from parallelrun_core.folder.layout import asset_files, code_store, make_store
+from parallelrun_core.paths import relative_parts
+
+_WHERE_IT_IS: Final = "put it where the nodes can read it, and name it there: `--no-upload` (docs/assets.md)"
+_UPLOADED: Final = Limits(
+    what="what is uploaded", pointer="/path", hint=_WHERE_IT_IS, files=100_000, bytes=4 * MAX_ZIP_BYTES
+)
+_COPIED: Final = Limits(what="what is copied", pointer="/path", hint=_WHERE_IT_IS, files=1 << 40, bytes=1 << 60)
+
+
+def contents_of(root: Path, files: str) -> Path:
+    """The folder of a copy."""
+    return asset_files(root) / files
+
+
+def keep_zip(root: Path, archive: IO[bytes], file: str) -> str:
+    """Unpack what was uploaded; durable when this returns.
+
+    Args:
+        file: the name of the only file or folder in it.
+
+    Returns:
+        The name of the copy.
+
+    Raises:
+        InvalidInput: it isn't a zip with that in it, is over a limit, or has a path that leads elsewhere.
+    """
+    parts = relative_parts(file)
+    return _kept(asset_files(root), lambda store: snapshot_zip(archive, store, _UPLOADED), parts)
+
+
+def keep_copy(root: Path, path: Path) -> str:
+    """Copy a file or folder of this machine; durable when this returns. Links are followed.
+
+    Returns:
+        The name of the copy.
+
+    Raises:
+        InvalidInput: there is no such file or folder, or it is empty, or a link in it leads to a folder above itself.
+        OSError: a file can't be read.
+    """
+    if not path.exists():
+        raise InvalidInput.at("/path", f"there is no file or folder {str(path)!r}")
+    return _kept(asset_files(root), lambda store: store_files(files_of(path), store, _COPIED), (path.name,))
+
+
+def keep_code(root: Path, source: Path | IO[bytes]) -> str:
+    """Copy a folder of code, or unpack a zip of one, into the store of the jobs' code; durable when this returns.
+
+    Returns:
+        The name of the snapshot.
+
+    Raises:
+        InvalidInput: as `code/snapshots.py` says.
+    """
+
+    def taken(store: Path) -> str:
+        return snapshot_folder(source, store) if isinstance(source, Path) else snapshot_zip(source, store)
+
+    return _kept(code_store(root), taken, ())
+
+
+def files_of(path: Path) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
+    """The files that make up a file or folder: where each is, beginning with its name; its mode; the file, open until
+    the next one. Raises InvalidInput if a link leads to a folder above itself."""
+    name = path.name
+    if path.is_file():
+        with path.open("rb") as file:
+            yield (name,), path.stat().st_mode, file
+        return
+    for current, folders, names in os.walk(path, followlinks=True):
+        here = Path(current)
+        for folder in folders:
+            if (here / folder).is_symlink() and here.resolve().is_relative_to((here / folder).resolve()):
+                raise InvalidInput.at("/path", f"{here / folder} is a link to a folder above it")
+        folders.sort()
+        for each in sorted(names):
+            if (here / each).is_file():
+                with (here / each).open("rb") as file:
+                    yield (name, *here.relative_to(path).parts, each), (here / each).stat().st_mode, file
+
+
+def _kept(store: Path, take: Callable[[Path], str], needed: tuple[str, ...]) -> str:
+    with _folder_beside(store) as beside:
+        name = take(beside)
+        if not os.path.lexists(beside.joinpath(name, *needed)):
+            raise InvalidInput.at("/path", f"{'/'.join(needed)!r} is not in what was uploaded, or has no files")
+        sync_tree(beside)
+        add_snapshot(beside / name, store)
+        sync_folder(store)
+    return name
+
+
+@contextmanager
+def _folder_beside(store: Path) -> Iterator[Path]:
+    """A private folder on the volume of the store, removed afterwards."""
+    make_store(store)
+    beside = store / f".incoming-{secrets.token_hex(8)}"
+    beside.mkdir(mode=0o700)
+    try:
+        yield beside
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,117 @@
+"""Finds what a name in a document stands for: what the site file says, else what a catalog or a server knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from parallelrun_core.assets.names import Asset, Names, Reference, UnknownAsset, code_called, reference_of, stored_code
+from parallelrun_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from parallelrun_core.assets.catalog import Catalog
+    from parallelrun_core.assets.site import Site
+
+_MAP_IT: Final = "say in the site file what stands for it here (docs/assets.md)"
+
+
+class Resolver:
+    """The names that a cluster, or a user, knows. As safe to share between threads as what it is given.
+
+    Args:
+        known: the asset of this type that has a name; raises UnknownAsset.
+        site: what the site file says now; it may raise InvalidInput.
+        keep_code: stores a folder of code that a component in the site file names; returns its name.
+        code_at: what a job's `code` is for stored code: a name for whoever accepts the job, or a folder.
+    """
+
+    def __init__(
+        self,
+        known: Callable[[str, Reference], Asset],
+        site: Callable[[], Site],
+        *,
+        keep_code: Callable[[Path], str],
+        code_at: Callable[[str], str] = code_called,
+    ) -> None:
+        self._known = known
+        self._site = site
+        self._keep_code = keep_code
+        self._code_at = code_at
+
+    def asset(self, kind: str, text: str) -> Asset:
+        """The asset of this type that a text names.
+
+        Raises:
+            UnknownAsset, UnknownVersion: there is none; says what there is.
+            InvalidInput: the text is no name, or the site file is wrong.
+            ConnectionFailed, OSError, CorruptLog: nobody can be asked.
+        """
+        reference = reference_of(text)
+        if reference is None or reference.type not in ("", kind):
+            raise InvalidInput.at("", f"{text!r} is not the name of a {kind}", "as in azureml:NAME:VERSION")
+        stand_in = self._site().stand_in(kind, reference)
+        if stand_in is not None:
+            return self._standing_in(kind, reference, stand_in)
+        return self._known(kind, reference)
+
+    def place(self, text: str) -> str:
+        """The location that stands for another one here; mostly the same. Raises InvalidInput if the site file is
+        wrong."""
+        if snapshot := stored_code(text):
+            return self._code_at(snapshot)
+        return self._site().place(text) if ":" in text else text
+
+    def _standing_in(self, kind: str, asked: Reference, value: Any) -> Asset:
+        """The asset that the site file names, or one that it describes by itself."""
+        from parallelrun_core.assets.document import read_asset, read_asset_file
+
+        if isinstance(value, str) and (local := reference_of(value)) is not None:
+            return self._known(kind, local)
+        content: dict[str, Any]
+        if kind in ("data", "model"):
+            content = {"path": value}
+        elif isinstance(value, dict):
+            content = read_asset(kind, value, folder=self._site().folder, name=asked.name).content
+        else:
+            content = read_asset_file(kind, Path(value), keep_code=self._keep_code, name=asked.name).content
+        return Asset(type=kind, name=asked.name, version=asked.version or asked.label, content=content)
+
+
+class Lazily:
+    """Names that nobody looks up unless a document has one: importing what that takes costs more than reading most
+    documents."""
+
+    def __init__(self, make: Callable[[], Names]) -> None:
+        self._make = make
+        self._made: Names | None = None
+
+    def asset(self, kind: str, text: str) -> Asset:
+        return self._names().asset(kind, text)
+
+    def place(self, text: str) -> str:
+        return self._names().place(text) if ":" in text else text
+
+    def _names(self) -> Names:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
+def names_in(catalog: Catalog, site: Callable[[], Site], *, code_at: Callable[[str], str] = code_called) -> Resolver:
+    """The names that a catalog knows. Safe to share between threads."""
+
+    def known(kind: str, reference: Reference) -> Asset:
+        if reference.registry:
+            message = f"the registry {reference.registry!r} is one of Azure ML's, and can't be asked"
+            raise UnknownAsset.called(reference.text, message, _MAP_IT)
+        if reference.version:
+            return catalog.get(kind, reference.name, reference.version)
+        return catalog.labelled(kind, reference.name, reference.label)
+
+    def keep(folder: Path) -> str:
+        from parallelrun_core.assets.contents import keep_code
+
+        return code_called(keep_code(catalog.root, folder))
+
+    return Resolver(known, site, keep_code=keep, code_at=code_at)

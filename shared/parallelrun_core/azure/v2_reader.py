@@ -1,0 +1,188 @@
+"""What all readers of one step have in common, whatever it runs (reference §1.3, §2.1)."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+from parallelrun_core.azure import bindings
+from parallelrun_core.azure.components import open_component
+from parallelrun_core.azure.draft import Draft
+from parallelrun_core.azure.environment import read_environment
+from parallelrun_core.azure.findings import Findings, Location, as_mapping
+from parallelrun_core.azure.named import named_code
+from parallelrun_core.azure.v2_models import Identity, Resources
+from parallelrun_core.spec.expressions import same_name
+
+HINTS: Final = {
+    "environment_variables": 'each value is a string: NAME: "1"',
+    "environment": "as in environment: {conda_file: conda.yml}; azureml:NAME@latest means the node's own Python",
+}
+_PLACES_WORK: Final = "it places work in Azure ML, and has no effect here"
+
+
+class V2Reader(ABC):
+    """Reads one step, with the component that it may refer to, into a draft."""
+
+    kind: ClassVar[str]
+    """The type of the steps, and of their components."""
+
+    def __init__(self, findings: Findings, *, default: str, is_step: bool = False) -> None:
+        self.findings = findings
+        self.draft = Draft(default=default, is_step=is_step)
+        self.scope = bindings.PipelineScope(findings)
+        self._inputs: dict[str, bindings.Fields] = {}
+        self._outputs: dict[str, bindings.Fields] = {}
+
+    def put_labels(self, name: Any, description: Any, tags: Any, location: Location) -> None:
+        text = label(name)
+        self.scope.job_name = text
+        self.draft.put("name", text, location.at("display_name"))
+        self.draft.put("description", str(description)[:4096] if description else None, location.at("description"))
+        if isinstance(tags, dict):
+            texts = {str(key): str(value) for key, value in tags.items()}
+            self.draft.put("tags", texts, location.at("tags"))
+
+    def read(self, raw: Mapping[str, Any], location: Location, own: Location | None = None) -> None:
+        """Read a step.
+
+        Args:
+            own: the location of its component, when that is the whole document.
+        """
+        component: dict[str, Any] = {}
+        where = location
+        if raw.get("component") is not None:
+            component, where = self._component_of(raw["component"], location, own)
+        self._put_interface(raw, component, location, where)
+        self._put_fields(raw, component, location, where)
+        note_placing({"compute": raw.get("compute") or component.get("compute")}, location, self.findings)
+        for document, origin in ((component, where), (raw, location)):
+            check_identity(document, origin, self.findings)
+        if not self.draft.is_step and (raw.get("is_deterministic") or component.get("is_deterministic")):
+            message = "the result of an earlier job is never reused"
+            self.findings.note(location.at("is_deterministic"), message)
+
+    @abstractmethod
+    def _put_fields(
+        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location
+    ) -> None:
+        """Read all but inputs, outputs, and what has no effect here.
+
+        Args:
+            where: the location of the component.
+        """
+
+    def _component_of(
+        self, component: Any, location: Location, own: Location | None
+    ) -> tuple[dict[str, Any], Location]:
+        """The component that a step refers to, and its location."""
+        component, where = open_component(component, own or location.below("component"), self.findings)
+        kind = str(component.get("type", self.kind))
+        if kind.lower() != self.kind:
+            self.findings.wrong(where.pointer, f"a component of type {kind!r} can't be run", f"type: {self.kind}")
+        if component.get("resources") and component.get("instance_count") is not None:
+            hint = "resources: {instance_count: 2}"
+            self.findings.wrong(where.at("instance_count"), "set either instance_count or resources, not both", hint)
+        self.findings.check()
+        return component, where
+
+    def _put_interface(
+        self, raw: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location
+    ) -> None:
+        """The inputs and outputs, as the component declares them, if there is one."""
+        inputs, outputs = None, None
+        if raw.get("component") is not None:
+            declared = as_mapping(component.get("inputs"), where.at("inputs"), self.findings)
+            inputs = bindings.declarations(declared, where.below("inputs"), self.findings)
+            outputs = as_mapping(component.get("outputs"), where.at("outputs"), self.findings)
+        given_inputs = as_mapping(raw.get("inputs"), location.at("inputs"), self.findings)
+        self._inputs = bindings.step_inputs(given_inputs, inputs, self.scope, location.below("inputs"))
+        given = as_mapping(raw.get("outputs"), location.at("outputs"), self.findings)
+        self._outputs = bindings.step_outputs(given, outputs, self.scope, location.below("outputs"))
+        self.draft.put("inputs", self._inputs, location.at("inputs"))
+        for name in self._inputs:
+            key = same_name(name, given_inputs) or name
+            self.draft.origins[f"inputs/{name}"] = self.scope.origins.get(
+                location.at("inputs", key), location.at("inputs", key)
+            )
+        self.draft.put("outputs", self._outputs, location.at("outputs"))
+
+    def _with_bound_values(
+        self, raw: Mapping[str, Any], location: Location, fields: Iterable[str], groups: Iterable[str]
+    ) -> dict[str, Any]:
+        """A step or component with the values of the inputs that these fields, and those of these groups, are bound
+        to."""
+        found = dict(raw)
+        for name in fields:
+            if name in found:
+                found[name] = bindings.setting(found[name], self._inputs, self.scope, location.at(name))
+        for group in groups:
+            if isinstance(found.get(group), dict):
+                found[group] = {
+                    name: bindings.setting(value, self._inputs, self.scope, location.at(group, name))
+                    for name, value in found[group].items()
+                }
+        return found
+
+    def _put_resources(self, value: Any, location: Location) -> None:
+        resources = self.findings.validate(Resources, value or {}, location.pointer)
+        if resources is not None:
+            self.draft.put("instance_count", resources.instance_count, location.at("instance_count"))
+            unused = {name: value for name, value in resources if name != "instance_count"}
+            note_placing(unused, location, self.findings)
+
+    def _put_environment(self, value: Any, location: Location, variables: Mapping[str, str] | None) -> None:
+        """The environment, and the variables of the step with those that come with it."""
+        environment: dict[str, Any] = {}
+        own: dict[str, str] = {}
+        if value is None:
+            self.findings.wrong(location.pointer, "this field is required", HINTS["environment"])
+        else:
+            environment, own = read_environment(value, location, self.findings)
+        self.draft.put("environment", environment, location.pointer)
+        variables = {**own, **(variables or {})}
+        self.draft.put("environment_variables", variables, f"{self.draft.default}/environment_variables")
+
+    def _put_code(self, code: str, location: Location) -> None:
+        folder = named_code(code, location, self.findings)
+        self.draft.put("code", folder or location.absolute(code) or None, location.pointer)
+
+
+def merged(
+    step: Mapping[str, Any], component: Mapping[str, Any], location: Location, where: Location, names: Iterable[str]
+) -> tuple[dict[str, Any], dict[str, Location]]:
+    """The settings of a step with these names, completed by those of its component, and the location of each."""
+    settings: dict[str, Any] = {}
+    locations: dict[str, Location] = {}
+    if component.get("instance_count") is not None:
+        component = {**component, "resources": {"instance_count": component["instance_count"]}}
+    for name in names:
+        inherits = not step.get(name) and component.get(name) is not None
+        locations[name] = where if inherits else location
+        value = component[name] if inherits else step.get(name)
+        if name == "environment_variables":
+            value = {**(component.get(name) or {}), **(step.get(name) or {})}
+        if value is not None:
+            settings[name] = value
+    return settings, locations
+
+
+def label(name: Any) -> str:
+    """A name as a label of a job."""
+    return re.sub(r"[^A-Za-z0-9 ._-]", "_", str(name or "job"))[:128].lstrip(" ._-") or "job"
+
+
+def note_placing(values: Mapping[str, Any], location: Location, findings: Findings) -> None:
+    """Note what says where Azure ML runs something."""
+    for name, value in values.items():
+        if value is not None:
+            findings.note(location.at(name), _PLACES_WORK)
+
+
+def check_identity(raw: Mapping[str, Any], location: Location, findings: Findings) -> None:
+    """Check and note the identity under which Azure ML runs something."""
+    identity = raw.get("identity")
+    if identity is not None and findings.validate(Identity, identity, location.at("identity")) is not None:
+        findings.note(location.at("identity"), "jobs run with the rights of the node's agent")

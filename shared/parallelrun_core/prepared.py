@@ -1,0 +1,46 @@
+"""Jobs that were checked, and whose code is stored, long before they are made: by a schedule, or a call of an endpoint.
+
+What differs from one job to the next stands in the texts of its spec as a placeholder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from parallelrun_core.folder.job_folder import JobRecord
+
+JOB_ID: Final = "__parallelrun_job_id__"
+"""Stands for the id of the job."""
+TRIGGER_TIME: Final = "__parallelrun_trigger_time__"
+"""Stands for the time for which a schedule makes the job."""
+
+
+def job_of(
+    prepared: JobRecord, job_id: str, *, submitted: float, values: Mapping[str, str] = {}, note: str = ""
+) -> JobRecord:
+    """The job that is made now.
+
+    Args:
+        submitted: in seconds since the epoch.
+        values: what placeholders stand for, apart from `JOB_ID`.
+        note: on where it comes from, for people.
+    """
+    values = {JOB_ID: job_id, **values}
+    notes = [*prepared.notes, *([note] if note else [])]
+    spec = _filled(prepared.spec, values)
+    return msgspec.structs.replace(prepared, job_id=job_id, submitted=submitted, spec=spec, notes=notes)
+
+
+def _filled(part: Any, values: Mapping[str, str]) -> Any:
+    match part:
+        case dict():
+            return {key: _filled(value, values) for key, value in part.items()}
+        case list():
+            return [_filled(value, values) for value in part]
+        case str():
+            for placeholder, value in values.items():
+                part = part.replace(placeholder, value)
+    return part
