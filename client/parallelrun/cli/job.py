@@ -64,7 +64,7 @@ def create(
         if resumed := getattr(spec, "resume_from", ""):
             say(f"{created.progress.resumed:,} mini-batches were taken over from {resumed}")
         if stream:
-            raise typer.Exit(_follow(client, created))
+            raise typer.Exit(follow_job(client, created))
     say(f"follow it:        parallelrun job stream {created.id}")
     say(f"show its state:   parallelrun job show {created.id}")
     say(f"cancel it:        parallelrun job cancel {created.id}")
@@ -202,7 +202,7 @@ def _of_job(step: Step) -> str:
 def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
     """Follow a job until it ends; the exit code is the job's. Ctrl-C stops following, not the job."""
     with connect(url, token) as client:
-        raise typer.Exit(_follow(client, client.jobs.get(job_id)))
+        raise typer.Exit(follow_job(client, client.jobs.get(job_id)))
 
 
 @job.command()
@@ -243,7 +243,7 @@ def resume(
         reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs)
         _say_which_code(reopened)
         if follow:
-            raise typer.Exit(_follow(client, reopened))
+            raise typer.Exit(follow_job(client, reopened))
 
 
 @job.command()
@@ -272,7 +272,7 @@ def retry(
         reopened = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
         _say_which_code(reopened)
         if follow:
-            raise typer.Exit(_follow(client, reopened))
+            raise typer.Exit(follow_job(client, reopened))
 
 
 def _say_which_code(reopened: Job) -> None:
@@ -283,7 +283,8 @@ def _say_which_code(reopened: Job) -> None:
     say(f"  parallelrun job create -f JOB.yml --resume-from {reopened.id}")
 
 
-def _follow(client: Client, job: Job) -> ExitCode:
+def follow_job(client: Client, job: Job) -> ExitCode:
+    """Show how a job goes on until it ends; the exit code is the job's."""
     from parallelrun.cli.output import say, say_summary
     from parallelrun.progress.watch import watch_on_stderr
     from parallelrun.summary import is_clean, summary
