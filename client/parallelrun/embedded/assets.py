@@ -91,29 +91,33 @@ class OwnAssets:
         return code_called(keep_code(self._root, folder))
 
 
-def take_over(root: Path) -> list[str]:
+def take_over(root: Path) -> tuple[list[str], list[str]]:
     """Make what a run has registered in its cluster this user's own, before that cluster is gone: of files in it, a
-    copy. Returns what jobs call them, and for people, why others could not be taken."""
-    taken = []
+    copy. Returns what jobs call them; and for people, why others could not be taken."""
+    taken: list[str] = []
+    refused = []
     theirs = Catalog(root)
     for kind in ("data", "model"):
         for name in theirs.names(kind):
             for asset in reversed(theirs.versions(kind, name)):
-                if "made_by" in asset.content:
+                if "made_by" not in asset.content:
+                    continue
+                try:
                     taken.append(_take(kind, asset, root))
-    return taken
+                except ParallelRunError as error:
+                    output = asset.content["made_by"]["output"]
+                    refused.append(f"the output {output!r} is not registered as {name!r}: {error.message}")
+    return taken, refused
 
 
 def _take(kind: str, asset: Known, root: Path) -> str:
+    """The name of the asset among this user's own. Raises InvalidInput, Conflict."""
     own = Catalog(state_folder())
     content, path = dict(asset.content), Path(asset.content["path"])
-    try:
-        if not is_url(str(path)) and path.is_relative_to(root):
-            del content["path"]
-            content |= {"files": keep_copy(own.root, path), "file": path.name}
-        return add_made(own, kind, asset.name, content).id
-    except ParallelRunError as error:
-        return f"not {asset.id}: {error.message}"
+    if not is_url(str(path)) and path.is_relative_to(root):
+        del content["path"]
+        content |= {"files": keep_copy(own.root, path), "file": path.name}
+    return add_made(own, kind, asset.name, content).id
 
 
 def _shown(asset: Known) -> Asset:

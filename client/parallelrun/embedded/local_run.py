@@ -239,18 +239,20 @@ class _LocalRun:
         on_end(end)
         if job.state != "completed":
             return end
-        registered = _registered(self._cluster.layout.root)
+        registered, refused = _registered(self._cluster.layout.root)
+        for why in refused:
+            self._display.note(why)
         rows, outputs = self._places.hand_over_outputs(source)
-        return replace(end, result=replace(_with_outputs(result, rows, outputs), registered=registered))
+        return replace(end, result=replace(_with_outputs(result, rows, outputs), registered=tuple(registered)))
 
 
-def _registered(root: Path) -> tuple[str, ...]:
-    """The assets that the run's outputs have become, which are this user's from now on."""
+def _registered(root: Path) -> tuple[list[str], list[str]]:
+    """The assets that the run's outputs have become, which are this user's from now on; and why others have not."""
     if not asset_store(root).is_dir():
-        return ()
+        return [], []
     from parallelrun.embedded.assets import take_over
 
-    return tuple(take_over(root))
+    return take_over(root)
 
 
 def _with_outputs(result: RunResult, rows: str, outputs: Mapping[str, str]) -> RunResult:
