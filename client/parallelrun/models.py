@@ -180,6 +180,22 @@ class Metric(msgspec.Struct, kw_only=True, frozen=True):
     """The last ones, in the order of their times."""
 
 
+class Finding(msgspec.Struct, kw_only=True, frozen=True):
+    """What a node has found out about itself."""
+
+    level: str
+    """ok; warn, if it could be better; bad, if it is to be mended."""
+    what: str
+    todo: str = ""
+
+
+class NodeCheck(msgspec.Struct, kw_only=True, frozen=True):
+    """A node's answer to a request to check itself."""
+
+    id: str
+    findings: list[Finding] = []
+
+
 class Node(msgspec.Struct, kw_only=True, frozen=True):
     """One node of the cluster."""
 
@@ -202,6 +218,8 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     """Free where its workers have their working folders."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of Redis'."""
+    check: NodeCheck | None = None
+    """Its answer to the last `check`, for a minute."""
 
     @property
     def is_alive(self) -> bool:

@@ -17,6 +17,9 @@ def headline(job: Job) -> str:
     """How a job has ended, in one line. If something has failed although it completed, that comes first."""
     if job.state == "failed" and job.failure:
         return f"failed: {clean(job.failure.summary)}"
+    if job.spec.get("command"):
+        ended = ": the command ended with exit code 0" if job.state == "completed" else ""
+        return f"{job.state}{_took(job)}{ended}"
     progress = job.progress
     among = [f"{progress.resumed:,} taken over"] if progress.resumed else []
     among += [f"{progress.failed:,} failed"] if progress.failed else []

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.asset import KINDS, commands_for
+from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.cluster import down, up
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
@@ -40,6 +41,7 @@ app.command("up")(up)
 app.command("down")(down)
 app.command("doctor")(doctor)
 app.command("redis-acl")(redis_acl)
+app.command("azure-env")(azure_env)
 app.add_typer(job, name="job")
 app.add_typer(node, name="node")
 app.add_typer(datastore, name="datastore")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import sys
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 job = typer.Typer(help="The jobs of a server.", no_args_is_help=True, rich_markup_mode=None)
 
+_PRINTED: Final = ("stdout", "stderr")
 JobId = Annotated[str, typer.Argument(metavar="ID", show_default=False)]
 
 
@@ -191,7 +193,13 @@ def stream(job_id: JobId, url: Url = "", token: Token = "") -> None:
 @job.command()
 def logs(
     job_id: JobId,
-    path: Annotated[str, typer.Argument(help="The log to print. Without it, all are listed.", show_default=False)] = "",
+    path: Annotated[
+        str,
+        typer.Argument(
+            help="The log to print; stdout or stderr: what the workers' own code printed. Without it, all are listed.",
+            show_default=False,
+        ),
+    ] = "",
     *,
     tail: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the last N lines.")] = None,
     form: FormatOption = Format.TABLE,
@@ -217,7 +225,10 @@ def logs(
                 ],
             )
             return
-        chunks = client.logs.read(job_id, path, tail=tail)
+        paths = [path]
+        if path in _PRINTED:
+            paths = [each.path for each in client.logs.list(job_id) if each.path.startswith(f"user/{path}/")]
+        chunks = chain.from_iterable(client.logs.read(job_id, each, tail=tail) for each in paths)
         if sys.stdout.isatty():
             # A character may begin in one chunk and end in the next one.
             for text in codecs.iterdecode(chunks, "utf-8", errors="replace"):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from parallelrun.doctor.finding import Check, Finding, Place, bad, ok, warn
+from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.reading import Reading
