@@ -51,6 +51,13 @@ def letters(out: Path) -> None:
     )
 
 
+def tides(out: Path) -> None:
+    lines = (out / "report" / "tides.md").read_text().splitlines()
+    assert [line.split()[1] for line in lines[2:]] == ["bay", "cape", "isle"]
+    assert lines[2] == "| bay | 4.45 m at 16 | 1.52 m at 22 |"
+    assert {path.name for path in (out / "logs").iterdir() if path.is_dir()} == {"find", "report", "split", "sys"}
+
+
 @pytest.mark.parametrize(
     "file, check",
     [
@@ -58,6 +65,7 @@ def letters(out: Path) -> None:
         ("signs/pipeline.yml", signs),
         ("juice/pipeline.yml", juice),
         ("letters/config.yml", letters),
+        ("tides/pipeline.yml", tides),
     ],
 )
 def test_a_job_file_of_azure_runs_as_it_is(file: str, check: Callable[[Path], None], tmp_path: Path) -> None:
