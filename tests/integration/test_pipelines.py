@@ -214,7 +214,7 @@ def test_a_redis_that_forgets_everything_costs_no_step() -> None:
         assert len(list(cluster.root.glob("jobs/job_*"))) == 4
 
 
-def test_an_equal_step_reuses_what_was_made_until_an_input_changes_or_it_is_not_wanted() -> None:
+def test_an_equal_step_reuses_what_was_made_until_an_input_changes() -> None:
     with Cluster(slots=2) as cluster:
         data = cluster.home / "in"
         data.mkdir()
