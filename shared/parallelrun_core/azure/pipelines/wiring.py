@@ -115,7 +115,7 @@ def output_types(step: RawStep, parents: Mapping[str, Mapping[str, Any]]) -> dic
     types = {}
     for name in names:
         key = same_name(str(name), given)
-        said = [_type(given.get(key), parents) if key is not None else "", _type(declared.get(name), parents)]
+        said = [_type(declared.get(name), parents), _type(given.get(key), parents) if key is not None else ""]
         kind = next(filter(None, said), "uri_folder")
         types[str(name)] = "uri_folder" if kind in MODEL_TYPES else kind
     return types
