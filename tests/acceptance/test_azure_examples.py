@@ -51,6 +51,13 @@ def letters(out: Path) -> None:
     )
 
 
+def totals(out: Path) -> None:
+    assert (out / "totals" / "totals.csv").read_text().split() == ["store,sold", "north,12", "south,12"]
+    assert "exit code 0" in (out / "logs" / "job_result.txt").read_text()
+    (printed,) = out.glob("logs/user/stdout/*/*")
+    assert printed.read_text().split() == ["east", "north", "south"]
+
+
 @pytest.mark.parametrize(
     "file, check",
     [
@@ -58,6 +65,7 @@ def letters(out: Path) -> None:
         ("signs/pipeline.yml", signs),
         ("juice/pipeline.yml", juice),
         ("letters/config.yml", letters),
+        ("totals/command.yml", totals),
     ],
 )
 def test_a_job_file_of_azure_runs_as_it_is(file: str, check: Callable[[Path], None], tmp_path: Path) -> None:
