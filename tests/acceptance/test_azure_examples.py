@@ -58,6 +58,13 @@ def totals(out: Path) -> None:
     assert printed.read_text().split() == ["east", "north", "south"]
 
 
+def tides(out: Path) -> None:
+    lines = (out / "report" / "tides.md").read_text().splitlines()
+    assert [line.split()[1] for line in lines[2:]] == ["bay", "cape", "isle"]
+    assert lines[2] == "| bay | 4.45 m at 16 | 1.52 m at 22 |"
+    assert {path.name for path in (out / "logs").iterdir() if path.is_dir()} == {"find", "report", "split", "sys"}
+
+
 @pytest.mark.parametrize(
     "file, check",
     [
@@ -66,6 +73,7 @@ def totals(out: Path) -> None:
         ("juice/pipeline.yml", juice),
         ("letters/config.yml", letters),
         ("totals/command.yml", totals),
+        ("tides/pipeline.yml", tides),
     ],
 )
 def test_a_job_file_of_azure_runs_as_it_is(file: str, check: Callable[[Path], None], tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ class Layout:
     def inputs(self) -> Path:
         return self.path / INPUTS
 
+    @property
+    def tracked_run(self) -> Path:
+        """Which run of MLflow is the job's."""
+        return self.path / "mlflow.json"
+
     def schema(self, number: int | str) -> Path:
         """The columns of an input."""
         return self.path / f"schema.{number}.json"
