@@ -17,7 +17,7 @@ from parallelrun.embedded.redis_server import find_binary
 _ROOT: Final = Path(__file__).resolve().parents[2]
 ENVIRONMENT: Final = _ROOT / ".venv-rivals"
 _RUN_S = 300.0
-_SURROUNDINGS: Final = {
+SURROUNDINGS: Final = {
     "PYTHONPATH": str(_ROOT),
     "PYTHONWARNINGS": "ignore",
     "OMP_NUM_THREADS": "1",
@@ -51,7 +51,7 @@ def measure(system: str, what: str, folder: Path, files: int, *, python: Path | 
             system, what, str(folder), str(files), scratch, str(find_binary()),
         ]  # fmt: skip
         process = subprocess.Popen(
-            command, cwd=_ROOT, env={**os.environ, **_SURROUNDINGS}, text=True,
+            command, cwd=_ROOT, env={**os.environ, **SURROUNDINGS}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         try:

@@ -1,24 +1,27 @@
 """Real work on objects of 64 KB, sha256 five times over each, 10 in each mini-batch, 2 workers.
 
 Round by round in turn: the loop of `loop.py`; our job over the prefix with an empty cache on the node; the same job
-again; the same files on the disk. The clock of a job runs from the beginning of its scheduling to the last commit, so
-it includes the listing, as the loop's does; workers of the job start meanwhile. `second_run_to_local` compares from the
-first run() on.
+again; the same files on the disk; at full size also Ray Data, and a Pool over s3fs. The clock of a job runs from the
+beginning of its scheduling to the last commit, so it includes the listing, as that of the others does; workers of the
+job start meanwhile. `second_run_to_local` compares from the first run() on.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from benchmarks import Size
 from benchmarks.jobs import Jobs, Run
 from benchmarks.measure import Comparison, Figures, Spread
+from benchmarks.rivals.compare import ENVIRONMENT, SURROUNDINGS, available
 from benchmarks.rivals.work import EACH, WORKERS
 from benchmarks.store import server
 from parallelrun_core.folder.decisions import read_decisions
@@ -48,6 +51,20 @@ def run_loop(prefix: str, files: int) -> Figures:
     figures = json.loads(done.stdout.splitlines()[-1])
     if figures.pop("rows") != files:
         raise RuntimeError(f"the loop has other rows than {files:,}")
+    return dict(figures)
+
+
+def run_rival(system: str, prefix: str, files: int) -> Figures:
+    """One round of another system, in its own environment."""
+    with tempfile.NamedTemporaryFile() as output:
+        command = [str(ENVIRONMENT / "bin" / "python"), "-m", "benchmarks.rivals.objects"]
+        done = subprocess.run(
+            [*command, system, BUCKET, prefix, output.name],
+            check=True, capture_output=True, text=True, timeout=900, env={**os.environ, **SURROUNDINGS},
+        )  # fmt: skip
+    figures = json.loads(done.stdout.splitlines()[-1])
+    if figures.pop("rows") != files:
+        raise RuntimeError(f"{system} has other rows than {files:,}")
     return dict(figures)
 
 
@@ -117,6 +134,10 @@ def main(size: Size) -> dict[str, object]:
             "second run": ours.second,
             "local files": ours.local,
         }
+        rivals = (
+            {"ratio_to_ray_data": "ray_data", "ratio_to_s3fs": "s3fs_pool"} if size == "full" and available() else {}
+        )
+        systems |= {system: partial(run_rival, system, "in", files) for system in rivals.values()}
         try:
             compared = Comparison(systems).run(rounds)
         finally:
@@ -125,6 +146,8 @@ def main(size: Size) -> dict[str, object]:
     last = _ratio(compared, "first run", "loop").fields("wall_to_best")
     last |= {"first_wall_s": f"{compared.spread('first run', 'wall_s').median:.2f}", "objects": str(files)}
     again = compared.ratio("second run", "local files", "run_s")
+    for name, system in rivals.items():
+        last |= _ratio(compared, system, "first run").fields(name)
     return {**last, **again.fields("second_run_to_local")}
 
 

@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from parallelrun.local import run
     from parallelrun.metrics import log_metric
     from parallelrun.models import (
+        Asset,
         Datastore,
         Failure,
+        Fire,
         Job,
         Metric,
         MetricPoint,
@@ -50,12 +52,14 @@ if TYPE_CHECKING:
         OutputFile,
         Progress,
         RemoteFile,
+        Schedule,
         Step,
     )
     from parallelrun.transport import RetryPolicy
 
 __all__ = [
     "ApiError",
+    "Asset",
     "Client",
     "Cluster",
     "ClusterFailed",
@@ -65,6 +69,7 @@ __all__ = [
     "Environment",
     "Event",
     "Failure",
+    "Fire",
     "Input",
     "InvalidInput",
     "InvalidRequest",
@@ -93,6 +98,7 @@ __all__ = [
     "RetryPolicy",
     "RunFunction",
     "RunResult",
+    "Schedule",
     "Step",
     "StepSequence",
     "TimedOut",
@@ -104,12 +110,14 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Asset": "models",
     "Client": "client",
     "Cluster": "embedded.cluster",
     "Datastore": "models",
     "Environment": "builders.parts",
     "Event": "events",
     "Failure": "models",
+    "Fire": "models",
     "Input": "builders.parts",
     "Job": "models",
     "Metric": "models",
@@ -131,6 +139,7 @@ _MODULES = {
     "RetryPolicy": "transport",
     "RunFunction": "builders.v2",
     "RunResult": "embedded.local_run",
+    "Schedule": "models",
     "Step": "models",
     "StepSequence": "builders.v1_pipeline",
     "log_metric": "metrics",

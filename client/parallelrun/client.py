@@ -13,12 +13,14 @@ from __future__ import annotations
 import os
 from typing import Self
 
+from parallelrun.assets import Assets
 from parallelrun.datastores import Datastores
 from parallelrun.errors import ConnectionFailed
 from parallelrun.jobs import Jobs
 from parallelrun.logs import Logs
 from parallelrun.nodes import Nodes
 from parallelrun.outputs import Outputs
+from parallelrun.schedules import Schedules
 from parallelrun.transport import RetryPolicy, Transport
 
 
@@ -51,6 +53,11 @@ class Client:
         self.outputs = Outputs(self._transport)
         self.nodes = Nodes(self._transport)
         self.datastores = Datastores(self._transport)
+        self.schedules = Schedules(self._transport)
+        self.data = Assets(self._transport, "data")
+        self.models = Assets(self._transport, "model")
+        self.environments = Assets(self._transport, "environment")
+        self.components = Assets(self._transport, "component")
 
     def is_ready(self) -> bool:
         """Whether the server can accept jobs right now; False if it doesn't answer. One short try."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from parallelrun_core.assets.names import stored_code
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.paths import relative_parts
 from parallelrun_core.spec.pipeline_steps import with_steps
@@ -19,7 +20,7 @@ def with_code_in_zip(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str
 
     def named(_: tuple[str, ...], step: dict[str, Any]) -> dict[str, Any]:
         code = step["job"].get("code", "")
-        if not code:
+        if not code or stored_code(code):
             return step
         name = names.get(code) or names.setdefault(code, _new_name(code, set(names.values())))
         return {**step, "job": {**step["job"], "code": name}}

@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parallelrun.embedded.local_run import RunOptions, RunResult, run_here
+from parallelrun.names import own_names
 from parallelrun.progress.display import Silent, display_on
 from parallelrun.spec_file import Document, read_spec
 
 if TYPE_CHECKING:
-    from parallelrun_core.spec import JobSpec
+    from parallelrun_core.spec import JobSpec, PipelineSpec
 
 
 def run(
-    spec: JobSpec | dict[str, Any] | Document | str | Path,
+    spec: JobSpec | PipelineSpec | dict[str, Any] | Document | str | Path,
     *,
     output: str | Path | None = None,
     nodes: int = 1,
@@ -49,7 +50,7 @@ def run(
         JobFailed, JobCanceled: the job ended without a result. Its logs are in the folder.
         ClusterFailed: the cluster can't start, or has stopped working.
     """
-    reading = read_spec(spec)
+    reading = read_spec(spec, own_names)
     end = run_here(
         reading,
         RunOptions(
@@ -61,6 +62,6 @@ def run(
             resume_from=resume_from,
         ),
         resume_option=lambda folder: f"resume_from={str(folder)!r}",
-        display=display_on(sys.stderr, title=reading.job.name) if progress else Silent(),
+        display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
     )
     return end.completed()

@@ -11,8 +11,10 @@ from parallelrun_core.progress import Progress
 from parallelrun_core.states import TERMINAL
 
 __all__ = [
+    "Asset",
     "Datastore",
     "Failure",
+    "Fire",
     "Job",
     "Metric",
     "MetricPoint",
@@ -22,6 +24,7 @@ __all__ = [
     "OutputFile",
     "Progress",
     "RemoteFile",
+    "Schedule",
     "Step",
     "StepOf",
 ]
@@ -179,6 +182,22 @@ class Metric(msgspec.Struct, kw_only=True, frozen=True):
     """The last ones, in the order of their times."""
 
 
+class Finding(msgspec.Struct, kw_only=True, frozen=True):
+    """What a node has found out about itself."""
+
+    level: str
+    """ok; warn, if it could be better; bad, if it is to be mended."""
+    what: str
+    todo: str = ""
+
+
+class NodeCheck(msgspec.Struct, kw_only=True, frozen=True):
+    """A node's answer to a request to check itself."""
+
+    id: str
+    findings: list[Finding] = []
+
+
 class Node(msgspec.Struct, kw_only=True, frozen=True):
     """One node of the cluster."""
 
@@ -201,6 +220,8 @@ class Node(msgspec.Struct, kw_only=True, frozen=True):
     """Free where its workers have their working folders."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of Redis'."""
+    check: NodeCheck | None = None
+    """Its answer to the last `check`, for a minute."""
 
     @property
     def is_alive(self) -> bool:
@@ -227,3 +248,67 @@ class Datastore(msgspec.Struct, kw_only=True, frozen=True):
     """Where credentials come from: `node`, `secret` (a file in the nodes' folders of secrets), or `anonymous`."""
     definition: dict[str, Any] = {}
     """As it was given; there is no secret in it."""
+
+
+class Asset(msgspec.Struct, kw_only=True, frozen=True):
+    """One version of an asset."""
+
+    type: str
+    """data, model, environment, component or code."""
+    name: str
+    version: str
+    id: str = ""
+    """How a job's document names it: `azureml:NAME:VERSION`."""
+    created: str | None = None
+    description: str = ""
+    tags: dict[str, str] = {}
+    properties: dict[str, str] = {}
+    archived: bool = False
+    """Hidden from lists and from `latest`."""
+    content: dict[str, Any] = {}
+    """What it is, which never changes. `path`, if there is one, is where its files are."""
+
+    @property
+    def path(self) -> str:
+        """Where its files are; empty if it has none."""
+        return str(self.content.get("path", ""))
+
+
+class Fire(msgspec.Struct, kw_only=True, frozen=True):
+    """What became of a time at which a schedule was due."""
+
+    due: str
+    """RFC 3339, UTC; so are the other times."""
+    outcome: str
+    """started; skipped, since an earlier job had not ended; missed, since it was too late; manual: somebody asked."""
+    at: str = ""
+    """When that was decided."""
+    job_id: str | None = None
+    """The job that was made."""
+    passed_over: int = 0
+    """Times before it for which nothing was done, up to 1,000."""
+    why: str = ""
+    """Why no job was made."""
+
+
+class Schedule(msgspec.Struct, kw_only=True, frozen=True):
+    """A schedule as it was when the server answered."""
+
+    name: str
+    enabled: bool = True
+    trigger: dict[str, Any] = {}
+    display_name: str = ""
+    description: str = ""
+    tags: dict[str, str] = {}
+    missed_runs: str = "once"
+    allow_overlap: bool = False
+    created: str | None = None
+    modified: str | None = None
+    revision: int = 0
+    """Grows whenever it is defined, enabled or disabled."""
+    next: list[str] = []
+    """When it is due next, up to five times; none while it is disabled, or when it has ended."""
+    last: Fire | None = None
+    """What became of the last time."""
+    job: dict[str, Any] = {}
+    """What its jobs are: `name`, `type`, `notes`, `spec`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from parallelrun.models import Node
 from parallelrun.resource import pages
 from parallelrun.transport import Transport
@@ -16,3 +18,14 @@ class Nodes:
     def list(self) -> list[Node]:
         """All nodes, alive or not."""
         return list(pages(self._transport, "/v1/nodes", Node))
+
+    def check(self, paths: Sequence[str] = ()) -> str:
+        """Let every node check itself, and whether it can read these paths; returns the id of what nodes answer.
+
+        Raises:
+            InvalidInput: a path is outside of what jobs may use.
+        """
+        asked = self._transport.request(
+            "POST", "/v1/nodes:check", idempotent=True, body=lambda: {"json": {"paths": [*paths]}}
+        )
+        return str(asked["id"])

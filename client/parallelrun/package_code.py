@@ -50,7 +50,7 @@ def zip_folders(folders: Mapping[str, Path]) -> IO[bytes]:
                         raise _too_large(folder, f"more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MiB")
                     if packed.tell() + size > MAX_ZIP_BYTES:
                         raise _too_large(folder, f"more than {MAX_ZIP_BYTES >> 20} MiB when packed")
-                    _add(archive, "/".join([name, *parts] if name else parts), mode, size, file)
+                    add_file(archive, "/".join([name, *parts] if name else parts), mode, size, file)
     except BaseException:
         packed.close()
         raise
@@ -62,7 +62,7 @@ def _too_large(folder: Path, what: str) -> InvalidInput:
     return InvalidInput.at("/code", f"{str(folder)!r} holds {what}", f"{LEAVE_OUT_HINT}; data can be an input")
 
 
-def _add(archive: zipfile.ZipFile, name: str, mode: int, size: int, source: IO[bytes]) -> None:
+def add_file(archive: zipfile.ZipFile, name: str, mode: int, size: int, source: IO[bytes]) -> None:
     member = zipfile.ZipInfo(name, _SOME_DATE)
     member.external_attr = (stat.S_IFREG | (0o755 if mode & 0o100 else 0o644)) << 16
     member.compress_type = zipfile.ZIP_DEFLATED if size < _COMPRESS_BELOW_BYTES else zipfile.ZIP_STORED

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
+from parallelrun.names import NamesFor
 from parallelrun.spec_source import Source
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.datastores import here
@@ -35,9 +37,14 @@ class Document(Protocol):
         ...
 
 
-def read_spec(spec: JobSpec | PipelineSpec | dict[str, Any] | Document | str | Path) -> Reading:
+def read_spec(
+    spec: JobSpec | PipelineSpec | dict[str, Any] | Document | str | Path, names: NamesFor | None = None
+) -> Reading:
     """The job spec in any form that a user may give, and the notes on it. Relative paths start from the folder of the
     job file, or from the current one.
+
+    Args:
+        names: where names of assets are looked up.
 
     Raises:
         InvalidInput: the file can't be read, or a field is wrong.
@@ -47,10 +54,10 @@ def read_spec(spec: JobSpec | PipelineSpec | dict[str, Any] | Document | str | P
     if isinstance(spec, PipelineSpec):
         return read_job(spec.model_dump(mode="json", exclude_unset=True), folder=Path.cwd())
     if isinstance(spec, dict):
-        return read_job(_with_plain_paths(spec), folder=Path.cwd())
+        return read_job(_with_plain_paths(spec), folder=Path.cwd(), names=names and names(Path.cwd()))
     if isinstance(spec, Document):
-        return read_job(_with_plain_paths(spec.document()), folder=Path.cwd())
-    return read_job_file(spec)
+        return read_job(_with_plain_paths(spec.document()), folder=Path.cwd(), names=names and names(Path.cwd()))
+    return read_job_file(spec, names=names)
 
 
 def _with_plain_paths(part: object) -> object:
@@ -65,37 +72,60 @@ def _with_plain_paths(part: object) -> object:
     return part
 
 
-def read_job_file(path: str | Path, assignments: Iterable[str] = ()) -> Reading:
+def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: NamesFor | None = None) -> Reading:
     """The job that a file describes.
 
     Args:
         assignments: `path=value` changes, applied in order, with the names of the file's own format. Relative paths in
             them start from the file's folder, too.
+        names: where names of assets are looked up.
 
     Raises:
         InvalidInput: the file can't be read, or fields are wrong, all of which are reported at once.
     """
     file = Path(path)
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
-    try:
-        document = load_document(text)
-    except InvalidInput as error:
-        error.replace_problems(lambda problem: replace(problem, place=str(file)))
-        raise
+    text, document = _content(file)
     assigned = []
     for assignment in assignments:
         set_field(document, assignment)
         assigned.append(assignment.partition("=")[0])
     source = Source(file, text, document, assigned)
+    folder = file.absolute().parent
     try:
-        reading = read_job(document, folder=file.absolute().parent)
+        reading = read_job(document, folder=folder, names=names and names(folder))
     except InvalidInput as error:
         error.replace_problems(source.located)
         raise
     return replace(reading, located=source.located)
+
+
+@contextmanager
+def read_file(path: str | Path) -> Iterator[tuple[object, Path]]:
+    """The document in a file, and the file's folder. Problems that are raised in this block get their lines.
+
+    Raises:
+        InvalidInput: it can't be read.
+    """
+    file = Path(path)
+    text, document = _content(file)
+    source = Source(file, text, document, [])
+    try:
+        yield document, file.absolute().parent
+    except InvalidInput as error:
+        error.replace_problems(lambda problem: problem if problem.place else source.located(problem))
+        raise
+
+
+def _content(file: Path) -> tuple[bytes, object]:
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
+    try:
+        return text, load_document(text)
+    except InvalidInput as error:
+        error.replace_problems(lambda problem: replace(problem, place=str(file)))
+        raise
 
 
 def input_assignments(inputs: Iterable[str]) -> list[str]:

@@ -3,7 +3,8 @@
 What a path leads to must be below an allowed folder, and must not be among the cluster's own files: those of its root
 folder, and other folders that the operator has closed. Three things there are open, all the same, and need not be below
 an allowed folder: a job writes to its own `outputs`, reads those of other jobs, to continue their work, and reads the
-files of assets. Where the workers of each job are a user of their own, the other jobs are only those of its pipeline.
+files of assets and what clients have uploaded. Where the workers of each job are a user of their own, the other jobs
+are only those of its pipeline.
 
 A path is checked as the system would open it: after the expansion of patterns, and with every link followed. What a
 service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes
@@ -26,7 +27,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from parallelrun_core.errors import UnsafePath
-from parallelrun_core.folder.layout import OUTPUTS, asset_files, jobs_of
+from parallelrun_core.folder.layout import OUTPUTS, asset_files, jobs_of, uploads_of
 from parallelrun_core.ids import JOB_ID
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.location import is_url
@@ -85,8 +86,8 @@ class PathRule:
         folders = [each for each in places.roots if not is_url(each)]
         closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, _prefixes(folders)))
         outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
-        (files,) = map(re.escape, _prefixes([str(asset_files(root))]))
-        given = b"%b|%b[^./][^/]*/" % (outside, files)
+        files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
+        given = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
         known = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
         others = known if places.are_jobs_apart else JOB_ID
         read = b"%b|%b(?:%b)/%b/" % (given, jobs, others.encode(), OUTPUTS.encode()) if others else given

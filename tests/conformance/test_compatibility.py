@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from parallelrun_core.azure.batch_deployment import Deployment
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.azure.v1 import Config, StepDocument
+from parallelrun_core.azure.v2_command import CommandComponent, CommandStep, Distribution, Limits
 from parallelrun_core.azure.v2_models import (
     Component,
     GivenInput,
@@ -42,6 +43,9 @@ EXPECTED = {
     "Pipeline": names_of(Pipeline),
     "Settings": names_of(Settings),
     "Step and component": names_of(Step, Component),
+    "Command jobs and steps": names_of(CommandStep, CommandComponent),
+    "limits": names_of(Limits),
+    "distribution": names_of(Distribution),
     "resources": names_of(Resources),
     "retry_settings": names_of(RetrySettings),
     "task": names_of(Task),

@@ -146,6 +146,7 @@ class _Play:
         if case.kind == "reopened":
             cluster.registry.move(job, JobState.CANCELED)
             cluster.result(job)
+            cluster.kill("node000")  # nobody knows the new generation but who leads it
             self._resume()
             published = LeaderQueue(cluster.redis, job).published_generation
             cluster.until(lambda: published() == 1, "the new generation is published")
@@ -160,6 +161,7 @@ class _Play:
         if mode & 0o200 == 0:
             path.chmod(0o600)
         DAMAGE[case.how](path)
+        cluster.restart_dead()
         if case.is_leader_killed:
             self._kill_leader()
         self._gate.touch()

@@ -28,6 +28,7 @@ MENDED = [
     Case("part", "flip", is_leader_killed=False),
     Case("part", "delete", is_leader_killed=True),
     Case("journal", "flip", is_leader_killed=True),
+    Case("reopened", "delete", is_leader_killed=False),
 ]
 NAMED = [Case("manifest", "truncate", is_leader_killed=True), Case("reopened", "delete", is_leader_killed=True)]
 

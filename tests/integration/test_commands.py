@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterable
@@ -11,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from parallelrun import Client, Conflict, InvalidRequest, JobFailed
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobResult
 from parallelrun_core.folder.layout import Logs
+from parallelrun_core.folder.metrics import read_metrics
 from parallelrun_core.outcome import Outcome
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.states import JobState
 from tests.cluster import Cluster
 
@@ -219,3 +223,69 @@ def test_a_command_whose_node_dies_runs_on_another_one() -> None:
         assert result.state is JobState.COMPLETED
         assert result.progress.lost == 1
         end(pids.read_text().split()[:1])
+
+
+def test_a_command_is_submitted_with_code_or_without_and_retried_over_the_api(tmp_path: Path) -> None:
+    (tmp_path / "tool.sh").write_text("cat tool.sh | wc -l; test -e $1")
+    (tmp_path / "tool.sh").chmod(0o755)
+    environment = {"type": "command", "environment": "azureml:any@latest"}
+    with Cluster(api=True) as cluster, Client(cluster.api_url) as client:
+        switch = cluster.home / "switch"
+        job = client.jobs.create({**environment, "command": "sh ./tool.sh " + str(switch), "code": tmp_path})
+        with pytest.raises(JobFailed, match="The command failed"):
+            client.jobs.wait(job.id)
+        with pytest.raises(Conflict, match="fail again at once"):
+            client.jobs.resume(job.id)
+        switch.touch()
+        client.jobs.retry(job.id)
+        assert client.jobs.wait(job.id).state == "completed"
+        bare = client.jobs.create({**environment, "command": "ls"})
+        ended = client.jobs.wait(bare.id)
+        assert ended.spec["command"] == "ls"
+        assert not ended.spec.keys() & {"entry_script", "append_row_file_name", "instance_count"}
+        assert printed(cluster, bare.id) == ["logs", "outputs"]
+        with pytest.raises(InvalidRequest, match="means nothing with a command"):
+            client.jobs.create(JobSpec.parse({"command": "ls"}).model_copy(update={"resume_from": job.id}))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users")
+def test_a_command_runs_as_the_user_of_its_job() -> None:
+    command = """
+    [ $(id -u) -ge 20000 ] && echo changed >> entry.py && touch $HOME/a $TMPDIR/b && [ ! -w {code} ] &&
+    echo 1 > ${{{{outputs.folder}}}}/1 && echo 2 > ${{{{outputs.file}}}} && echo 3 > outputs/3 && echo 4 > logs/4 &&
+    (setsid sleep 1000 & echo $! > outputs/pid)
+    """
+    with Cluster(worker_uids="20000-59999") as cluster:
+        job = cluster.submit_command(
+            command.format(code=cluster.root / "code"), outputs={"folder": {}, "file": {"type": "uri_file"}}
+        )
+        result = cluster.result(job)
+        assert result.state is JobState.COMPLETED, result.failure
+        outputs = cluster.folder(job).outputs
+        assert sorted(path.name for path in outputs.iterdir()) == ["3", "file", "folder", "pid"]
+        assert not is_running((outputs / "pid").read_text().strip())
+
+
+USES_WHAT_SCRIPTS_USE = """
+import json, sitecustomize, sys, six
+from azureml.core import Run
+from azureml_user.parallel_run import EntryScript
+from parallelrun import log_metric
+run = Run.get_context()
+run.log("score", 5)
+log_metric("other", 6)
+print(json.dumps([run.id, EntryScript().agent_name, sys.path[0] != sitecustomize.__file__, six.__name__]))
+"""
+
+
+def test_the_programs_of_a_command_can_import_what_entry_scripts_can(cluster: Cluster) -> None:
+    (modules := cluster.home / "modules").mkdir()
+    (modules / "sitecustomize.py").write_text("")
+    (modules / "six.py").write_text("__name__ = 'of the user'")
+    job = cluster.submit_command(
+        "python entry.py", script=USES_WHAT_SCRIPTS_USE, environment_variables={"PYTHONPATH": str(modules)}
+    )
+    assert cluster.result(job).state is JobState.COMPLETED
+    assert json.loads(printed(cluster, job)[0]) == [job, "process000", True, "of the user"]
+    metrics = read_metrics(cluster.folder(job).logs).metrics
+    assert metrics.keys() == {"score", "other"}

@@ -13,6 +13,8 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.asset import KINDS, commands_for
+from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.cluster import down, up
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
@@ -22,6 +24,7 @@ from parallelrun.cli.job import job
 from parallelrun.cli.node import node
 from parallelrun.cli.redis_acl import redis_acl
 from parallelrun.cli.run import run_command
+from parallelrun.cli.schedule import schedule
 
 app = typer.Typer(
     name="parallelrun",
@@ -39,9 +42,13 @@ app.command("up")(up)
 app.command("down")(down)
 app.command("doctor")(doctor)
 app.command("redis-acl")(redis_acl)
+app.command("azure-env")(azure_env)
 app.add_typer(job, name="job")
+app.add_typer(schedule, name="schedule")
 app.add_typer(node, name="node")
 app.add_typer(datastore, name="datastore")
+for kind in KINDS:
+    app.add_typer(commands_for(kind), name=kind)
 
 
 def _show_version(wanted: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from parallelrun.doctor.finding import Check, Finding, Place, bad, ok, warn
+from parallelrun_core.checks.finding import Check, Finding, Place, bad, ok, warn
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.reading import Reading
@@ -109,9 +109,10 @@ _LATER: Final = "the nodes build it with their own indexes; if they fail, too, m
 
 
 def _read(path: Path) -> Reading:
+    from parallelrun.names import own_names
     from parallelrun.spec_file import read_job_file
 
-    return read_job_file(path)
+    return read_job_file(path, names=own_names)
 
 
 def _spec(place: Place) -> JobSpec | None:

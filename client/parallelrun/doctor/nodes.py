@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from parallelrun.doctor.finding import Check, Finding, Place, bad, ok, warn
 from parallelrun.doctor.server import ANSWER_S
+from parallelrun_core.checks.finding import Check, Finding, Level, Place, bad, ok, warn
+from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from parallelrun.models import Node
 
 _CLOCK_S: Final = 2.0
 _LEAST_BYTES: Final = 1 << 30
+_ANSWERS_S: Final = 4.0
+"""An agent hears of it with its next heartbeat, and answers with the one after that."""
+_ASK_AGAIN_S: Final = 0.2
+_MOST_PATHS: Final = 32
+_UNKNOWN: Final = 404
 
 
 def agents(place: Place) -> Iterator[Finding]:
@@ -56,4 +64,55 @@ def _of(node: Node) -> Iterator[Finding]:
         )
 
 
-CHECKS: Final[tuple[Check, ...]] = (agents,)
+def from_each(place: Place) -> Iterator[Finding]:
+    """What each node finds out about itself, and whether it can read the inputs of the job."""
+    if not place.url:
+        return
+    from parallelrun.client import Client
+    from parallelrun.errors import ParallelRunError
+    from parallelrun.transport import RetryPolicy
+
+    try:
+        with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:
+            asked = client.nodes.check(_inputs(place))
+            until = time.monotonic() + _ANSWERS_S
+            while waited := [node for node in client.nodes.list() if node.is_alive and not _has_answered(node, asked)]:
+                if time.monotonic() > until:
+                    break
+                time.sleep(_ASK_AGAIN_S)  # an agent says it with its next heartbeat
+            answered = [node for node in client.nodes.list() if _has_answered(node, asked)]
+    except ParallelRunError as error:
+        if getattr(error, "status", 0) != _UNKNOWN:  # all else was said by `server`
+            return
+        yield warn("this server can't ask its nodes to check themselves", "use one version in a cluster")
+        return
+    for node in answered:
+        yield from _found_by(node)
+    for node in waited:
+        yield warn(f"{node.node} has not said how it is within {_ANSWERS_S:g} s", "see its log; is its version older?")
+
+
+def _has_answered(node: Node, asked: str) -> bool:
+    return node.check is not None and node.check.id == asked
+
+
+def _found_by(node: Node) -> Iterator[Finding]:
+    findings = node.check.findings if node.check is not None else []
+    for each in findings:
+        yield Finding(Level(each.level), f"on {node.node}: {each.what}", each.todo)
+    if all(each.level == Level.OK for each in findings):
+        yield ok(f"{node.node} finds nothing wrong with itself")
+
+
+def _inputs(place: Place) -> list[str]:
+    """The inputs of the job, if there is one that can be read."""
+    if place.job_file is None:
+        return []
+    from parallelrun.spec_file import read_job_file
+
+    with suppress(InvalidInput):
+        return [given.path for _, given in read_job_file(place.job_file).job.input_paths()][:_MOST_PATHS]
+    return []
+
+
+CHECKS: Final[tuple[Check, ...]] = (agents, from_each)

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from parallelrun_agent.node.checks import NodeChecks
 from parallelrun_agent.node_job import NodeJob
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.states import NodeState
-from parallelrun_core.store.nodes import NodeInfo, Nodes
+from parallelrun_core.store.nodes import CheckAnswer, NodeInfo, Nodes
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -38,8 +39,10 @@ class Heartbeats:
         self._session = new_session(settings.node)
         self._version = version("parallelrun")
         self._started = time.time()
+        self._checks = NodeChecks(settings.root)
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
         self._reported_state = ""
+        self._reported_check: CheckAnswer | None = None
         self._memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         # The agent's loop asks these at every turn.
         self.is_due = self._interval.is_due
@@ -47,14 +50,15 @@ class Heartbeats:
         self.soon = self._interval.soon
 
     def check_state(self) -> None:
-        """Be due at once when the node's state has changed."""
-        if self._state() != self._reported_state:
+        """Be due at once when the node's state has changed, or it has something to answer."""
+        if self._state() != self._reported_state or self._checks.answer is not self._reported_check:
             self.soon()
 
     def beat(self) -> None:
         """Send one."""
         settings, state, jobs = self._settings, self._state(), self._jobs
-        self._nodes.beat(
+        answer = self._checks.answer
+        asked = self._nodes.beat(
             NodeInfo(
                 node=settings.node,
                 session=self._session,
@@ -71,10 +75,13 @@ class Heartbeats:
                 sent=time.time(),
                 workers_apart=settings.uids is not None,
                 workers={job_id: len(job.workers) for job_id, job in jobs.items() if job.workers},
+                check=answer,
             ),
             lease_ms=settings.lease_ms,
         )
-        self._reported_state = state
+        if asked is not None:
+            self._checks.ask(asked)
+        self._reported_state, self._reported_check = state, answer
 
     def leave(self) -> None:
         """The node is there no more."""

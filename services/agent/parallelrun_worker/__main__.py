@@ -60,7 +60,6 @@ def main() -> int:
 def _set_up_streams(config: WorkerConfig) -> None:
     """Send Python's own streams to the user's files; 1 and 2 are for children that are started without redirection."""
     import faulthandler
-    import logging
 
     from parallelrun_worker import frames
     from parallelrun_worker.log_files import forgiving
@@ -68,7 +67,10 @@ def _set_up_streams(config: WorkerConfig) -> None:
     faulthandler.enable(config.stderr)
     faulthandler.register(frames.DUMP_STACKS, config.stderr)
     sys.stdout, sys.stderr = forgiving(config.stdout, sys.stdout), forgiving(config.stderr, sys.stderr)
-    logging.basicConfig(level=config.logging_level, stream=sys.stdout)
+    if not config.command:  # nothing of the user's runs in this process
+        import logging
+
+        logging.basicConfig(level=config.logging_level, stream=sys.stdout)
 
 
 def _be_nice(priority: int) -> None:

@@ -12,12 +12,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from parallelrun_worker.for_scripts import settings_of, settings_of_a_command
 from parallelrun_worker.log_files import LineFile
 
 if TYPE_CHECKING:
     from parallelrun_worker.frames import WorkerConfig
-
-_SETTINGS = ("job_id", "node", "process", "logs", "output_dir", "working_dir", "logging_level", "job")
 
 
 class EntryScript:
@@ -27,7 +26,7 @@ class EntryScript:
         logging_level: of `logger`; the job's when not given.
     """
 
-    _settings: ClassVar[dict[str, Any]] = {}
+    _settings: ClassVar[dict[str, Any]] = settings_of_a_command()
     _instance: ClassVar[EntryScript | None] = None
 
     logger: logging.Logger
@@ -106,5 +105,5 @@ class _FileHandler(logging.Handler):
 
 def provide(config: WorkerConfig) -> None:
     """Make `EntryScript` importable for the user's script, and for processes that `multiprocessing` starts for it."""
-    EntryScript._settings = {key: getattr(config, key) for key in _SETTINGS}
+    EntryScript._settings = settings_of(config)
     sys.path.append(os.path.join(os.path.dirname(__file__), "for_users"))

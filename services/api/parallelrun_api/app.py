@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from parallelrun_api.azure import install as azure
 from parallelrun_api.context import Context
 from parallelrun_api.contract import document
 from parallelrun_api.http import problems
@@ -27,6 +28,7 @@ from parallelrun_api.routes import (
     nodes,
     operations,
     reopening,
+    schedules,
     storage,
 )
 
@@ -62,12 +64,23 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     )
     app.state.context = context
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    modules = (jobs, reopening, events, mini_batches, files, metrics, storage, nodes, datastores, assets, operations)
+    modules = (
+        jobs, reopening, schedules, events, mini_batches, files, metrics, storage, nodes, datastores, assets,
+        operations,
+    )  # fmt: skip
     for module in modules:
         app.include_router(module.router)
+    door = azure.install(app, context, token)
     problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])
-    open_paths = OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
+    open_paths = OPEN_PATHS | azure.OPEN_PATHS | ({"/metrics"} if context.settings.is_loopback else set())
     # The middleware that is added last sees the request first.
-    app.add_middleware(Guard, token=token, hosts=context.settings.hosts, open_paths=frozenset(open_paths))
-    app.add_middleware(RequestScope, metrics=context.metrics, connections=context.connections, audit=audit)
+    hosts = context.settings.hosts
+    app.add_middleware(Guard, token=token, hosts=hosts, open_paths=frozenset(open_paths), doors=(door,))
+    app.add_middleware(
+        RequestScope,
+        metrics=context.metrics,
+        connections=context.connections,
+        audit=audit,
+        own_limits=azure.OWN_LIMITS,
+    )
     return app

@@ -17,6 +17,7 @@ from parallelrun_api.http.descriptors import most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.lanes import Lane
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, Metrics
+from parallelrun_api.schedules.accepting import Schedules
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.cancelling import Cancels
 from parallelrun_api.submission.checks import PathChecks
@@ -55,6 +56,7 @@ class Context:
     registrar: Registrar
     datastores: Datastores
     assets: Shelf
+    schedules: Schedules
     metrics: Metrics
     connections: Connections
     folder_names: FolderNames = field(default_factory=FolderNames)
@@ -104,6 +106,8 @@ def build_context(settings: ApiSettings) -> Context:
     jobs = Jobs(settings.root, registry)
     checks = PathChecks(root=settings.root, places=settings.places)
     submissions = Submissions(settings.root, checks, registry, lambda job_id: _call_leader(client, job_id))
+    assets = Shelf(settings.root, settings.places, lambda: settings.site)
+    schedules = Schedules(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
     metrics = Metrics()
     metrics.watch(ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers))
@@ -121,11 +125,12 @@ def build_context(settings: ApiSettings) -> Context:
         jobs=jobs,
         feeds=feeds,
         submissions=submissions,
-        cancels=Cancels(settings.root, registry, submissions),
+        cancels=Cancels(settings.root, client),
         reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
         datastores=Datastores(settings.root, settings.places, registry),
-        assets=Shelf(settings.root, settings.places, lambda: settings.site),
+        assets=assets,
+        schedules=schedules,
         metrics=metrics,
         connections=connections,
     )

@@ -34,6 +34,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             {"name": "files", "description": "Logs and outputs."},
             {"name": "datastores", "description": "Named places in object stores."},
             {"name": "assets", "description": "Names for data, models, environments, components and code."},
+            {"name": "schedules", "description": "Jobs that are made when they are due."},
             {"name": "nodes", "description": "Where mini-batches run."},
             {"name": "operations", "description": "For those who run the server."},
         ],

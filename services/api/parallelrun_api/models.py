@@ -364,6 +364,31 @@ class FileList(_Answer):
     """Outputs in object stores, on each page."""
 
 
+class Finding(_Answer):
+    """What a node has found out about itself."""
+
+    level: Literal["ok", "warn", "bad"]
+    what: str
+    todo: str
+    """What to do about it; empty if nothing is to be done."""
+
+
+class NodeCheck(_Answer):
+    """A node's answer to a request to check itself."""
+
+    id: str
+    """Of the request."""
+    findings: list[Finding]
+    """What is not as it should be, and what of the paths of the request can be read there."""
+
+
+class NodeCheckAsked(_Answer):
+    """All nodes were asked."""
+
+    id: str
+    """Nodes that have answered show a `check` with this id, after some seconds."""
+
+
 class Node(_Answer):
     """One node."""
 
@@ -385,6 +410,8 @@ class Node(_Answer):
     """Free where its workers have their working folders."""
     clock_ahead_s: float
     """How far its clock is ahead of Redis'; negative: behind."""
+    check: NodeCheck | None
+    """Its answer to the last `:check`, for a minute."""
 
 
 class NodeList(_Answer):

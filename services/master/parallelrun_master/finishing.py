@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.job_folder import JobResult
@@ -141,6 +142,7 @@ class Finishing:
         text = msgspec.json.encode(result.progress)
         end = msgspec.json.encode(result.state)
         job.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
+        self._end_tracked_run(result.state)
         if job.parent is not None:
             wake(job.redis, job.parent.job_id)
         self._wait_for_agents(_LEAVE_S)
@@ -150,6 +152,16 @@ class Finishing:
             discard(job.folder.path)
         job.registry.retire(job.job_id, term=job.queue.term)
         job.log.info("job_ended", state=result.state)
+
+    def _end_tracked_run(self, state: JobState) -> None:
+        """Tell MLflow, if a node has begun a run for the job. Its server may be away, and is not waited for."""
+        if self._job.folder.layout.tracked_run.exists():
+            from parallelrun_core.tracking.mlflow_run import end_run
+
+            try:
+                end_run(self._job.folder, state, self._settings.mlflow_credentials())
+            except (OSError, ParallelRunError) as error:
+                self._job.log.warning("mlflow_unreachable", error=str(error))
 
     def _show_end(self, end: JobState) -> None:
         """Set the recorded state on Redis: a leader may have died before it did, or Redis have forgotten it since."""

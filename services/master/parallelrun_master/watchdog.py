@@ -51,6 +51,7 @@ class Watchdog:
         counts = Counts(self._job.ledger.progress.decided, published, outstanding, leased)
         if not self._watch.is_due(counts, now):
             return False
+        self._job.restore_generation()  # agents that take the job for an earlier one can't work for it
         lasting = self._watch.lasting(self._whereabouts(published), now)
         if lasting is None:
             return False

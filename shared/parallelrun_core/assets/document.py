@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from parallelrun_core.assets.catalog import About
 from parallelrun_core.assets.definition import OF_TYPE
-from parallelrun_core.assets.names import stored_code
+from parallelrun_core.assets.names import Names, UnknownAsset, reference_of, stored_code
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.spec.document import load_document
 from parallelrun_core.spec.problems import problem_of
@@ -123,6 +124,27 @@ def read_asset_file(
 
         error.replace_problems(located)
         raise
+
+
+def pinned(document: dict[str, Any], names: Names) -> dict[str, Any]:
+    """The document of a component with a version in place of each label, as far as names are known: what it means must
+    not change either."""
+    made = dict(document)
+    for kind in ("environment", "component"):
+        value = made.get(kind)
+        if isinstance(value, dict) and kind == "component":
+            made[kind] = pinned(value, names)
+        elif isinstance(value, str) and (reference := reference_of(value)) is not None and reference.label:
+            with suppress(UnknownAsset):
+                asset = names.asset(kind, value)
+                made[kind] = asset.id if not reference.registry else value
+    if isinstance(made.get("task"), dict):
+        made["task"] = pinned(made["task"], names)
+    if isinstance(made.get("jobs"), dict):
+        made["jobs"] = {
+            name: pinned(step, names) if isinstance(step, dict) else step for name, step in made["jobs"].items()
+        }
+    return made
 
 
 def _local(given: dict[str, Any], folder: Path | None) -> Path | None:

@@ -64,6 +64,12 @@ class Site:
                 return here + text[len(beginning) :]
         return text
 
+    def over(self, other: Site) -> Site:
+        """What this one says, and where it says nothing of a place, what another one does."""
+        return Site(
+            self.file, {**other.datastores, **self.datastores}, {**self.locations, **other.locations}, self.assets
+        )
+
     def stand_in(self, kind: str, reference: Reference) -> Any:
         """What stands for the name of an asset; None if nothing does."""
         return next((value for named, value in self.assets.get(kind, ()) if _fits(named, reference)), None)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from parallelrun_core.assets.names import MODEL_TYPES, Asset, Names, UnknownAsset, UnknownVersion, reference_of
+from parallelrun_core.assets.names import (
+    MODEL_TYPES,
+    Asset,
+    Names,
+    UnknownAsset,
+    UnknownVersion,
+    reference_of,
+    stored_code,
+)
 from parallelrun_core.azure.findings import Findings, Location
 from parallelrun_core.errors import InvalidInput
 
@@ -57,9 +65,11 @@ def named_environment(text: str, location: Location, findings: Findings) -> dict
 
 
 def named_code(text: str, location: Location, findings: Findings) -> str | None:
-    """The folder of the code that a text names, or its name, for whoever accepts the job."""
+    """The folder of the code that a text names, or its name, for whoever accepts the job; None if it names none."""
+    if stored_code(text):
+        return findings.place(text)
     asset = _named("code", text, location, findings)
-    return str(asset.content["path"]) if asset is not None else None
+    return findings.place(str(asset.content["path"])) if asset is not None else None
 
 
 def _named(kind: str, text: str, location: Location, findings: Findings) -> Asset | None:

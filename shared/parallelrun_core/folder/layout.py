@@ -19,6 +19,7 @@ JOURNALS: Final = "journals"
 KEYS: Final = "keys"
 OUTPUTS: Final = "outputs"
 LOGS: Final = "logs"
+UPLOADS: Final = "uploads"
 STEPS: Final = "steps"
 
 PRIVATE_FILE: Final = 0o600
@@ -40,6 +41,11 @@ class Layout:
     @property
     def inputs(self) -> Path:
         return self.path / INPUTS
+
+    @property
+    def tracked_run(self) -> Path:
+        """Which run of MLflow is the job's."""
+        return self.path / "mlflow.json"
 
     def schema(self, number: int | str) -> Path:
         """The columns of an input."""
@@ -240,6 +246,11 @@ def job_ids(root: Path) -> list[str]:
 def key_claims(root: Path) -> Path:
     """The folder of what was submitted with an idempotency key."""
     return root / "keys"
+
+
+def uploads_of(root: Path) -> Path:
+    """The folder of what clients have uploaded for jobs to read."""
+    return root / UPLOADS
 
 
 def code_store(root: Path) -> Path:

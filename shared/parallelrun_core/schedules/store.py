@@ -202,19 +202,25 @@ class ScheduleFolder:
         stamps = (of_stamp(name.removesuffix(".json")) for name in self._names())
         return sorted(each for each in stamps if each is not None)
 
-    def fires(self) -> Iterator[Fire]:
-        """What is remembered, the latest first; what can't be read is left out."""
-        for name in sorted(self._names(), key=lambda each: each.removeprefix(_MANUAL), reverse=True):
+    def fires(self, before: str = "") -> Iterator[tuple[str, Fire]]:
+        """What is remembered, the latest first, each with its place; what can't be read is left out.
+
+        Args:
+            before: only those after this place. Empty: from the beginning.
+        """
+        for place, name in sorted(((_place(name), name) for name in self._names()), reverse=True):
+            if before and place >= before:
+                continue
             path = self.fires_folder / name
             with suppress(FileNotFoundError, CorruptLog, NewerSchema):
-                yield decode(path.read_bytes(), Fire, path)
+                yield place, decode(path.read_bytes(), Fire, path)
 
     def trim(self) -> None:
         """Forget the oldest ones, if many more than `KEPT` are remembered."""
         names = self._names()
         if len(names) < KEPT + KEPT // 10:
             return
-        for name in sorted(names, key=lambda each: each.removeprefix(_MANUAL))[:-KEPT]:
+        for name in sorted(names, key=_place)[:-KEPT]:
             for path in (self.fires_folder / name, (self.fires_folder / name).with_suffix(".launched")):
                 path.unlink(missing_ok=True)
 
@@ -224,3 +230,8 @@ class ScheduleFolder:
         except FileNotFoundError:
             return []
         return [name for name in names if name.endswith(".json") and name[0] != "."]
+
+
+def _place(name: str) -> str:
+    """What sorts the files of fires by their times."""
+    return name.removeprefix(_MANUAL).removesuffix(".json")

@@ -58,15 +58,19 @@ def check_fields(spec: BaseModel) -> None:
         if getattr(spec, name) != value:
             raise at(name, f"must be {value!r}, or left out: a command runs once, by one worker, and returns no rows")
     for name in _OF_SCRIPTS:
-        field = type(spec).model_fields[name]
-        if getattr(spec, name) != field.default:
+        if _is_set(spec, name):
             raise at(name, "it is for an entry script and means nothing with a command; leave it out")
+
+
+def _is_set(spec: BaseModel, name: str) -> bool:
+    return bool(getattr(spec, name) != type(spec).model_fields[name].default)
 
 
 def as_written(spec: BaseModel, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a job spec with a command: without those that follow from it, and with those whose default is
     another one with a command, as defaults may have been left out."""
-    own = {name: value for name, value in fields.items() if name not in (*SETTLED, *_OF_SCRIPTS, "entry_script")}
+    left_out = (*SETTLED, "entry_script", *(name for name in _OF_SCRIPTS if not _is_set(spec, name)))
+    own = {name: value for name, value in fields.items() if name not in left_out}
     return own | {name: getattr(spec, name) for name in DEFAULTS}
 
 

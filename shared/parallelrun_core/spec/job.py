@@ -62,7 +62,7 @@ class JobSpec(Strict):
     code: str = Field(default="", max_length=4096)
     """Folder of the entry script; copied when the job is submitted. Left out when the code is sent along as a zip."""
     command: str = Field(default="", max_length=65_536)
-    """A shell command that runs once, in a copy of `code`,, in place of an entry script."""
+    """A shell command that runs once, in a copy of `code`, in place of an entry script."""
     entry_script: str = Field(default="", max_length=1024, validate_default=True)
     """File below `code` with `run(mini_batch)`, perhaps `init()`, `shutdown()`; required without `command`."""
     program_arguments: str = Field(default="", max_length=65_536)

@@ -23,6 +23,8 @@ NODES: Final = PREFIX + "nodes"
 NODES_ALIVE: Final = PREFIX + "nodes:alive"
 """zset: node → when it counts as lost, ms of Redis' clock."""
 
+NODES_CHECK: Final = PREFIX + "nodes:check"
+"""string with a time to live: JSON of the last request that all nodes check themselves."""
 
 KNOWN: Final = PREFIX + "known"
 """string: there once a master has claimed to check that Redis knows all jobs that have a folder."""

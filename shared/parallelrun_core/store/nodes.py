@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import secrets
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from parallelrun_core.checks.finding import Finding
 from parallelrun_core.states import NodeState
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
 
 if TYPE_CHECKING:
     from redis import Redis
+
+
+_ASKED_S: Final = 60
+"""How long a request to check stands."""
+MOST_PATHS: Final = 32
+
+
+class CheckRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """All nodes shall check themselves."""
+
+    id: str
+    paths: list[str] = []
+    """What jobs are to read there, too; at most `MOST_PATHS`."""
+
+
+class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
+    """What a node has found out."""
+
+    id: str
+    """Of the request."""
+    findings: list[Finding]
+    """Of what is not as it should be, and what of these paths can be read."""
 
 
 class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
@@ -38,6 +62,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Free where its workers have their working folders."""
     sent: float = 0.0
     """When it said this, by its own clock."""
+    check: CheckAnswer | None = None
+    """The answer to the last request, for a while."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of Redis', as the reader of the list finds out."""
 
@@ -48,15 +74,23 @@ class Nodes:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._beat = script(redis, "beat")
+        self._keys = [keys.NODES, keys.NODES_ALIVE, keys.NODES_CHECK]
 
-    def beat(self, info: NodeInfo, *, lease_ms: int) -> None:
-        """Record that a node is alive."""
+    def beat(self, info: NodeInfo, *, lease_ms: int) -> CheckRequest | None:
+        """Record that a node is alive; returns what it is asked to check, over and over for a while."""
         described = msgspec.json.encode(msgspec.structs.replace(info, lease_ms=lease_ms))
-        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[info.node, described, lease_ms])
+        asked = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
+        return msgspec.json.decode(asked, type=CheckRequest) if asked else None
 
     def remove(self, node: str) -> None:
         """Take a node off the list: it has shut down in order."""
-        self._beat(keys=[keys.NODES, keys.NODES_ALIVE], args=[node, "", 0])
+        self._beat(keys=self._keys, args=[node, "", 0])
+
+    def ask_to_check(self, paths: list[str]) -> str:
+        """Let every node check itself, with what can be read there of these paths; returns the request's id."""
+        request = CheckRequest(id=secrets.token_hex(8), paths=paths[:MOST_PATHS])
+        self._redis.set(keys.NODES_CHECK, msgspec.json.encode(request), ex=_ASKED_S)
+        return request.id
 
     def all(self) -> list[tuple[NodeInfo, bool]]:
         """All known nodes, by name, and whether each is alive."""

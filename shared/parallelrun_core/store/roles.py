@@ -14,7 +14,7 @@ from hashlib import sha1, sha256
 from typing import Final
 
 from parallelrun_core.store import script_texts
-from parallelrun_core.store.keys import ACTIVE_JOBS, AGENTS, NODES, NODES_ALIVE, PREFIX, JobKeys
+from parallelrun_core.store.keys import ACTIVE_JOBS, AGENTS, NODES, NODES_ALIVE, NODES_CHECK, PREFIX, JobKeys
 
 
 class Role(StrEnum):
@@ -69,9 +69,9 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     ),
     # It runs next to the code of users: what it doesn't need is not there for them either.
     Role.AGENT: _Rights(
-        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE),
-        f"{_CONNECTING} exists hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd zrange "
-        "zrangebyscore zrank zrem",
+        (f"{AGENTS}*", ACTIVE_JOBS, NODES, NODES_ALIVE, NODES_CHECK),
+        f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
+        "zrange zrangebyscore zrank zrem",
         ("beat", "peek", "reassert", "turn"),
     ),
     Role.CONCATENATOR: _Rights(

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun.client import Client
 from parallelrun.doctor.checkup import Reported, checkup
-from parallelrun.doctor.finding import Level, Place
 from parallelrun.embedded.cluster import reserve_port
+from parallelrun.errors import ParallelRunError
+from parallelrun.models import NodeCheck
+from parallelrun_core.checks.finding import Level, Place
 from parallelrun_core.states import NodeState
 from parallelrun_core.store.nodes import NodeInfo
 from tests.cluster import AOF, Cluster
@@ -109,7 +112,8 @@ def test_nodes_with_another_version_a_wrong_clock_no_room_or_no_life_are_named(c
     cluster.known_nodes.beat(node("full", state=NodeState.DISK_FULL), lease_ms=60_000)
     cluster.known_nodes.beat(node("gone"), lease_ms=-1)
     try:
-        said = [each.what for each in reports("nodes", url=cluster.api_url, token=TOKEN) if each.level is Level.WARN]
+        warned = [each.what for each in reports("nodes", url=cluster.api_url, token=TOKEN) if each.level is Level.WARN]
+        said = [each for each in warned if "has not said how it is" not in each]
     finally:
         for name in ("fine", "old", "fast", "full", "gone"):
             cluster.known_nodes.remove(name)
@@ -119,6 +123,32 @@ def test_nodes_with_another_version_a_wrong_clock_no_room_or_no_life_are_named(c
         "on node000, workers run as the agent's own user: submitters can read what it can; "
         "old has another version than this client"
     )
+    silent = [each.partition(" ")[0] for each in warned if "has not said how it is" in each]
+    assert silent == ["fast", "fine", "full", "old"]
+
+
+def test_each_node_says_what_it_can_read_with_its_own_rights(cluster: Cluster) -> None:
+    with Client(cluster.api_url, TOKEN) as client:
+        there = cluster.files(1)
+        asked = client.nodes.check([str(there), f"{there}-not"])
+        cluster.until(lambda: _answer(client).id == asked, "the node has answered")
+        answer = _answer(client)
+
+    said = {each.what: each.level for each in answer.findings if str(there) in each.what}
+    assert said.pop(f"input: {there} can be listed and read") == "ok"
+    [(what, level)] = said.items()
+    assert what.startswith(f"input: {there}-not: ")
+    assert level == "bad"
+
+
+def _answer(client: Client) -> NodeCheck:
+    [node] = client.nodes.list()
+    return node.check or NodeCheck(id="")
+
+
+def test_a_path_that_jobs_may_not_use_is_not_tried_on_nodes(cluster: Cluster) -> None:
+    with Client(cluster.api_url, TOKEN) as client, pytest.raises(ParallelRunError, match="own files"):
+        client.nodes.check([str(cluster.root)])
 
 
 def test_nodes_whose_workers_are_users_of_their_own_are_not_warned_of() -> None:
@@ -127,7 +157,7 @@ def test_nodes_whose_workers_are_users_of_their_own_are_not_warned_of() -> None:
     with Cluster(api=True, token=TOKEN, worker_uids="64200-64999") as cluster:
         said = reports("nodes", url=cluster.api_url, token=TOKEN)
 
-    assert [each.level for each in said] == [Level.OK]
+    assert {each.level for each in said} == {Level.OK}
 
 
 def test_a_wrong_token_is_bad(cluster: Cluster) -> None:

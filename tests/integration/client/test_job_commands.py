@@ -161,7 +161,7 @@ def test_lists_and_single_jobs_are_shown(api: FakeApi, capsys: pytest.CaptureFix
 
     assert main(["job", "list"]) == 0
     assert capsys.readouterr().out.splitlines()[0].split() == [
-        "ID", "NAME", "STATE", "MINI-BATCHES", "FAILED", "SUBMITTED", "ENDED",
+        "ID", "NAME", "TYPE", "STATE", "MINI-BATCHES", "FAILED", "SUBMITTED", "ENDED",
     ]  # fmt: skip
     assert main(["job", "list", "-o", "json", "--status", "failed"]) == 0
     assert [job["state"] for job in json.loads(capsys.readouterr().out)] == ["processing", "failed"]
@@ -198,6 +198,19 @@ def test_nodes_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["node", "list"]) == 0
 
     assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["node1", "ready", "1/4"]
+
+
+def test_what_was_printed_is_printed_by_its_name(api: FakeApi, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    paths = [f"user/stdout/node{number}/process000.stdout.txt" for number in (1, 2)]
+    other = {"path": "user/stderr/node1/process000.stderr.txt", "bytes": 3}
+    listed = {"items": [*({"path": path, "bytes": 2} for path in paths), other]}
+    api.on("GET", "/v1/jobs/job_1/logs", Answer.of(listed))
+    for number, path in enumerate(paths):
+        api.on("GET", f"/v1/jobs/job_1/logs/{path}", Answer(f"{number}\n".encode()))
+
+    assert main(["job", "logs", "job_1", "stdout"]) == 0
+
+    assert capfdbinary.readouterr().out == b"0\n1\n"
 
 
 def test_logs_are_listed_and_printed_as_they_are(api: FakeApi, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

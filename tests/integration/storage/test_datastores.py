@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.doctor import stores
-from parallelrun.doctor.finding import Place
+from parallelrun_core.checks.finding import Place
 from parallelrun_core.datastores import here
 from parallelrun_core.datastores.catalog import Catalog
 from parallelrun_core.datastores.document import read_definition

@@ -103,6 +103,26 @@ def test_without_waiting_for_uploads_files_are_missing(bucket: Bucket) -> None:
         prove_that_files_are_there_when_the_job_is(bucket, without="uploads.awaited")
 
 
+def test_what_a_command_writes_is_there_when_it_has_succeeded_and_only_then(bucket: Bucket) -> None:
+    bucket.put("in/words.txt", b"some words")
+    command = (
+        "cp ${{inputs.words}} ${{outputs.folder}}/copy && echo one > ${{outputs.file}} && echo kept > outputs/kept && "
+        "exit ${{inputs.code}}"
+    )
+    given = {"words": {"path": bucket.url("in/words.txt"), "type": "uri_file"}}
+    with Cluster() as cluster:
+        for code, state in ((1, JobState.FAILED), (0, JobState.COMPLETED)):
+            outputs = {"folder": {"path": bucket.url("f")}, "file": {"path": bucket.url("g/x.txt"), "type": "uri_file"}}
+            job_id = cluster.submit_command(
+                command, inputs={**given, "code": code}, outputs=outputs, output=bucket.url("out")
+            )
+            result = cluster.result(job_id)
+            assert result.state is state, result.failure
+            there = [below(bucket, folder) for folder in ("f", "g", "out")]
+            assert there == ([{"copy"}, {"x.txt"}, {"kept"}] if state is JobState.COMPLETED else [set(), set(), set()])
+    assert bucket.content("f/copy") == b"some words"
+
+
 def test_what_cannot_be_written_fails_its_mini_batch_with_the_words_of_the_store(bucket: Bucket) -> None:
     with Cluster(slots=1) as cluster:
         job_id = submitted(

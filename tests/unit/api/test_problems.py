@@ -14,6 +14,9 @@ from fastapi.testclient import TestClient
 from starlette.exceptions import HTTPException
 
 from parallelrun_api.app import create_app
+from parallelrun_api.azure.answers import NotSupported
+from parallelrun_api.azure.blobs.routes import AlreadyThere
+from parallelrun_api.azure.blobs.store import OverQuota
 from parallelrun_api.context import build_context
 from parallelrun_api.http import errors as http_errors
 from parallelrun_api.http.token import Token
@@ -33,6 +36,9 @@ OURS = sorted(set(leaves(errors.ParallelRunError)), key=lambda kind: kind.__name
 
 # What each stands for, written out once more: a change of either is a change of the contract.
 EXPECTED = {
+    NotSupported: (501, "not_supported"),
+    AlreadyThere: (409, "conflict"),
+    OverQuota: (413, "over_quota"),
     errors.InvalidInput: (422, "invalid_input"),
     errors.UnsafePath: (422, "unsafe_path"),
     errors.Unauthorized: (401, "unauthorized"),

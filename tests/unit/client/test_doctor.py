@@ -14,9 +14,9 @@ import pytest
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.doctor import checkup as checkups
-from parallelrun.doctor import volume
 from parallelrun.doctor.checkup import Reported, checkup
-from parallelrun.doctor.finding import Finding, Level, Place, ok
+from parallelrun_core.checks import volume
+from parallelrun_core.checks.finding import Finding, Level, Place, ok
 
 SCRIPT = "def run(mini_batch):\n    return mini_batch\n"
 

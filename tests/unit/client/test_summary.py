@@ -50,6 +50,16 @@ def test_a_job_that_completed_is_shown_with_its_counts() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "state, expected",
+    [("completed", "completed in 3.2 s: the command ended with exit code 0"), ("canceled", "canceled in 3.2 s")],
+)
+def test_a_command_is_shown_without_counts(state: str, expected: str) -> None:
+    progress = Progress(scheduled=1, listing_done=True, done=1, rows=1)
+
+    assert headline(job(state, progress=progress, spec={"command": "true"}, **TIMES)) == expected
+
+
 def progress_of(**counts: int) -> Progress:
     return Progress(listing_done=True, scheduled=100, items_scheduled=1000, rows=3, **counts)
 

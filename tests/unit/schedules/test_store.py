@@ -80,7 +80,7 @@ def test_the_latest_is_told_first_and_what_was_asked_for_is_no_time_of_the_sched
         folder.decide(fire(MADE + hours * HOUR), MADE + hours * HOUR)
     (folder.fires_folder / f"{stamp(MADE)}.json").write_text("{")
 
-    assert list(folder.fires()) == [fire(MADE + 2 * HOUR), manual, fire(MADE + HOUR)]
+    assert [each for _, each in folder.fires()] == [fire(MADE + 2 * HOUR), manual, fire(MADE + HOUR)]
     assert folder.decided() == [MADE, MADE + HOUR, MADE + 2 * HOUR]
 
 

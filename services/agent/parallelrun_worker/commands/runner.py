@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -11,6 +12,7 @@ from parallelrun_worker import frames
 from parallelrun_worker.commands import shell
 from parallelrun_worker.commands.ended import CommandFailed, last_lines
 from parallelrun_worker.commands.place import make_place
+from parallelrun_worker.for_scripts import OF_A_COMMAND, settings_of
 from parallelrun_worker.outputs import Outputs
 from parallelrun_worker.runner import NO_ROOM, NoRoom, Runner, report
 from parallelrun_worker.user_script import UserScript
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from mmap import mmap
 
 _FOLDER = "command"
+_SETTINGS = ".command.json"
+_FOR_PYTHON = os.path.join(os.path.dirname(__file__), "for_python")
+_FIRST = {"PATH": os.path.dirname(sys.executable), "PYTHONPATH": _FOR_PYTHON}
+"""What comes first in these variables of a command."""
 _NOT_RUN = shell.End(0, 0.0, 0)
 
 
@@ -36,12 +42,15 @@ class CommandRunner(Runner):
         super().__init__(ring, control, results, part)
         self._config = config
         self._folder = os.path.abspath(_FOLDER)
+        self._settings = os.path.abspath(_SETTINGS)
         self._ended = _NOT_RUN
 
     def _begin(self, config: frames.WorkerConfig) -> UserScript:
         if config.uploaded:
             self._outputs = Outputs(config.uploaded, config.aside)
             self._outputs.begin()
+        with open(os.open(self._settings, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(settings_of(config), file)
         return _NoScript()
 
     def _run(self, script: UserScript, kind: int, mini_batch: int, payload: bytes, tickets: int) -> None:
@@ -93,7 +102,7 @@ class CommandRunner(Runner):
         self._ended = shell.run(
             self._config.command,
             folder=self._folder,
-            environment=_environment(),
+            environment={**_environment(), OF_A_COMMAND: self._settings},
             stdout=self._config.stdout,
             stderr=self._config.stderr,
         )
@@ -115,5 +124,5 @@ class CommandRunner(Runner):
 
 def _environment() -> dict[str, str]:
     """The worker's, in which `python` is that of the job, and what Python prints can be followed."""
-    path = os.pathsep.join(filter(None, (os.path.dirname(sys.executable), os.environ.get("PATH"))))
-    return {"PYTHONUNBUFFERED": "1", **os.environ, "PATH": path}
+    joined = {name: os.pathsep.join(filter(None, (before, os.environ.get(name)))) for name, before in _FIRST.items()}
+    return {"PYTHONUNBUFFERED": "1", **os.environ, **joined}

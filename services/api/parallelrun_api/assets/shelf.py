@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
@@ -12,10 +13,10 @@ from parallelrun_api.assets.models import Asset, AssetLabels, AssetPage, SitePla
 from parallelrun_core.assets import names
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_zip
-from parallelrun_core.assets.document import NewAsset, read_asset
+from parallelrun_core.assets.document import NewAsset, pinned, read_asset
 from parallelrun_core.assets.names import LATEST
 from parallelrun_core.assets.resolving import names_in
-from parallelrun_core.assets.site import SiteNow
+from parallelrun_core.assets.site import Site, SiteNow
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.path_rule import PathRule, Places
 from parallelrun_core.service import telemetry
@@ -59,6 +60,9 @@ class Shelf:
             new = self._new_code(name, version, document, content)
         else:
             new = read_asset(kind, document, name=name, version=version)
+            if kind == "component":
+                document = pinned(new.content["document"], names_in(self._catalog, Site))
+                new = replace(new, content={**new.content, "document": document})
             if kind in ("data", "model"):
                 new = self._with_files(new, content)
             elif content is not None:
@@ -144,7 +148,7 @@ class Shelf:
             content.seek(0)
             kept = {"files": keep_zip(self._root, content, path), "file": path}
             fields = {key: value for key, value in new.content.items() if key != "path"} | kept
-            return NewAsset(kind=new.kind, name=new.name, version=new.version, content=fields, about=new.about)
+            return replace(new, content=fields)
         if not is_url(path) and not os.path.isabs(path):
             raise InvalidInput.at("/path", f"{path!r} is no absolute path, and nothing was sent with it", _SEND)
         storage = storage_of(path)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hmac
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
 from parallelrun_api.http.errors import Forbidden, Misdirected
-from parallelrun_api.http.named_tokens import ONLY_ONE
 from parallelrun_api.http.problems import problem_response
 from parallelrun_core.errors import ParallelRunError, Unauthorized
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from parallelrun_api.http.token import Token
@@ -19,29 +19,59 @@ OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
+class Door(Protocol):
+    """Admits the requests to some paths by what their clients show in place of a token, which was made of one."""
+
+    def leads_to(self, path: str) -> bool:
+        """Whether it decides about this path."""
+        ...
+
+    def admit(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        """The name of the token that it stands for; empty if none is needed.
+
+        Raises:
+            Unauthorized, Forbidden: it is not valid, or not for this.
+        """
+        ...
+
+    def refusal(self, error: ParallelRunError, path: str) -> Response:
+        """What the clients of these paths take for a refusal."""
+        ...
+
+
 class Guard:
     """Refuses requests that may not be made, before any route sees them."""
 
-    def __init__(self, app: ASGIApp, *, token: Token, hosts: frozenset[str], open_paths: frozenset[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: Token,
+        hosts: frozenset[str],
+        open_paths: frozenset[str],
+        doors: Sequence[Door] = (),
+    ) -> None:
         self._app = app
-        self._is_open = not token.is_needed
-        self._token = token.text.encode()
-        self._named = token.named
+        self._token = token
         self._hosts = hosts
         self._open_paths = open_paths
+        self._doors = doors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        door = next((door for door in self._doors if door.leads_to(scope["path"])), None)
         try:
             self._check_host(headers)
             self._check_origin(scope["method"], headers)
             if scope["path"] not in self._open_paths:
-                scope.setdefault("state", {})["token_name"] = self._check_token(headers)
+                name = door.admit(scope, headers) if door is not None else self._check_token(headers)
+                scope.setdefault("state", {})["token_name"] = name
         except ParallelRunError as error:
-            await problem_response(error, scope["path"])(scope, receive, send)
+            answer = door.refusal if door is not None else problem_response
+            await answer(error, scope["path"])(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -63,15 +93,10 @@ class Guard:
 
     def _check_token(self, headers: dict[bytes, bytes]) -> str:
         """The name of the token; empty if none is needed."""
-        if self._is_open:
+        if not self._token.is_needed:
             return ""
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        name = self._name_of(given.strip()) if scheme.lower() == b"bearer" else ""
+        name = self._token.name_of(given.strip()) if scheme.lower() == b"bearer" else ""
         if not name:
             raise Unauthorized("A valid token is required: send it as `Authorization: Bearer TOKEN`.")
         return name
-
-    def _name_of(self, given: bytes) -> str:
-        if self._token and hmac.compare_digest(given, self._token):
-            return ONLY_ONE
-        return self._named.name_of(given) if self._named is not None else ""

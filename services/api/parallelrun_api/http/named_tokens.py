@@ -79,6 +79,12 @@ class NamedTokens:
                 name = each
         return name
 
+    def token_of(self, name: str) -> bytes:
+        """The token of this name; empty: there is none."""
+        if self._clock() >= self._check_at:
+            self._refresh()
+        return self._tokens.get(name, b"")
+
     def _read(self) -> dict[str, bytes]:
         try:
             return parse(self._path.read_text(encoding="ascii"))

@@ -65,6 +65,10 @@ class _Known:
         self._problem = problem
         self._headers = headers or {}
 
+    @property
+    def problem(self) -> Problem:
+        return self._problem
+
     def response(self, instance: str) -> Response:
         problem = self._problem.model_copy(update={"instance": instance})
         return Response(
@@ -73,6 +77,12 @@ class _Known:
             headers={"Cache-Control": "no-store", **self._headers},
             media_type=MEDIA_TYPE,
         )
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """What is told of an error; None when it is a bug."""
+    known = _known(error)
+    return known.problem if known is not None else None
 
 
 def problem_response(error: Exception, instance: str) -> Response:

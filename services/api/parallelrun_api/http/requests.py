@@ -28,8 +28,8 @@ log = telemetry.logger()
 _QUIET: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _CLIENT_GONE: Final = 499
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_SUBMISSIONS: Final = "/v1/jobs"
-"""Requests to this path have limits of their own on their bodies."""
+_SUBMISSIONS: Final = re.compile(r"/v1/jobs|/v1/schedules/[^/:]+|/v1/batch-endpoints/[^/:]+/deployments/[^/:]+")
+"""Requests to these paths, which may have code with them, have limits of their own on their bodies."""
 MAX_BODY_BYTES: Final = 2 << 20
 """Of all other requests; a list of all mini-batches that can be retried at once is half as long."""
 _SAFE_HEADERS: Final = (
@@ -40,13 +40,29 @@ _SAFE_HEADERS: Final = (
 
 
 class RequestScope:
-    """The outermost layer: it answers and logs whatever goes wrong."""
+    """The outermost layer: it answers and logs whatever goes wrong.
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, connections: Connections, audit: Audit) -> None:
+    Args:
+        own_limits: what paths begin with whose bodies have limits of their own, beside those of submissions.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        connections: Connections,
+        audit: Audit,
+        own_limits: str,
+    ) -> None:
         self._app = app
+        self._own_limits = own_limits
         self._metrics = metrics
         self._connections = connections
         self._audit = audit
+
+    def _has_own_limits(self, path: str) -> bool:
+        return path.startswith(self._own_limits) or _SUBMISSIONS.fullmatch(path) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,7 +84,7 @@ class RequestScope:
             await send(message)
 
         try:
-            if scope["method"] not in SAFE_METHODS and scope["path"] != _SUBMISSIONS:
+            if scope["method"] not in SAFE_METHODS and not self._has_own_limits(scope["path"]):
                 receive = _bounded(receive)
             elif scope["method"] == "GET" and self._connections.is_crowded and scope["path"] not in OPEN_PATHS:
                 crowded = Crowded("Too many requests are being answered right now. Try again soon.")

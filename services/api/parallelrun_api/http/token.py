@@ -6,6 +6,7 @@ token can submit jobs, cancel those of others and fetch their outputs.
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 import stat
@@ -13,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from parallelrun_api.http.named_tokens import NamedTokens
+from parallelrun_api.http.named_tokens import ONLY_ONE, NamedTokens
 from parallelrun_core.folder.files import write_once
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.state_folder import state_folder
@@ -41,6 +42,20 @@ class Token(NamedTuple):
     def is_needed(self) -> bool:
         """Whether clients must present one at all."""
         return bool(self.text) or self.named is not None
+
+    def name_of(self, given: bytes) -> str:
+        """The name of a token that a client presents; empty: it is none."""
+        if self.text and hmac.compare_digest(given, self.text.encode()):
+            return ONLY_ONE
+        return self.named.name_of(given) if self.named is not None else ""
+
+    def secret_of(self, name: str) -> bytes | None:
+        """The token of this name; None: there is none. Where none is needed, the empty name has an empty one."""
+        if not self.is_needed:
+            return None if name else b""
+        if name == ONLY_ONE:
+            return self.text.encode() or None
+        return (self.named.token_of(name) or None) if self.named is not None else None
 
 
 def load_token(settings: ApiSettings) -> Token:

@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Node, NodeList
+from parallelrun_api.models import Finding, Node, NodeCheck, NodeCheckAsked, NodeList
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.checks.stores import refusals
+from parallelrun_core.path_rule import PathRule
+from parallelrun_core.problems import Problems
+from parallelrun_core.spec.fields import MAX_PATH
 from parallelrun_core.states import NodeState
-from parallelrun_core.store.nodes import NodeInfo
+from parallelrun_core.store.nodes import MOST_PATHS, CheckAnswer, NodeInfo
 
 router = APIRouter(prefix="/v1", tags=["nodes"])
+
+
+class CheckRequest(BaseModel):
+    """What nodes check, beside themselves."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    paths: list[Annotated[str, Field(min_length=1, max_length=MAX_PATH)]] = Field(default=[], max_length=MOST_PATHS)
+    """Folders, files or URLs that jobs are to read."""
 
 
 @router.get("/nodes", summary="List nodes", response_model=NodeList, responses=problems())
 def list_nodes(context: Ctx) -> Response:
     """All known nodes, by name. A `lost` one has been silent for longer than its lease."""
     return json_answer(NodeList(items=[_node(info, is_alive) for info, is_alive in context.nodes.all()]))
+
+
+@router.post(
+    "/nodes:check",
+    summary="Let all nodes check themselves",
+    status_code=202,
+    response_model=NodeCheckAsked,
+    response_description="They were asked. Each that has answered shows it as its `check`, for a minute.",
+    responses=problems(400, 403),
+)
+def check_nodes(context: Ctx, request: CheckRequest | None = None) -> Response:
+    """Let each node find out what `parallelrun doctor` says of the machine that it runs on, and whether it can read
+    these paths with its own credentials."""
+    paths = (request or CheckRequest()).paths
+    Problems([*refusals(paths, PathRule(context.settings.root, context.settings.places))]).check()
+    return json_answer(NodeCheckAsked(id=context.nodes.ask_to_check(paths)), 202)
+
+
+def _check(answer: CheckAnswer) -> NodeCheck:
+    said = [Finding(level=each.level.value, what=each.what, todo=each.todo) for each in answer.findings]
+    return NodeCheck(id=answer.id, findings=said)
 
 
 def _node(info: NodeInfo, is_alive: bool) -> Node:
@@ -35,4 +72,5 @@ def _node(info: NodeInfo, is_alive: bool) -> Node:
         memory_bytes=info.memory_bytes,
         disk_free_bytes=info.disk_free_bytes,
         clock_ahead_s=info.clock_ahead_s if is_alive else 0.0,
+        check=_check(info.check) if is_alive and info.check is not None else None,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from parallelrun_core.assets.names import stored_code
 from parallelrun_core.errors import Problem
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.path_rule import PathRule, Places
@@ -75,6 +76,8 @@ def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Itera
             message="this field is required without a zip of the code",
             hint="the folder of the entry script, or multipart/form-data with the parts 'spec' and 'code'",
         )
+    elif stored_code(code):
+        return  # whoever takes it finds out whether it is there
     elif code and (problem := _place(rule, "/code", code)):
         yield problem
     elif code and not _is_folder(code):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from parallelrun_api.submission.step_problems import Names, StepProblems
+from parallelrun_core.assets.names import stored_code
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
 from parallelrun_core.code.stored import add_snapshot, list_of
@@ -39,7 +40,7 @@ def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None) -> str:
             archive.seek(0)
             name = snapshot_zip(archive, beside)
         else:
-            if spec.code:
+            if spec.code and not stored_code(spec.code):
                 _check_script(Path(spec.code), spec)  # before a large folder is copied for nothing
             name = _snapshot(spec.code, beside, root)
         _check_script(beside / name, spec)
@@ -92,7 +93,7 @@ def _unpacked(archive: IO[bytes] | None, beside: Path) -> Path | None:
 
 def _place_of(code: str, sent: Path | None) -> str:
     """The folder that a step names: a relative path is one in the zip."""
-    if sent is None or not code or os.path.isabs(code):
+    if sent is None or not code or os.path.isabs(code) or stored_code(code):
         return code
     folder = sent.joinpath(*_parts(code))
     if not folder.is_dir():
@@ -109,6 +110,11 @@ def _parts(code: str) -> tuple[str, ...]:
 
 
 def _snapshot(code: str, beside: Path, root: Path) -> str:
+    if stored := stored_code(code):
+        folder = code_store(root) / stored
+        if not folder.is_dir():
+            raise InvalidInput.at("/code", "this code is not stored here", "register what it is of, and name that")
+        return snapshot_folder(folder, beside)
     return snapshot_folder(Path(code), beside, leave_out=root) if code else snapshot_nothing(beside)
 
 

@@ -108,6 +108,17 @@ class Submissions:
         self._create(job_id, upload, prepared, is_alone=False)
         return job_id
 
+    def prepare(self, upload: Upload) -> JobRecord:
+        """Do for a job that is made later, maybe many times, all that comes before its creation; it has no id yet.
+
+        Raises:
+            InvalidInput, Conflict: it can't be accepted; nothing is left of it.
+        """
+        prepared = self._prepare(new_job_id(), upload)
+        if prepared.earlier is not None:
+            raise InvalidInput.at("/resume_from", "a job that is made later can't take over from another one")
+        return self._record("", upload, prepared)
+
     def begin_day(self) -> None:
         """Prepare for idempotency keys, and remove those that need not be kept any longer.
 
@@ -173,14 +184,7 @@ class Submissions:
             is_alone: no other request can be about to create this job, too.
         """
         folder = JobFolder(self._root, job_id)
-        record = JobRecord(
-            job_id=job_id,
-            submitted=time.time(),
-            code=prepared.code,
-            spec=prepared.spec,
-            notes=[str(note) for note in upload.reading.notes],
-            places=self._checks.places,
-        )
+        record = self._record(job_id, upload, prepared)
         try:
             if is_alone and prepared.earlier is None:
                 folder.create(record)
@@ -202,3 +206,13 @@ class Submissions:
             taken_over=taken_over,
         )
         failpoints.reach("api.accepted")
+
+    def _record(self, job_id: str, upload: Upload, prepared: _Prepared) -> JobRecord:
+        return JobRecord(
+            job_id=job_id,
+            submitted=time.time(),
+            code=prepared.code,
+            spec=prepared.spec,
+            notes=[str(note) for note in upload.reading.notes],
+            places=self._checks.places,
+        )

@@ -77,15 +77,20 @@ async def read_document(request: Request) -> object:
     return await run_sync(load_json if kind == JSON_TYPE else load_document, text)
 
 
-async def read_document_and_files(request: Request, *, max_bytes: int, folder: Path) -> tuple[object, IO[bytes] | None]:
+async def read_document_and_files(
+    request: Request, *, max_bytes: int, folder: Path, part: str = CONTENT
+) -> tuple[object, IO[bytes] | None]:
     """A document, and the zip that came with it, if one did: a file on the volume of `folder`, for the caller to close.
+
+    Args:
+        part: what a form calls the zip.
 
     Raises:
         UnsupportedMediaType, BodyTooLarge, InvalidInput: it can't be read.
     """
     if _media_type(request) != FORM_TYPE:
         return await read_document(request), None
-    form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES, file_part=CONTENT)
+    form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES, file_part=part)
     try:
         await form.read(_limited(request, max_bytes), folder)
         return await run_sync(load_document, form.spec_text()), form.code

@@ -43,7 +43,7 @@ def job_of(
     ended = result.ended if result else status.ended if status else None
     return models.Job(
         id=record.job_id,
-        type=_type_of(record),
+        type=type_of(record),
         parent=models.ParentStep(job=record.parent.job_id, step=record.parent.step) if record.parent else None,
         name=str(record.spec.get("name", "")),
         state=result.state if result else status.state if status else JobState.QUEUED,
@@ -84,7 +84,8 @@ def progress_of(progress: Progress) -> models.Progress:
     return models.Progress.model_construct(**msgspec.structs.asdict(progress))
 
 
-def _type_of(record: JobRecord) -> models.JobType:
+def type_of(record: JobRecord) -> models.JobType:
+    """What kind of a job it is."""
     if record.is_pipeline:
         return "pipeline"
     return "command" if record.spec.get("command") else "parallel"

@@ -150,7 +150,7 @@ class Firing:
 
     def _running(self, schedule: ScheduleFolder) -> str:
         """The id of a job of this schedule that has not ended; empty if there is none."""
-        made = (each for each in schedule.fires() if each.outcome.has_job)
+        made = (each for _, each in schedule.fires() if each.outcome.has_job)
         for fire in islice(made, _LATEST):
             folder = JobFolder(self._root, fire.job_id)
             if folder.has_record and not folder.has_ended:

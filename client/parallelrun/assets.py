@@ -1,0 +1,202 @@
+"""Assets: names for data, models, environments, components and code, of a server or of this user's runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import quote
+
+from parallelrun.models import Asset
+from parallelrun.resource import as_model, pages
+from parallelrun.transport import Transport
+
+if TYPE_CHECKING:
+    from parallelrun_core.assets.document import NewAsset
+
+_PATH: Final = "/v1/assets"
+_PAGE: Final = 200
+_UPLOAD_TIMEOUT_S: Final = 600.0
+
+Definition = Mapping[str, Any] | str | Path
+
+
+class AnyAssets(Protocol):
+    """What a server has of one type, and what runs on this machine have."""
+
+    def create(
+        self, definition: Definition, *, name: str = "", changes: Mapping[str, Any] = {}, upload: bool = True
+    ) -> Asset: ...
+
+    def versions(self, name: str, *, archived: bool = False) -> list[Asset]: ...
+
+    def list(self, *, archived: bool = False) -> list[Asset]: ...
+
+    def get(self, name: str, version: str = "", *, label: str = "") -> Asset: ...
+
+    def archive(self, name: str, version: str = "") -> None: ...
+
+    def restore(self, name: str, version: str = "") -> None: ...
+
+    def set_label(self, name: str, label: str, version: str) -> Asset: ...
+
+    def remove_label(self, name: str, label: str) -> None: ...
+
+
+class Assets:
+    """The assets of one type of a server: `client.data`, `client.models`, …"""
+
+    def __init__(self, transport: Transport, kind: str) -> None:
+        self._transport = transport
+        self._kind = kind
+
+    def create(
+        self, definition: Definition, *, name: str = "", changes: Mapping[str, Any] = {}, upload: bool = True
+    ) -> Asset:
+        """Make a version, durably; again with the same version and content, it is that version.
+
+        Args:
+            definition: its document, or the path of a file with it, as YAML or JSON, as Azure ML has them. Relative
+                paths start from the folder of the file, or from the current one.
+            name: what it is called, if the document doesn't say.
+            changes: fields to set in the document.
+            upload: send the file or folder of this machine that `path` names: the version has a copy then. Otherwise
+                the server reads it where it is. URLs are never copied.
+
+        Raises:
+            InvalidInput: something is wrong with it. Nothing was made.
+            InvalidRequest: the server refuses it, as for a place that jobs may not use.
+            Conflict: there is such a version with another content.
+        """
+        new = read_definition(self._kind, definition, self.send_code, name=name, changes=changes)
+        document = new.document()
+        if new.local is None or not upload:
+            return self._send(new, document, nullcontext)
+        from parallelrun.package_files import zip_files
+
+        local = new.local
+        return self._send(new, {**document, "path": local.name}, lambda: zip_files(local))
+
+    def versions(self, name: str, *, archived: bool = False) -> list[Asset]:
+        """The versions of one, the one that was created last first. Raises NotFound."""
+        return list(self._pages(_path(self._kind, name, "versions"), archived))
+
+    def list(self, *, archived: bool = False) -> list[Asset]:
+        """All of them by name, each by the version that was created last.
+
+        Args:
+            archived: also those that are archived.
+        """
+        return list(self._pages(_path(self._kind), archived))
+
+    def get(self, name: str, version: str = "", *, label: str = "") -> Asset:
+        """One version: this one, or that with a label, by default `latest`. Raises NotFound."""
+        path = _path(self._kind, name, "versions", version)
+        if not version:
+            path = _path(self._kind, name, "labels", label or "latest")
+        return as_model(self._transport.request("GET", path, idempotent=True), Asset)
+
+    def archive(self, name: str, version: str = "") -> None:
+        """Hide a version, or all of it, from lists and from `latest`. Who names it finds it all the same.
+
+        Raises:
+            NotFound: there is none.
+        """
+        self._set_archived(name, version, "archive")
+
+    def restore(self, name: str, version: str = "") -> None:
+        """Show again what was archived. Raises NotFound."""
+        self._set_archived(name, version, "restore")
+
+    def set_label(self, name: str, label: str, version: str) -> Asset:
+        """Let a label stand for a version. Raises NotFound."""
+        path = _path(self._kind, name, "labels", label)
+        answer = self._transport.request("PUT", path, body=lambda: {"json": {"version": version}}, idempotent=True)
+        return as_model(answer, Asset)
+
+    def remove_label(self, name: str, label: str) -> None:
+        """Forget a label. Raises NotFound."""
+        self._transport.request("DELETE", _path(self._kind, name, "labels", label), idempotent=False)
+
+    def _pages(self, path: str, archived: bool) -> Iterator[Asset]:
+        params = {"limit": str(_PAGE), **({"archived": "true"} if archived else {})}
+        return pages(self._transport, path, Asset, params)
+
+    def _set_archived(self, name: str, version: str, verb: str) -> None:
+        parts = ("versions", version) if version else ()
+        self._transport.request("POST", f"{_path(self._kind, name, *parts)}:{verb}", idempotent=True)
+
+    def _send(
+        self, new: NewAsset, document: dict[str, Any], pack: Callable[[], AbstractContextManager[IO[bytes] | None]]
+    ) -> Asset:
+        parts = (new.name, "versions", new.version) if new.version else (new.name, "versions")
+        with pack() as content:
+            answer = self._transport.request(
+                "PUT" if new.version else "POST",
+                _path(new.kind, *parts),
+                body=_body(document, content),
+                idempotent=bool(new.version),  # without one, asking again makes another
+                read_timeout_s=_UPLOAD_TIMEOUT_S,
+            )
+        return as_model(answer, Asset)
+
+    def send_code(self, folder: Path) -> str:
+        """Send the code of a component; returns what its document has for it."""
+        from hashlib import sha256
+
+        from parallelrun.package_code import zip_folder
+
+        with zip_folder(folder) as content:
+            digest = sha256()
+            while chunk := content.read(1 << 20):
+                digest.update(chunk)
+            name = f"code-{digest.hexdigest()[:32]}"
+            answer = self._transport.request(
+                "PUT",
+                _path("code", name, "versions", "1"),
+                body=_body({}, content),
+                idempotent=True,
+                read_timeout_s=_UPLOAD_TIMEOUT_S,
+            )
+        return str(as_model(answer, Asset).content["path"])
+
+
+def read_definition(
+    kind: str,
+    definition: Definition,
+    keep_code: Callable[[Path], str],
+    *,
+    name: str = "",
+    changes: Mapping[str, Any] = {},
+) -> NewAsset:
+    """What a document, or a file with one, says of an asset.
+
+    Raises:
+        InvalidInput: it can't be read, or something is wrong with it.
+    """
+    from parallelrun_core.assets.document import read_asset, read_asset_file
+
+    if isinstance(definition, Mapping):
+        document = {**definition, **changes}
+        return read_asset(kind, document, folder=Path.cwd(), keep_code=keep_code, name=name)
+    return read_asset_file(kind, Path(definition), keep_code=keep_code, name=name, changes=changes)
+
+
+def _body(document: dict[str, Any], content: IO[bytes] | None) -> Callable[[], dict[str, Any]]:
+    import json
+
+    def body() -> dict[str, Any]:
+        if content is None:
+            return {"json": document}
+        content.seek(0)
+        return {
+            "data": {"spec": json.dumps(document)},
+            "files": {"content": ("content.zip", content, "application/zip")},
+        }
+
+    return body
+
+
+def _path(*parts: str) -> str:
+    return "/".join([_PATH, *(quote(part, safe="") for part in parts)])

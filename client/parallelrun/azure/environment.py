@@ -1,0 +1,71 @@
+"""The environment variables with which Azure ML's client uses a ParallelRun server instead of Azure."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from parallelrun.azure import fronts
+from parallelrun.errors import ParallelRunError
+
+_OF_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+CONFIG: Final = {"subscription_id": _OF_NOBODY, "resource_group": "local", "workspace_name": "parallelrun"}
+"""A workspace for those who have none: any names will do."""
+
+
+def variables(url: str, token: str) -> dict[str, str]:
+    """What the client must have in its environment; a front is started if the server has no TLS.
+
+    Args:
+        url: of the API.
+        token: its token; empty: it needs none.
+
+    Raises:
+        ParallelRunError: the URL is none, or the front doesn't start.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ParallelRunError(f"{url!r} is no URL of a server.")
+    base, more = url.rstrip("/"), {}
+    if parts.scheme == "http":
+        front = fronts.start(parts.hostname, parts.port or 80)
+        base, more = f"https://127.0.0.1:{front.port}", {"REQUESTS_CA_BUNDLE": front.bundle, **_beside_proxies()}
+    return {
+        "AZUREML_DEV_URL_MFE": f"{base}/azure",
+        "IDENTITY_ENDPOINT": f"{base}/azure/identity",
+        "IDENTITY_HEADER": token or "none",
+        # Of all the places in which DefaultAzureCredential looks for credentials, only this one.
+        "AZURE_TOKEN_CREDENTIALS": "ManagedIdentityCredential",
+        **more,
+    }
+
+
+def stop(url: str) -> bool:
+    """Stop the front of a server; False if there was none."""
+    parts = urlsplit(url)
+    return bool(parts.hostname) and fronts.stop(parts.hostname or "", parts.port or 80)
+
+
+def write_config(folder: Path) -> Path:
+    """Write a `config.json`, which `MLClient.from_config` reads; one that is there stays.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    path = folder / "config.json"
+    if not path.exists():
+        path.write_text(json.dumps(CONFIG, indent=2) + "\n")
+    return path
+
+
+def _beside_proxies() -> dict[str, str]:
+    """What keeps requests to this machine away from a proxy, if there is one."""
+    if not any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES):
+        return {}
+    given = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
+    names = [name for name in given.split(",") if name]
+    return {"NO_PROXY": ",".join([*names, *({"127.0.0.1"} - set(names))])}

@@ -1,0 +1,211 @@
+"""`parallelrun data …`, `model …`, `environment …`, `component …`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from parallelrun.cli.output import Format, FormatOption
+from parallelrun.cli.server import Token, Url
+
+if TYPE_CHECKING:
+    from parallelrun.assets import AnyAssets
+    from parallelrun.models import Asset
+
+KINDS: Final = {
+    "data": "Names for folders, files and tables",
+    "model": "Names for models",
+    "environment": "Names for the Python of scripts",
+    "component": "Names for steps that are used again",
+}
+_WHOSE: Final = "of a server; without one, those of `parallelrun run` on this machine."
+
+Name = Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="Name of the asset.", show_default=False)]
+AnyVersion = Annotated[
+    str, typer.Option("--version", "-v", metavar="VERSION", help="One of its versions.", show_default=False)
+]
+AnyLabel = Annotated[str, typer.Option("--label", "-l", metavar="LABEL", help="One of its labels.", show_default=False)]
+Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
+Assignments = Annotated[
+    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field. Can be repeated.")
+]
+Archived = Annotated[bool, typer.Option("--include-archived", help="Also what is archived.")]
+
+
+def commands_for(kind: str) -> typer.Typer:
+    """The commands for one type of assets."""
+    group = typer.Typer(help=f"{KINDS[kind]}, {_WHOSE}", no_args_is_help=True, rich_markup_mode=None)
+    _add_create(group, kind)
+    _add_list(group, kind)
+    _add_show(group, kind)
+    _add_label(group, kind)
+    _add_archiving(group, kind)
+    return group
+
+
+def _add_create(group: typer.Typer, kind: str) -> None:
+    @group.command()
+    def create(
+        *,
+        file: Annotated[Path, typer.Option("--file", "-f", help="Its document, as YAML or JSON.", show_default=False)],
+        name: Name = "",
+        version: AnyVersion = "",
+        assignments: Assignments = None,
+        no_upload: Annotated[
+            bool, typer.Option("--no-upload", help="Don't copy local files: everybody reads them where they are.")
+        ] = False,
+        local: Local = False,
+        url: Url = "",
+        token: Token = "",
+    ) -> None:
+        """Make a version, and print what a job's document calls it. Without a version, it is the next number."""
+        from parallelrun.cli.output import say
+
+        changes = _changes(assignments or (), name=name, version=version)
+        with _assets(kind, url, token, local=local) as (assets, where):
+            made = assets.create(file, changes=changes, upload=not no_upload)
+        print(made.id)
+        path = f"{made.path}, " if made.path and kind != "component" else ""
+        say(f"{path}{where}")
+
+
+def _add_list(group: typer.Typer, kind: str) -> None:
+    @group.command("list")
+    def list_assets(
+        *,
+        name: Name = "",
+        form: FormatOption = Format.TABLE,
+        archived: Archived = False,
+        local: Local = False,
+        url: Url = "",
+        token: Token = "",
+    ) -> None:
+        """List all of them, each by its latest version; or the versions of one."""
+        from parallelrun.cli.output import show_list
+
+        with _assets(kind, url, token, local=local) as (assets, _):
+            show_list(
+                assets.versions(name, archived=archived) if name else assets.list(archived=archived),
+                form,
+                name=lambda each: each.id,
+                columns=[
+                    ("NAME", lambda each: each.name),
+                    ("VERSION", lambda each: each.version),
+                    ("CREATED", lambda each: each.created),
+                    ("TYPE", lambda each: each.content.get("type", "")),
+                    ("PATH", lambda each: each.path),
+                    *([("ARCHIVED", lambda each: "yes" if each.archived else "")] if archived else []),
+                ],
+            )
+
+
+def _add_show(group: typer.Typer, kind: str) -> None:
+    @group.command()
+    def show(
+        *,
+        name: Name,
+        version: AnyVersion = "",
+        label: AnyLabel = "",
+        form: FormatOption = Format.TABLE,
+        local: Local = False,
+        url: Url = "",
+        token: Token = "",
+    ) -> None:
+        """Show one version, by default the latest."""
+        from parallelrun.cli.output import show_one
+
+        with _assets(kind, url, token, local=local) as (assets, _):
+            shown = assets.get(name, version, label=label)
+        show_one(shown, form, name=shown.id, lines=list(_lines(shown)))
+
+
+def _add_label(group: typer.Typer, kind: str) -> None:
+    @group.command()
+    def label(
+        *,
+        name: Name,
+        label: AnyLabel,
+        version: AnyVersion = "",
+        local: Local = False,
+        url: Url = "",
+        token: Token = "",
+    ) -> None:
+        """Let a label stand for a version; without a version, forget the label."""
+        with _assets(kind, url, token, local=local) as (assets, _):
+            if version:
+                assets.set_label(name, label, version)
+            else:
+                assets.remove_label(name, label)
+
+
+def _add_archiving(group: typer.Typer, kind: str) -> None:
+    @group.command()
+    def archive(
+        *, name: Name, version: AnyVersion = "", local: Local = False, url: Url = "", token: Token = ""
+    ) -> None:
+        """Hide a version, or all of it, from lists. Jobs that name it find it all the same."""
+        with _assets(kind, url, token, local=local) as (assets, _):
+            assets.archive(name, version)
+
+    @group.command()
+    def restore(
+        *, name: Name, version: AnyVersion = "", local: Local = False, url: Url = "", token: Token = ""
+    ) -> None:
+        """Show again what was archived."""
+        with _assets(kind, url, token, local=local) as (assets, _):
+            assets.restore(name, version)
+
+
+def _changes(assignments: list[str] | tuple[()], **given: str) -> dict[str, Any]:
+    """The fields that a command line sets: whole ones, at the top of the document."""
+    from parallelrun.errors import InvalidInput
+    from parallelrun_core.spec import set_field
+
+    changes: dict[str, Any] = {}
+    for assignment in assignments:
+        if "." in assignment.partition("=")[0]:
+            raise InvalidInput.at("--set", f"{assignment!r}: only whole fields can be set", "as in --set version=2")
+        set_field(changes, assignment)
+    return changes | {field: value for field, value in given.items() if value}
+
+
+def _lines(asset: Asset) -> Iterator[tuple[str, object]]:
+    yield "name", asset.name
+    yield "version", asset.version
+    yield "created", asset.created
+    yield "description", asset.description
+    for field, values in (("tags", asset.tags), ("properties", asset.properties)):
+        yield field, ", ".join(f"{key}={value}" for key, value in values.items())
+    yield "archived", "yes" if asset.archived else ""
+    for field, value in asset.content.items():
+        if isinstance(value, dict | list):
+            import yaml
+
+            yield field, yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip()
+        else:
+            yield field, value
+
+
+@contextmanager
+def _assets(kind: str, url: str, token: str, *, local: bool) -> Iterator[tuple[AnyAssets, str]]:
+    """The assets that are meant, and where they are."""
+    from parallelrun.client import Client, server_to_use
+    from parallelrun.embedded.assets import OwnAssets
+    from parallelrun.errors import ConnectionFailed
+
+    of_this_machine = "for `parallelrun run` on this machine"
+    if local:
+        yield OwnAssets(kind), of_this_machine
+        return
+    try:
+        url, token = server_to_use(url, token)
+    except ConnectionFailed:
+        yield OwnAssets(kind), f"{of_this_machine}, since no server is given or running"
+        return
+    with Client(url, token) as client:
+        assets = {"data": client.data, "model": client.models, "environment": client.environments}
+        yield assets.get(kind, client.components), f"on the server {client.url}"

@@ -1,0 +1,43 @@
+"""`parallelrun azure-env`: what a shell needs for Azure ML's own Python client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parallelrun.cli.server import Token, Url
+
+
+def azure_env(
+    url: Url = "",
+    token: Token = "",
+    *,
+    config: Annotated[
+        bool, typer.Option("--config", help="Also write a config.json here, unless there is one.")
+    ] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End what was started for this server.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As a JSON object, for programs.")] = False,
+) -> None:
+    """Print the environment with which azure-ai-ml uses this server: eval "$(parallelrun azure-env)"."""
+    import json
+    import shlex
+
+    from parallelrun.azure import environment
+    from parallelrun.cli.output import say
+    from parallelrun.client import server_to_use
+
+    url, token = server_to_use(url, token)
+    if stop:
+        say("It has stopped." if environment.stop(url) else "Nothing was running for this server.")
+        return
+    variables = environment.variables(url, token)
+    if config:
+        say(f"the workspace is in {environment.write_config(Path.cwd())}")
+    if as_json:
+        print(json.dumps(variables, indent=2))
+        return
+    for name, value in variables.items():
+        print(f"export {name}={shlex.quote(value)}")
+    say('set it in this shell:  eval "$(parallelrun azure-env)"')

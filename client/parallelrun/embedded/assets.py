@@ -1,0 +1,104 @@
+"""The assets of this user's runs on this machine: made once, and known to each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from parallelrun.assets import Definition, read_definition
+from parallelrun.models import Asset
+from parallelrun_core.assets.catalog import Catalog
+from parallelrun_core.assets.contents import keep_code, keep_copy
+from parallelrun_core.assets.document import pinned
+from parallelrun_core.assets.names import LATEST, code_called
+from parallelrun_core.assets.names import Asset as Known
+from parallelrun_core.assets.resolving import names_in
+from parallelrun_core.assets.site import Site
+from parallelrun_core.service.state_folder import state_folder
+
+
+class OwnAssets:
+    """As `parallelrun.assets.Assets`, without a server.
+
+    Raises:
+        RuntimeError: the user has no home folder.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._root = state_folder()
+        self._catalog = Catalog(self._root)
+
+    def create(
+        self, definition: Definition, *, name: str = "", changes: Mapping[str, Any] = {}, upload: bool = True
+    ) -> Asset:
+        """Make a version; its files are copied into this user's state folder, or stay where they are.
+
+        Raises:
+            InvalidInput: something is wrong with it.
+            Conflict: there is such a version with another content.
+        """
+        new = read_definition(self._kind, definition, self._keep_code, name=name, changes=changes)
+        content = new.content
+        if self._kind == "component":
+            names = names_in(self._catalog, Site)
+            content = {**content, "document": pinned(content["document"], names)}
+        if new.local is not None and upload:
+            kept = {"files": keep_copy(self._root, new.local), "file": new.local.name}
+            content = {key: value for key, value in content.items() if key != "path"} | kept
+        made, _ = self._catalog.add(self._kind, new.name, content, version=new.version, about=new.about)
+        return _shown(made)
+
+    def versions(self, name: str, *, archived: bool = False) -> list[Asset]:
+        """The versions of one, the one that was created last first. Raises NotFound."""
+        self._catalog.labelled(self._kind, name, LATEST)
+        return [_shown(asset) for asset in self._catalog.versions(self._kind, name, with_archived=archived)]
+
+    def list(self, *, archived: bool = False) -> list[Asset]:
+        """All of them by name, each by the version that was created last."""
+        there = self._catalog.names(self._kind, with_archived=archived)
+        latest = (self._catalog.latest(self._kind, name, with_archived=archived) for name in there)
+        return [_shown(asset) for asset in latest if asset is not None]
+
+    def get(self, name: str, version: str = "", *, label: str = "") -> Asset:
+        """One version: this one, or that with a label, by default `latest`. Raises NotFound."""
+        if version:
+            return _shown(self._catalog.get(self._kind, name, version))
+        return _shown(self._catalog.labelled(self._kind, name, label or LATEST))
+
+    def archive(self, name: str, version: str = "") -> None:
+        """Hide a version, or all of it, from lists and from `latest`. Raises NotFound."""
+        self._catalog.set_archived(self._kind, name, version, is_archived=True)
+
+    def restore(self, name: str, version: str = "") -> None:
+        """Show again what was archived. Raises NotFound."""
+        self._catalog.set_archived(self._kind, name, version, is_archived=False)
+
+    def set_label(self, name: str, label: str, version: str) -> Asset:
+        """Let a label stand for a version. Raises NotFound, InvalidInput."""
+        return _shown(self._catalog.set_label(self._kind, name, label, version))
+
+    def remove_label(self, name: str, label: str) -> None:
+        """Forget a label. Raises NotFound, InvalidInput."""
+        self._catalog.remove_label(self._kind, name, label)
+
+    def _keep_code(self, folder: Path) -> str:
+        return code_called(keep_code(self._root, folder))
+
+
+def _shown(asset: Known) -> Asset:
+    created = datetime.fromtimestamp(asset.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Asset(
+        type=asset.type,
+        name=asset.name,
+        version=asset.version,
+        id=asset.id,
+        created=created,
+        description=asset.description,
+        tags=asset.tags,
+        properties=asset.properties,
+        archived=asset.is_archived,
+        content=asset.content,
+    )

@@ -1,0 +1,115 @@
+"""Where a job's document finds what its names stand for: the site file, then a server or this user's own assets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parallelrun_core.assets.names import Names
+from parallelrun_core.assets.resolving import Lazily, Resolver
+
+if TYPE_CHECKING:
+    from parallelrun.transport import Transport
+    from parallelrun_core.assets import names
+    from parallelrun_core.assets.names import Reference
+    from parallelrun_core.assets.site import Site
+
+_NOT_THERE = 404
+
+
+NamesFor = Callable[[Path], Names]
+"""The names for a document, by its folder: a site file may be there."""
+
+
+def names_of(transport: Transport) -> NamesFor:
+    """The names that a server knows, with the site file of this machine before its own."""
+    return lambda folder: Lazily(lambda: _of_server(lambda: nullcontext(transport), folder))
+
+
+def names_at(url: str, token: str) -> NamesFor:
+    """The same, of a server that is connected to only if a document has a name; looking it up may then raise
+    ConnectionFailed."""
+
+    def opened() -> AbstractContextManager[Transport]:
+        from parallelrun.client import server_to_use
+        from parallelrun.transport import Transport
+
+        return closing(Transport(*server_to_use(url, token)))
+
+    return lambda folder: Lazily(lambda: _of_server(opened, folder))
+
+
+def own_names(folder: Path) -> Lazily:
+    """The names that this user's runs on this machine know."""
+    return Lazily(lambda: _own(folder))
+
+
+def _own(folder: Path) -> Resolver:
+    from parallelrun_core.assets.catalog import Catalog
+    from parallelrun_core.assets.resolving import names_in
+    from parallelrun_core.assets.site import SiteNow, site_file
+    from parallelrun_core.folder.layout import code_store
+    from parallelrun_core.service.state_folder import state_folder
+
+    root = state_folder()
+    site = SiteNow(lambda: site_file(folder))
+    return names_in(Catalog(root), site, code_at=lambda snapshot: str(code_store(root) / snapshot))
+
+
+def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: Path) -> Resolver:
+    from parallelrun.assets import Assets
+    from parallelrun_core.assets.site import SiteNow, site_file
+
+    own = SiteNow(lambda: site_file(folder))
+    theirs: list[Site] = []
+
+    def site() -> Site:
+        if not theirs:
+            with opened() as transport:
+                theirs.append(_site_of(transport))
+        return own().over(theirs[0])
+
+    def known(kind: str, reference: Reference) -> names.Asset:
+        with opened() as transport:
+            return _asked(transport, kind, reference.text)
+
+    def keep(code: Path) -> str:
+        with opened() as transport:
+            return Assets(transport, "component").send_code(code)
+
+    return Resolver(known, site, keep_code=keep)
+
+
+def _site_of(transport: Transport) -> Site:
+    from parallelrun.errors import ApiError
+    from parallelrun_core.assets.site import Site
+
+    try:
+        answer = transport.request("GET", "/v1/site", idempotent=True)
+    except ApiError as error:
+        if error.status != _NOT_THERE:
+            raise
+        return Site()  # a server of an earlier release
+    return Site(datastores=answer.get("datastores", {}), locations=answer.get("locations", {}))
+
+
+def _asked(transport: Transport, kind: str, text: str) -> names.Asset:
+    """The asset that a server knows by a name.
+
+    Raises:
+        UnknownAsset, UnknownVersion: it knows none.
+    """
+    from parallelrun.errors import NotFound
+    from parallelrun.models import Asset
+    from parallelrun.resource import as_model
+    from parallelrun_core.assets import names
+
+    try:
+        answer = transport.request("GET", f"/v1/assets/{kind}:resolve", params={"name": text}, idempotent=True)
+    except NotFound as error:
+        unknown = names.UnknownVersion if error.code == names.UnknownVersion.code else names.UnknownAsset
+        raise unknown(error.message, problems=error.problems) from error
+    asset = as_model(answer, Asset)
+    return names.Asset(type=kind, name=asset.name, version=asset.version, content=asset.content)

@@ -1,0 +1,75 @@
+"""Checks this node when it is asked to: what `parallelrun doctor` checks on its own machine, and what jobs are to read.
+
+A thread does it, as a volume or a store may not answer; nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.checks.bounded import findings
+from parallelrun_core.checks.finding import Finding, Level, Place
+from parallelrun_core.store.nodes import CheckAnswer, CheckRequest
+
+_SUBJECTS: Final = ("machine", "kernel", "volume")
+_KEPT_S: Final = 60.0
+"""How long an answer is told: as long as a request stands."""
+_MOST_SAID: Final = 300
+
+
+class NodeChecks:
+    """Answers requests, one after the other.
+
+    Args:
+        root: the folder that all services share.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._place = Place(root=root)
+        self._asked = ""
+        self._answer: tuple[float, CheckAnswer] | None = None
+
+    @property
+    def answer(self) -> CheckAnswer | None:
+        """That to the last request, if it isn't old."""
+        at, answer = self._answer or (0.0, None)
+        return answer if answer is not None and time.monotonic() - at < _KEPT_S else None
+
+    def ask(self, request: CheckRequest) -> None:
+        """Begin to answer a request that is new."""
+        if request.id != self._asked:
+            self._asked = request.id
+            threading.Thread(target=self._run, args=(request,), name="checks", daemon=True).start()
+
+    def _run(self, request: CheckRequest) -> None:
+        said = list(map(_shortened, (*_troubles(self._place), *_readable(request.paths, self._place))))
+        if request.id == self._asked:
+            self._answer = time.monotonic(), CheckAnswer(id=request.id, findings=said)
+
+
+def _troubles(place: Place) -> Iterator[Finding]:
+    """Only what is to be mended: the rest is the same on most nodes."""
+    for subject in _SUBJECTS:
+        for check in import_module(f"parallelrun_core.checks.{subject}").CHECKS:
+            yield from (each for each in findings(check, place) if each.level is not Level.OK)
+
+
+def _readable(paths: list[str], place: Place) -> Iterator[Finding]:
+    for path in paths:
+        yield from findings(partial(_read, path), place, name=path)
+
+
+def _read(path: str, _: Place) -> list[Finding]:
+    from parallelrun_core.checks.stores import readable
+
+    return [readable("input", path)]
+
+
+def _shortened(finding: Finding) -> Finding:
+    return Finding(finding.level, finding.what[:_MOST_SAID], finding.todo[:_MOST_SAID])

@@ -1,0 +1,1 @@
+"""The first folder of PYTHONPATH for the programs of a command."""

@@ -1,0 +1,26 @@
+"""Runs when a Python starts that a command has started: what an entry script can import, its modules can import, too.
+
+That folder comes last on `sys.path`, so an installed package of such a name wins. Any Python may run this.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _provide() -> None:
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _HERE]
+    sys.path.append(os.path.join(os.path.dirname(os.path.dirname(_HERE)), "for_users"))
+    own = sys.modules.pop("sitecustomize")
+    try:
+        import_module("sitecustomize")  # that of the environment, if it has one
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+        sys.modules["sitecustomize"] = own
+
+
+if "sitecustomize" in sys.modules:
+    _provide()

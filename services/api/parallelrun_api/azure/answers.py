@@ -1,0 +1,90 @@
+"""How this face answers: JSON, and errors in the form that the client prints well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from parallelrun_api.http.errors import HttpError
+from parallelrun_api.http.problems import problem_of
+from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.store.connection import RedisError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from parallelrun_api.models import Problem
+
+_CODES: Final = {
+    401: "Unauthorized", 403: "Forbidden", 404: "ResourceNotFound", 409: "Conflict", 413: "RequestEntityTooLarge",
+    429: "TooManyRequests", 501: "NotSupported", 503: "ServiceUnavailable",
+}  # fmt: skip
+
+
+class NotSupported(HttpError):
+    """ParallelRun has nothing like this."""
+
+    code = "not_supported"
+    http_status = 501
+
+
+def answer(value: object, status: int = 200) -> Response:
+    """A value as the whole answer."""
+    return Response(
+        json.dumps(value), status_code=status, headers={"Cache-Control": "no-store"}, media_type="application/json"
+    )
+
+
+def refusal(error: Exception) -> Response | None:
+    """The answer to an error, as the service would give it; None when it is a bug."""
+    problem = problem_of(error)
+    if problem is None:
+        return None
+    headers = {"Cache-Control": "no-store", "x-ms-error-code": _code_of(problem.status)}
+    if isinstance(error, HttpError):
+        headers |= error.headers
+    if problem.status in (429, 503):
+        headers["Retry-After"] = "2"
+    body = json.dumps({"error": _body(problem)})
+    status = 400 if problem.status == 422 else problem.status
+    return Response(body, status_code=status, headers=headers, media_type="application/json")
+
+
+class FaceRoute(APIRoute):
+    """A route whose errors are answered in the form of this face."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_and_refuse(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except (ParallelRunError, RequestValidationError, HTTPException, RedisError, OSError) as error:
+                refused = refusal(error)
+                if refused is None:
+                    raise
+                return refused
+
+        return handle_and_refuse
+
+
+def _body(problem: Problem) -> dict[str, Any]:
+    details = [
+        {
+            "code": "UserError",
+            "target": entry.pointer,
+            "message": f"{entry.pointer}: {entry.message}" + (f" ({entry.hint})" if entry.hint else ""),
+        }
+        for entry in problem.errors
+    ]
+    return {"code": _code_of(problem.status), "message": problem.detail, "target": "", "details": details}
+
+
+def _code_of(status: int) -> str:
+    return _CODES.get(status, "UserError" if status < 500 else "InternalServerError")

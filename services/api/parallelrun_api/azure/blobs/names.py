@@ -1,0 +1,52 @@
+"""The names in a container. They come from outside, and become paths only by way of here."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from parallelrun_core.errors import InvalidInput, UnsafePath
+from parallelrun_core.paths import relative_parts
+
+UPLOADS: Final = "azureml-blobstore"
+"""The container of the default datastore: what clients upload, and the outputs of jobs below `azureml/`."""
+ARTIFACTS: Final = "azureml"
+"""The container of the datastore with the logs of jobs."""
+OF_OUTPUTS: Final = "azureml/"
+OF_LOGS: Final = "ExperimentRun/dcid."
+EXECUTION_LOG: Final = "logs/azureml/executionlogs.txt"
+"""The log that clients print while they wait for a job: what happened, in order. It is made when it is asked for."""
+_CONTAINER: Final = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
+_MAX_CHARACTERS: Final = 1024
+_MAX_DEPTH: Final = 30
+
+
+def checked_container(name: str) -> str:
+    """The name of a container.
+
+    Raises:
+        InvalidInput: none can have this name.
+    """
+    if not _CONTAINER.fullmatch(name):
+        raise InvalidInput.at("container", f"{name[:80]!r} is not the name of a container")
+    return name
+
+
+def checked_blob(name: str) -> str:
+    """The name of a blob, as the path below its container, in its one spelling.
+
+    Raises:
+        UnsafePath: it leaves the container, or is no path.
+        InvalidInput: it is too long or too deep.
+    """
+    parts = relative_parts(name)
+    spelled = "/".join(parts)
+    if len(name) > _MAX_CHARACTERS or len(parts) > _MAX_DEPTH:
+        raise InvalidInput.at("blob", f"the name has more than {_MAX_CHARACTERS} characters or {_MAX_DEPTH} folders")
+    try:
+        spelled.encode()
+    except UnicodeEncodeError as error:
+        raise UnsafePath.at("blob", "the name has halves of characters") from error
+    if any(part == "." for part in name.split("/")):
+        raise UnsafePath.at("blob", f"{name[:200]!r} is not a path below its folder", "no '.'")
+    return spelled

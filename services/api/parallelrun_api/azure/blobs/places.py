@@ -1,0 +1,113 @@
+"""Which folder a name in a container stands for: an upload, or the logs or outputs of a job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS, UPLOADS
+from parallelrun_api.azure.outputs import served_output
+from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.errors import NotFound, UnsafePath
+
+if TYPE_CHECKING:
+    from parallelrun_api.azure.face import Face
+    from parallelrun_api.models import FileEntry
+
+_OVERVIEWS: Final = "job_progress_overview."
+_MOST_HOURS: Final = 1000
+"""Files of that log; there is one for each hour."""
+_COPY_BYTES: Final = 1 << 20
+
+
+class Place(NamedTuple):
+    """A folder from which files are served, and what precedes their paths in the container."""
+
+    folder: ServedFolder
+    prefix: str
+
+
+def open_blob(face: Face, container: str, blob: str) -> int:
+    """Open what a name in a container stands for; returns the file descriptor.
+
+    Raises:
+        NotFound: there is nothing of this name.
+        UnsafePath: the name leaves the container.
+    """
+    place = _of_job(face, container, blob)
+    if place is None:
+        return face.blobs.open(container, blob)
+    if container == ARTIFACTS and blob == place.prefix + EXECUTION_LOG:
+        return _execution_log(place.folder)
+    return place.folder.open(blob.removeprefix(place.prefix))
+
+
+def files(face: Face, container: str, prefix: str, after: str) -> Iterator[FileEntry]:
+    """The files of a container whose names begin with a prefix and come after another name, by name."""
+    try:
+        place = _of_job(face, container, prefix) or _uploaded(face, container, prefix)
+    except (NotFound, UnsafePath):
+        return
+    for entry in place.folder.files(after.removeprefix(place.prefix) if after.startswith(place.prefix) else ""):
+        name = place.prefix + entry.path
+        if name.startswith(prefix) and name > after:
+            yield entry.model_copy(update={"path": name})
+        elif name > prefix and not name.startswith(prefix):
+            return
+
+
+def logs_by_name(face: Face, job_id: str, most: int) -> list[str]:
+    """The first logs of a job, by name."""
+    return [entry.path for entry in islice(_logs_of(face, job_id).files(), most)]
+
+
+def _logs_of(face: Face, job_id: str) -> ServedFolder:
+    folder = face.context.jobs.folder(job_id)
+    folder.record()
+    return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=face.context.folder_names)
+
+
+def _execution_log(logs: ServedFolder) -> int:
+    """A file with what happened to a job so far; only lines at its end are new when it is asked for again."""
+    fd = os.memfd_create("execution-log", os.MFD_CLOEXEC)
+    with suppress(NotFound, UnsafePath):
+        overviews = [
+            entry.path for entry in logs.files() if entry.path.startswith(_OVERVIEWS) and "/" not in entry.path
+        ]
+        for path in overviews[-_MOST_HOURS:]:
+            with open(logs.open(path), "rb") as part:
+                while chunk := part.read(_COPY_BYTES):
+                    os.write(fd, chunk)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _uploaded(face: Face, container: str, prefix: str) -> Place:
+    folder = prefix.rpartition("/")[0]
+    beneath = f"{container}/{folder}" if folder else container
+    names = face.context.folder_names
+    served = ServedFolder(anchor=face.blobs.folder, beneath=beneath, names=names)
+    return Place(served, f"{folder}/" if folder else "")
+
+
+def _of_job(face: Face, container: str, blob: str) -> Place | None:
+    """The logs or an output of the job that a name belongs to; None if it belongs to none.
+
+    Raises:
+        NotFound: there is no such job, or it has nothing there.
+    """
+    if container == UPLOADS and blob.startswith(OF_OUTPUTS):
+        name, _, rest = blob.removeprefix(OF_OUTPUTS).partition("/")
+        output, slash, _ = rest.partition("/")
+        if not slash:
+            raise NotFound(f"There is no blob {blob[:200]!r}.")
+        return Place(served_output(face, face.names.job_id(name), name, output), f"{OF_OUTPUTS}{name}/{output}/")
+    if container != ARTIFACTS:
+        return None
+    name = blob.removeprefix(OF_LOGS).partition("/")[0]
+    if not blob.startswith(OF_LOGS):
+        raise NotFound(f"There is no blob {blob[:200]!r}.")
+    return Place(_logs_of(face, face.names.job_id(name)), f"{OF_LOGS}{name}/")

@@ -1,0 +1,156 @@
+"""What the client's storage library asks: blobs with ranges and metadata, uploads at once or in blocks, lists."""
+
+from __future__ import annotations
+
+import os
+from email.utils import formatdate
+from io import FileIO
+from typing import TYPE_CHECKING, Final
+from xml.etree.ElementTree import ParseError
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request, Response
+
+from parallelrun_api.azure.answers import FaceRoute, NotSupported
+from parallelrun_api.azure.blobs import listing
+from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
+from parallelrun_api.azure.blobs.places import open_blob
+from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES, check_is_file
+from parallelrun_api.azure.door import BLOBS
+from parallelrun_api.azure.face import Face, FaceOf
+from parallelrun_api.http.errors import BodyTooLarge, Forbidden, HttpError
+from parallelrun_api.views.downloads import BYTES, Wanted, download
+from parallelrun_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+
+router = APIRouter(prefix=BLOBS.rstrip("/"), include_in_schema=False, route_class=FaceRoute)
+
+_META: Final = "x-ms-meta-"
+_MAX_BLOCK_LIST: Final = 8 << 20
+_WRITE_AT_ONCE: Final = 1 << 20
+_WRITABLE: Final = (UPLOADS, "code-")
+"""Containers that can be written to, or what their names begin with: the others are views of jobs."""
+
+
+@router.get("/{account}/{container}")
+async def list_blobs(container: str, request: Request, face: FaceOf) -> Response:
+    """The blobs of a container, by name, a few thousand on each page."""
+    if request.query_params.get("comp") != "list":
+        raise NotSupported("Of containers, only their blobs can be listed.")
+    asked = listing.Asked.of(request.query_params)
+    key = ("blobs", container, asked)
+    text = await face.context.long_lists.run(key, lambda: listing.page(face, checked_container(container), asked))
+    return Response(text, media_type="application/xml", headers={"Cache-Control": "no-store"})
+
+
+@router.head("/{account}/{container}/{blob:path}")
+@router.get("/{account}/{container}/{blob:path}", name="read_output")
+async def read_blob(container: str, blob: str, request: Request, face: FaceOf) -> Response:
+    """A blob, a range of its bytes, or only its properties."""
+    fd = await run_sync(_opened, face, container, blob)
+    metadata = await run_sync(face.blobs.metadata, container, blob)
+    own = {"x-ms-blob-type": "BlockBlob", **{_META + key: value for key, value in metadata.items()}}
+    if request.method == "HEAD":
+        return Response(headers={**_properties(fd), **own}, media_type=BYTES)
+    wanted = Wanted(range=request.headers.get("x-ms-range") or request.headers.get("range"))
+    answer = download(fd, blob.rpartition("/")[2], BYTES, wanted, face.context.file_reads)
+    answer.headers.update(own)
+    return answer
+
+
+@router.put("/{account}/{container}/{blob:path}")
+async def write_blob(container: str, blob: str, request: Request, face: FaceOf) -> Response:
+    """A blob as a whole, a block, a list of blocks that become a blob, or metadata."""
+    container, blob = checked_container(container), checked_blob(blob)
+    if not container.startswith(_WRITABLE) or blob.startswith("azureml/"):
+        raise Forbidden("This place shows what jobs have written; it can't be written to.")
+    match request.query_params.get("comp", ""):
+        case "metadata":
+            await run_sync(face.blobs.set_metadata, container, blob, _metadata(request.headers))
+            return _written(200)
+        case "blocklist":
+            await _commit(face, container, blob, request)
+        case "block":
+            await _receive(face, container, blob, request, block=request.query_params.get("blockid", ""))
+        case "":
+            await _receive(face, container, blob, request)
+        case other:
+            raise NotSupported(f"PUT with comp={other[:40]!r} is not supported.")
+    return _written(201)
+
+
+async def _receive(face: Face, container: str, blob: str, request: Request, block: str | None = None) -> None:
+    declared = request.headers.get("content-length", "")
+    if not declared.isdecimal() or len(declared) > 15:
+        raise InvalidInput.at("/header/content-length", "the length of the body must be given")
+    length = int(declared)
+    if length > MAX_BODY_BYTES:
+        raise BodyTooLarge(f"The body has {length:,} bytes; at most {MAX_BODY_BYTES:,} are accepted at once.")
+    if block is None and request.headers.get("x-ms-blob-type", "BlockBlob") != "BlockBlob":
+        raise NotSupported("Only block blobs can be written.")
+    if request.headers.get("if-none-match") == "*" and face.blobs.file(container, blob).exists():
+        message = f"There is a blob {blob[:200]!r} already."
+        raise AlreadyThere(message, headers={"x-ms-error-code": "BlobAlreadyExists"})
+    await run_sync(face.blobs.check_room, length)
+    with face.blobs.incoming() as file:
+        buffer = bytearray()
+        async for chunk in request.stream():
+            buffer += chunk
+            if len(buffer) >= _WRITE_AT_ONCE:
+                await run_sync(file.write, bytes(buffer))
+                buffer.clear()
+        await run_sync(file.write, bytes(buffer))
+        if block is not None:
+            await run_sync(face.blobs.stage, container, blob, block, file)
+        else:
+            await run_sync(face.blobs.put, container, blob, file)
+            if metadata := _metadata(request.headers):
+                await run_sync(face.blobs.set_metadata, container, blob, metadata)
+
+
+async def _commit(face: Face, container: str, blob: str, request: Request) -> None:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MAX_BLOCK_LIST:
+            raise BodyTooLarge(f"A list of blocks has at most {_MAX_BLOCK_LIST:,} bytes.")
+    try:
+        blocks = await run_sync(listing.blocks_of, bytes(body))
+    except ParseError as error:
+        raise InvalidInput.at("body", "the list of blocks can't be read as XML") from error
+    await run_sync(face.blobs.commit, container, blob, blocks)
+    if metadata := _metadata(request.headers):
+        await run_sync(face.blobs.set_metadata, container, blob, metadata)
+
+
+def _opened(face: Face, container: str, blob: str) -> int:
+    fd = open_blob(face, checked_container(container), checked_blob(blob))
+    check_is_file(fd, blob)
+    return fd
+
+
+def _metadata(headers: Headers) -> dict[str, str]:
+    return {key.removeprefix(_META): value for key, value in headers.items() if key.startswith(_META)}
+
+
+def _written(status: int) -> Response:
+    now = formatdate(usegmt=True)
+    return Response(status_code=status, headers={"ETag": f'"{os.urandom(8).hex()}"', "Last-Modified": now})
+
+
+def _properties(fd: int) -> dict[str, str]:
+    """What is told of a blob whose content isn't asked for. Closes the file descriptor."""
+    with FileIO(fd, "rb"):
+        status = os.fstat(fd)
+    changed = formatdate(status.st_mtime, usegmt=True)
+    tag = f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
+    return {"Content-Length": str(status.st_size), "ETag": tag, "Last-Modified": changed, "x-ms-creation-time": changed}
+
+
+class AlreadyThere(HttpError):
+    """There is such a blob already."""
+
+    code = "conflict"
+    http_status = 409

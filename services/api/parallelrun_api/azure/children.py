@@ -1,0 +1,29 @@
+"""The steps of a job, as jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from parallelrun_core.errors import NotFound
+
+if TYPE_CHECKING:
+    from parallelrun_api.azure.face import Face
+    from parallelrun_api.models import Job
+
+
+def children_of(face: Face, job: Job, name: str) -> Iterator[tuple[Job, str]]:
+    """The steps of a job that have been started, with their names.
+
+    A document with one parallel step is one job here: asked for by the name that its client has given to it, it has
+    itself as its only step, by its id.
+    """
+    for step in job.steps:
+        if step.job:
+            with suppress(NotFound):
+                yield face.context.jobs.get(step.job), step.name
+    if job.spec.get("type") != "pipeline":
+        sent = face.names.of(job.id).get("sent") or {}
+        if name != job.id and sent.get("jobType") == "Pipeline":
+            yield job, next(iter(sent.get("jobs") or {}), "")

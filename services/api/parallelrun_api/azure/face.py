@@ -1,0 +1,56 @@
+"""What the routes of this face work with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+from fastapi import Depends, Request
+
+from parallelrun_api.azure.door import PREFIX
+
+if TYPE_CHECKING:
+    from parallelrun_api.azure.blobs.store import BlobStore
+    from parallelrun_api.azure.names import Names
+    from parallelrun_api.azure.shelf import Shelf
+    from parallelrun_api.context import Context
+    from parallelrun_api.http.token import Token
+
+WORKSPACE: Final = (
+    PREFIX + "/subscriptions/{subscription}/resourceGroups/{group}"
+    "/providers/Microsoft.MachineLearningServices/workspaces/{workspace}"
+)
+_SCOPE: Final = re.compile(
+    r"/subscriptions/[^/]+/resourcegroups/[^/]+/providers/microsoft\.machinelearningservices/workspaces/[^/]+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Face:
+    """The parts of this face."""
+
+    context: Context
+    token: Token
+    blobs: BlobStore
+    shelf: Shelf
+    names: Names
+
+
+def _face_of(request: Request) -> Face:
+    return cast(Face, request.app.state.azure)
+
+
+FaceOf = Annotated[Face, Depends(_face_of)]
+
+
+def own_url(request: Request) -> str:
+    """The URL of this face, as the client reached it: always with TLS, without which it sends no token."""
+    return f"https://{request.headers.get('host', 'localhost')}{PREFIX}"
+
+
+def scope_of(request: Request) -> str:
+    """The workspace in the path of a request, as ids of things in it begin."""
+    match = _SCOPE.search(request.url.path)
+    return match[0] if match else ""

@@ -1,0 +1,192 @@
+"""The history of runs: how jobs stand, their logs, children and outputs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request, Response
+
+from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS
+from parallelrun_api.azure.blobs.places import logs_by_name
+from parallelrun_api.azure.children import children_of
+from parallelrun_api.azure.door import PREFIX
+from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
+from parallelrun_api.azure.job_answers import job_answer, services, status_of
+from parallelrun_api.azure.jobs import change
+from parallelrun_api.azure.outputs import types_of
+from parallelrun_api.azure.workspace import blob_url, signature_of
+from parallelrun_api.submission.upload import read_document
+from parallelrun_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from parallelrun_api.models import Job
+
+_SCOPE: Final = WORKSPACE.removeprefix(PREFIX)
+_HISTORY: Final = f"{PREFIX}/history/v1.0{_SCOPE}"
+_DATA: Final = f"{PREFIX}/data/v1.0{_SCOPE}"
+_RELEASE: Final = re.compile(r"azure-ai-ml/(\d{1,4})\.(\d{1,4})")
+_WITH_NEW_WORDS: Final = (1, 35)
+_NEW_WORDS: Final = {"uri_folder": "uri_folder", "uri_file": "uri_file", "mltable": "mltable"}
+_OLD_WORDS: Final = {"uri_folder": "UriFolder", "uri_file": "UriFile", "mltable": "MLTable"}
+_MOST_LOGS: Final = 200
+_MOST_ASSETS: Final = 1000
+_OUTPUT: Final = "azureml://outputs/"
+"""What the ids of outputs begin with here; the client only hands them back."""
+
+router = APIRouter(include_in_schema=False, route_class=FaceRoute)
+
+
+@router.get(_HISTORY + "/runs/{name}/details")
+async def details(name: str, request: Request, face: FaceOf) -> Response:
+    """How a job stands, and the addresses of its logs."""
+    job = await run_sync(_job, face, name)
+    return answer(await run_sync(_details, face, request, job, name))
+
+
+@router.get(_HISTORY + "/runs/{name}")
+async def get_run(name: str, request: Request, face: FaceOf) -> Response:
+    """A job, as a run."""
+    job = await run_sync(_job, face, name)
+    return answer(await run_sync(_run, face, request, job, name))
+
+
+@router.get(_HISTORY + "/runs/{name}/children")
+async def list_children(name: str, request: Request, face: FaceOf) -> Response:
+    """The steps of a pipeline, as runs."""
+    job = await run_sync(_job, face, name)
+
+    def encoded() -> dict[str, Any]:
+        runs = []
+        for child, label in children_of(face, job, name):
+            run = _run(face, request, child, child.id)
+            runs.append({**run, "parentRunId": name, "displayName": label or run["displayName"]})
+        return {"value": runs, "continuationToken": None, "nextLink": None}
+
+    key = ("azure", "children", request.headers.get("host"), request.state.token_name, name)
+    return answer(await face.context.job_lists.run(key, encoded))
+
+
+@router.post(_HISTORY + "/rundata", name="read_run")
+async def run_data(request: Request, face: FaceOf) -> Response:
+    """A job, with ids of its outputs."""
+    name = _text(await read_document(request), "runId")
+    job = await run_sync(_job, face, name)
+    run = await run_sync(_run, face, request, job, name)
+    types = await run_sync(types_of, face, job.id, name)
+    words = _words_of(request)
+    outputs = {
+        output: {"assetId": f"{_OUTPUT}{name}/{output}", "type": words.get(kind, words["uri_folder"])}
+        for output, kind in types.items()
+    }
+    return answer({"runMetadata": {**run, "outputs": outputs}, "runDefinition": None, "jobSpecification": None})
+
+
+@router.patch(_HISTORY + "/experiments/{experiment}/runs/{name}", name="change_run")
+@router.patch(_HISTORY + "/runs/{name}", name="change_run")
+async def change_run(name: str, request: Request, face: FaceOf) -> Response:
+    """Change the labels of a job, or archive or restore it."""
+    document = await read_document(request)
+    if not isinstance(document, dict):
+        raise InvalidInput.at("", "a change is a mapping")
+    sent = {key: document.get(key) for key in ("displayName", "description", "tags", "properties")}
+    job_id = await run_sync(face.names.job_id, name)
+    known = (await run_sync(face.names.of, job_id)).get("changed", {})
+    for key in ("tags", "properties"):
+        if isinstance(given := sent[key], dict):
+            sent[key] = {**known.get(key, {}), **given}
+    await run_sync(change, face, job_id, {**sent, "isArchived": document.get("hidden")})
+    return answer(await run_sync(_run, face, request, await run_sync(_job, face, name), name))
+
+
+@router.post(_DATA + "/dataversion/batchGetResolvedUris", name="resolve_uris")
+async def resolve_uris(request: Request, face: FaceOf) -> Response:
+    """Where outputs are, in the default datastore."""
+    document = await read_document(request)
+    ids = document.get("values") if isinstance(document, dict) else None
+    if not isinstance(ids, list) or len(ids) > _MOST_ASSETS:
+        raise InvalidInput.at("/values", f"a list of at most {_MOST_ASSETS:,} ids")
+    datastore = f"azureml:/{scope_of(request).replace('/providers/Microsoft.MachineLearningServices', '')}/datastores"
+    values = {
+        each: {
+            "uri": f"{datastore}/workspaceblobstore/paths/{OF_OUTPUTS}{each.removeprefix(_OUTPUT)}/",
+            "type": "UriFolder",
+        }
+        for each in ids
+        if isinstance(each, str) and each.startswith(_OUTPUT)
+    }
+    return answer({"values": values})
+
+
+def _job(face: Face, name: str) -> Job:
+    return face.context.jobs.get(face.names.job_id(name))
+
+
+def _details(face: Face, request: Request, job: Job, name: str) -> dict[str, Any]:
+    signature = signature_of(face, request, ARTIFACTS, "r")
+    logs = {
+        log: f"{blob_url(request, ARTIFACTS, quote(f'{OF_LOGS}{name}/{log}'))}?{signature}"
+        for log in [EXECUTION_LOG, *logs_by_name(face, job.id, _MOST_LOGS)]
+    }
+    return {
+        "runId": name,
+        "status": status_of(job),
+        "startTimeUtc": job.started,
+        "endTimeUtc": job.ended,
+        "error": _error(job),
+        "warnings": [{"message": text} for text in (*job.notes, *job.warnings)],
+        "properties": {},
+        "inputDatasets": [],
+        "outputDatasets": [],
+        "logFiles": logs,
+    }
+
+
+def _run(face: Face, request: Request, job: Job, name: str) -> dict[str, Any]:
+    properties = job_answer(face, request, job)["properties"]
+    return {
+        "runId": name,
+        "status": status_of(job),
+        "createdUtc": job.submitted,
+        "startTimeUtc": job.started,
+        "endTimeUtc": job.ended,
+        "displayName": properties.get("displayName") or job.name,
+        "description": properties.get("description"),
+        "experimentId": properties["experimentName"],
+        "runType": "azureml.PipelineRun" if properties.get("jobType") == "Pipeline" else "azureml.StepRun",
+        "hidden": properties["isArchived"],
+        "tags": properties["tags"],
+        "properties": properties["properties"],
+        "services": {
+            key: {"type": value["jobServiceType"], "endpoint": value["endpoint"]}
+            for key, value in services(request, job).items()
+        },
+        "error": _error(job),
+        "warnings": [],
+        "createdBy": {"userName": "parallelrun"},
+    }
+
+
+def _error(job: Job) -> dict[str, Any] | None:
+    if job.failure is None:
+        return None
+    parts = (job.failure.summary, job.failure.first_cause, job.failure.hint)
+    message = "\n".join(part for part in parts if part)
+    return {"error": {"code": "UserError", "message": message, "messageFormat": "", "details": []}}
+
+
+def _words_of(request: Request) -> dict[str, str]:
+    """The types of outputs, as this release of the client writes them: it passes over those that it doesn't know."""
+    release = _RELEASE.search(request.headers.get("user-agent", ""))
+    is_new = release is None or (int(release[1]), int(release[2])) >= _WITH_NEW_WORDS
+    return _NEW_WORDS if is_new else _OLD_WORDS
+
+
+def _text(document: object, field: str) -> str:
+    value = document.get(field) if isinstance(document, dict) else None
+    if not isinstance(value, str):
+        raise InvalidInput.at(f"/{field}", "it is a text")
+    return value

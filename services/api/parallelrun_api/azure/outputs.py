@@ -1,0 +1,98 @@
+"""The outputs of a job by the names that its client knows, and the files in them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.layout import jobs_of
+from parallelrun_core.path_rule import PathRule, resolve
+from parallelrun_core.pipelines.outputs import job_of_output, output_path
+from parallelrun_core.spec.expressions import only_expression, reference, same_name
+from parallelrun_core.storage.location import is_url
+
+if TYPE_CHECKING:
+    from parallelrun_api.azure.face import Face
+
+
+def types_of(face: Face, job_id: str, name: str) -> dict[str, str]:
+    """The outputs of a job with their types, as it is called by a client.
+
+    Args:
+        name: by which the client asks for it.
+    """
+    record = face.context.jobs.folder(job_id).record()
+    own = {
+        key: str((each or {}).get("type") or "uri_folder") for key, each in (record.spec.get("outputs") or {}).items()
+    }
+    aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline)
+    if aliases is None:
+        return own
+    return {alias: own[key] for alias, key in aliases.items() if key in own}
+
+
+def served_output(face: Face, job_id: str, name: str, output: str) -> ServedFolder:
+    """The folder with the files of an output; of an output that is a file, with only that.
+
+    Raises:
+        NotFound: there is no such output, it is not here, or it leads to where jobs may not write.
+    """
+    folder = face.context.jobs.folder(job_id)
+    aliases = _aliases(face, job_id, name, is_pipeline=folder.record().is_pipeline)
+    if aliases is not None:
+        key = same_name(output, aliases)
+        if key is None:
+            raise NotFound(f"Job {name[:80]} has no output {output[:80]!r}.")
+        output = aliases[key]
+    path = output_path(folder, output)
+    if is_url(path):
+        raise NotFound(f"The output {output[:80]!r} is in an object store, at {path}.")
+    return _served(face, Path(path))
+
+
+def _served(face: Face, path: Path) -> ServedFolder:
+    root, names = face.context.settings.root, face.context.folder_names
+    try:
+        is_file = stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError as error:
+        raise NotFound("The output has not been written.") from error
+    folder, only = (path.parent, path.name) if is_file else (path, "")
+    if job_of_output(root, f"{path}/"):
+        jobs = jobs_of(root)
+        return ServedFolder(anchor=jobs, beneath=str(folder.relative_to(jobs)), only=only, names=names)
+    rule = PathRule(root, face.context.settings.places)
+    real = resolve(os.fsencode(folder))
+    if not rule.is_open(real, is_written=True) or (not only and rule.holds_closed(real)):
+        raise NotFound("The output leads to where jobs may not write.")
+    return ServedFolder(anchor=Path("/"), beneath=os.fsdecode(real).lstrip("/"), only=only, names=names)
+
+
+def _aliases(face: Face, job_id: str, name: str, *, is_pipeline: bool) -> dict[str, str] | None:
+    """What a pipeline's outputs are called in its only step; None: the outputs have their own names.
+
+    A pipeline of one parallel step is one job here, whose outputs are called as in the step.
+    """
+    sent = face.names.of(job_id).get("sent") or {}
+    if is_pipeline or name == job_id or sent.get("jobType") != "Pipeline":
+        return None
+    aliases = {}
+    for node in (sent.get("jobs") or {}).values():
+        for key, text in _bindings(node):
+            bound = reference(only_expression(text) or text)
+            if bound is not None and bound.of_parent and bound.kind == "outputs":
+                aliases[bound.name] = key
+    return aliases
+
+
+def _bindings(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The outputs of a step, with what each is bound to."""
+    outputs = node.get("outputs")
+    for key, given in outputs.items() if isinstance(outputs, Mapping) else ():
+        text = given.get("value") if isinstance(given, Mapping) else given
+        if isinstance(text, str):
+            yield key, text

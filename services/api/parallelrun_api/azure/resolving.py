@@ -1,0 +1,104 @@
+"""What the ids and URIs in a client's documents stand for: assets that were sent before, and uploads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
+from parallelrun_api.azure.documents import component_document
+from parallelrun_api.azure.door import BLOBS
+from parallelrun_api.azure.ids import Version, version_of
+from parallelrun_api.azure.workspace import ACCOUNT
+from parallelrun_core.assets.names import Asset, Names
+from parallelrun_core.errors import NotFound
+from parallelrun_core.storage.location import datastore_of, location_of
+
+if TYPE_CHECKING:
+    from parallelrun_api.azure.blobs.store import BlobStore
+    from parallelrun_api.azure.shelf import Shelf
+
+_SINGULAR: Final = {
+    "codes": "code", "data": "data", "models": "model", "environments": "environment", "components": "component",
+}  # fmt: skip
+_MODELS: Final = {"customModel": "custom_model", "mlFlowModel": "mlflow_model", "tritonModel": "triton_model"}
+_DATASTORE: Final = "workspaceblobstore"
+
+
+class FaceNames:
+    """Looks up what documents of this face name.
+
+    Args:
+        others: who knows everything else.
+    """
+
+    def __init__(self, shelf: Shelf, blobs: BlobStore, others: Names) -> None:
+        self._shelf = shelf
+        self._blobs = blobs
+        self._others = others
+
+    def asset(self, kind: str, text: str) -> Asset:
+        """The asset of this type that a text names.
+
+        Raises:
+            UnknownAsset: there is none.
+        """
+        version = version_of(text)
+        if version is None or _SINGULAR[version.kind] != kind:
+            return self._others.asset(kind, text)
+        try:
+            record = self._shelf.get(*version)
+        except NotFound:
+            return self._others.asset(kind, text)
+        return Asset(
+            type=kind,
+            name=version.name,
+            version=record["version"],
+            content=self._content(version, record["properties"]),
+            created=record["created"],
+        )
+
+    def place(self, text: str) -> str:
+        """The location that stands for another one: of an upload, the file or folder that has it."""
+        location = location_of(text)
+        if datastore_of(location.path) == _DATASTORE:
+            return self.uploaded(location.path.partition("/paths/")[2])
+        parts = urlsplit(text)
+        inside = parts.path.partition(f"{BLOBS}{ACCOUNT}/")[2] if parts.scheme == "https" else ""
+        if inside:
+            container, _, blob = unquote(inside).partition("/")
+            return str(self._blobs.file(checked_container(container), checked_blob(blob) if blob else ""))
+        return self._others.place(text)
+
+    def uploaded(self, path: str) -> str:
+        """Where a path of the default datastore is."""
+        path = path.rstrip("/")
+        return str(self._blobs.file(UPLOADS, checked_blob(path)) if path else self._blobs.folder / UPLOADS)
+
+    def _content(self, version: Version, properties: dict[str, Any]) -> dict[str, Any]:
+        match version.kind:
+            case "codes":
+                return {"path": self.place(str(properties.get("codeUri", "")))}
+            case "data":
+                return {"type": properties.get("dataType"), "path": self.place(str(properties.get("dataUri", "")))}
+            case "models":
+                kind = str(properties.get("modelType") or "custom_model")
+                return {"type": _MODELS.get(kind, kind), "path": self.place(str(properties.get("modelUri", "")))}
+            case "environments":
+                return _environment(properties)
+        return {"type": "parallel", "document": component_document(properties.get("componentSpec") or {})}
+
+
+def _environment(properties: dict[str, Any]) -> dict[str, Any]:
+    """An environment, as a document has it."""
+    conda = properties.get("condaFile")
+    fields: dict[str, Any] = {}
+    if properties.get("image"):
+        fields["image"] = properties["image"]
+    if isinstance(conda, str) and conda.strip():
+        from parallelrun_core.spec import load_document
+
+        fields["conda_file"] = load_document(conda)
+    elif conda:
+        fields["conda_file"] = conda
+    return fields

@@ -1,0 +1,206 @@
+"""The workspace with what it has: its addresses, datastores and computes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request, Response
+
+from parallelrun_api.azure import credentials
+from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer
+from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
+from parallelrun_api.azure.door import BLOBS, PREFIX
+from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
+from parallelrun_core.errors import NotFound
+
+if TYPE_CHECKING:
+    from parallelrun_core.datastores.definition import Datastore
+
+router = APIRouter(include_in_schema=False, route_class=FaceRoute)
+
+ACCOUNT: Final = "store"
+BUILT_IN: Final = {"workspaceblobstore": UPLOADS, "workspaceartifactstore": ARTIFACTS}
+"""The containers of the datastores that every workspace has."""
+_KINDS: Final = {
+    "azure_blob": ("AzureBlob", "containerName"),
+    "azure_data_lake_gen2": ("AzureDataLakeGen2", "filesystem"),
+}
+_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+_SUFFIX: Final = "core.windows.net"
+
+
+@router.get(WORKSPACE)
+async def workspace(workspace: str, request: Request) -> Response:
+    """The one workspace: it has whatever name a client calls it by."""
+    url, scope = own_url(request), scope_of(request)
+    properties = {
+        "friendlyName": workspace,
+        "workspaceId": _NOBODY,
+        "tenantId": _NOBODY,
+        "discoveryUrl": f"{url}/discovery",
+        "mlFlowTrackingUri": f"{url}/mlflow",
+        "storageAccount": f"{scope.partition('/providers/')[0]}/providers/Microsoft.Storage/storageAccounts/{ACCOUNT}",
+        "provisioningState": "Succeeded",
+    }
+    kind = "Microsoft.MachineLearningServices/workspaces"
+    return answer(
+        {
+            "id": scope,
+            "name": workspace,
+            "type": kind,
+            "kind": "Default",
+            "location": "local",
+            "tags": {},
+            "identity": {"type": "SystemAssigned", "principalId": _NOBODY, "tenantId": _NOBODY},
+            "properties": properties,
+        }
+    )
+
+
+@router.get(f"{PREFIX}/discovery")
+async def discovery(request: Request) -> Response:
+    """Where each part of the service is: here."""
+    url = own_url(request)
+    parts = ("api", "mfe", "catalog", "pipelines", "studio", "history", "experimentation", "modelmanagement")
+    return answer(dict.fromkeys(parts, url))
+
+
+# Datastores
+
+
+@router.get(WORKSPACE + "/datastores")
+async def list_datastores(request: Request, face: FaceOf) -> Response:
+    """All datastores; with `isDefault`, only the default one."""
+    names = list(BUILT_IN)
+    if request.query_params.get("isDefault", "").lower() == "true":
+        names = names[:1]
+    else:
+        names += [each.name for each in await run_sync(face.context.datastores.all) if each.type in _KINDS]
+    return answer({"value": [await run_sync(_datastore, face, request, name) for name in names]})
+
+
+@router.get(WORKSPACE + "/datastores/{name}")
+async def get_datastore(name: str, request: Request, face: FaceOf) -> Response:
+    """One datastore."""
+    return answer(await run_sync(_datastore, face, request, name))
+
+
+@router.post(WORKSPACE + "/datastores/{name}/listSecrets", name="hand_out_signature")
+async def list_secrets(name: str, request: Request, face: FaceOf) -> Response:
+    """What its container can be used with, for some hours: a signature."""
+    if name not in BUILT_IN:
+        raise NotSupported("The API has no credentials of other stores: nodes have them (docs/storage.md).")
+    rights = "rw" if name == "workspaceblobstore" else "r"
+    return answer({"secretsType": "Sas", "sasToken": signature_of(face, request, BUILT_IN[name], rights)})
+
+
+def signature_of(face: Face, request: Request, container: str, rights: str) -> str:
+    """The query of URLs with which whoever sent this request can use a container."""
+    name = request.state.token_name
+    secret = face.token.secret_of(name)
+    if secret is None:
+        raise NotFound("The token has been removed.")
+    return credentials.new_signature(secret, name, container, rights, now=time.time())
+
+
+def blob_url(request: Request, container: str, blob: str = "") -> str:
+    """The URL of a container, or of what is in it, without a signature."""
+    return f"https://{request.headers.get('host', 'localhost')}{BLOBS}{ACCOUNT}/{container}" + (
+        f"/{blob}" if blob else ""
+    )
+
+
+def _datastore(face: Face, request: Request, name: str) -> dict[str, Any]:
+    if name in BUILT_IN:
+        # The client puts `.blob.` and a suffix behind the name of the account: behind `#`, it has no effect.
+        host = request.headers.get("host", "localhost")
+        properties: dict[str, Any] = {
+            "datastoreType": "AzureBlob",
+            "accountName": f"{host}{BLOBS}{ACCOUNT}#",
+            "containerName": BUILT_IN[name],
+            "endpoint": _SUFFIX,
+            "protocol": "https",
+            "credentials": {"credentialsType": "Sas"},
+            "isDefault": name == "workspaceblobstore",
+        }
+    else:
+        properties = _defined(face.context.datastores.get(name))
+    return {
+        "id": f"{scope_of(request)}/datastores/{name}",
+        "name": name,
+        "type": "Microsoft.MachineLearningServices/workspaces/datastores",
+        "properties": {"description": None, "tags": {}, "properties": {}, **properties},
+    }
+
+
+# Computes
+
+
+@router.get(WORKSPACE + "/computes")
+async def list_computes(request: Request, face: FaceOf) -> Response:
+    """The nodes, as one compute: a client that names another one gets the same."""
+    return answer({"value": [await run_sync(_compute, face, request, "local")]})
+
+
+@router.get(WORKSPACE + "/computes/{name}")
+async def get_compute(name: str, request: Request, face: FaceOf) -> Response:
+    """The nodes, by whatever name."""
+    return answer(await run_sync(_compute, face, request, name))
+
+
+@router.put(WORKSPACE + "/computes/{name}")
+async def put_compute(name: str, request: Request, face: FaceOf) -> Response:
+    """Nothing: notebooks create a cluster before they use it. The nodes are there already."""
+    return answer(await run_sync(_compute, face, request, name))
+
+
+def _compute(face: Face, request: Request, name: str) -> dict[str, Any]:
+    alive = sum(is_alive for _, is_alive in face.context.nodes.all())
+    return {
+        "id": f"{scope_of(request)}/computes/{name}",
+        "name": name,
+        "type": "Microsoft.MachineLearningServices/workspaces/computes",
+        "location": "local",
+        "tags": {},
+        "properties": {
+            "computeType": "AmlCompute",
+            "computeLocation": "local",
+            "description": "the nodes of this cluster, which are started and stopped by themselves",
+            "provisioningState": "Succeeded",
+            "properties": {
+                "vmSize": "LOCAL",
+                "vmPriority": "Dedicated",
+                "scaleSettings": {
+                    "minNodeCount": alive,
+                    "maxNodeCount": alive,
+                    "nodeIdleTimeBeforeScaleDown": "PT120S",
+                },
+                "allocationState": "Steady",
+                "currentNodeCount": alive,
+                "targetNodeCount": alive,
+            },
+        },
+    }
+
+
+def _defined(datastore: Datastore) -> dict[str, Any]:
+    """A datastore of ours, as far as the client has words for it.
+
+    Raises:
+        NotSupported: it has none.
+    """
+    if datastore.type not in _KINDS:
+        raise NotSupported(f"The client knows no datastore of type {datastore.type}; jobs can use it.")
+    kind, container = _KINDS[datastore.type]
+    fields = datastore.model_dump(mode="json")
+    return {
+        "datastoreType": kind,
+        "accountName": fields.get("account_name"),
+        container: fields.get("container_name") or fields.get("filesystem"),
+        "endpoint": _SUFFIX,
+        "protocol": "https",
+        "credentials": {"credentialsType": "None"},
+        "isDefault": False,
+    }

@@ -1,0 +1,196 @@
+"""Jobs that are made again and again, when they are due."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Annotated, Any, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Header, Path, Request, Response
+
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import encoded_answer, json_answer
+from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped, decode_token, encode_token
+from parallelrun_api.models import Job
+from parallelrun_api.routes.responses import problems
+from parallelrun_api.schedules import shown
+from parallelrun_api.schedules.models import FirePage, Schedule, SchedulePage
+from parallelrun_api.submission.forms import CODE
+from parallelrun_api.submission.idempotency import checked_key
+from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
+from parallelrun_core.folder.layout import code_store
+from parallelrun_core.schedules.records import NAME_PATTERN
+
+router = APIRouter(prefix="/v1", tags=["schedules"])
+
+_EXAMPLE_YAML: Final = """\
+trigger: {type: cron, expression: "30 2 * * *", time_zone: Europe/Berlin}
+create_job:
+  entry_script: digits.py
+  code: /srv/digits/code
+  inputs: {images: /srv/digits/images}
+  mini_batch_size: 50
+"""
+_DOCUMENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "As Azure ML's YAML of a schedule; see docs/schedules.md. `name` may be left out.",
+    "required": ["trigger", "create_job"],
+    "properties": {
+        "trigger": {"type": "object", "description": "`type: cron` or `type: recurrence`."},
+        "create_job": {"description": "A job, or `azureml:JOB` for one that there is."},
+        "missed_runs": {"enum": ["once", "skip"], "default": "once"},
+        "allow_overlap": {"type": "boolean", "default": False},
+    },
+}
+_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "A document, or a form of a document and a zip of its job's code.",
+        "content": {
+            JSON_TYPE: {"schema": _DOCUMENT},
+            **{kind: {"schema": _DOCUMENT, "examples": {"nightly": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
+            FORM_TYPE: {
+                "schema": {
+                    "type": "object",
+                    "required": ["spec", "code"],
+                    "properties": {
+                        "spec": {"type": "string", "description": "A document, whose job has no `code`."},
+                        "code": {
+                            "type": "string",
+                            "contentMediaType": "application/zip",
+                            "description": "A zip of the folder with the entry script.",
+                        },
+                    },
+                },
+                "encoding": {"code": {"contentType": "application/zip"}},
+            },
+        },
+    }
+}
+Name = Annotated[str, Path(description="Name of a schedule.", pattern=NAME_PATTERN, examples=["nightly"])]
+
+
+@router.get("/schedules", summary="List schedules", response_model=SchedulePage, responses=problems(429))
+async def list_schedules(context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = "") -> Response:
+    """All schedules, by name."""
+    after = decode_token(page_token, "schedules", 1)[0] if page_token else ""
+
+    def encoded() -> str:
+        items, last = shown.page(context.schedules.store, after=after, limit=clamped(limit))
+        token = encode_token("schedules", last) if last else None
+        return SchedulePage(items=items, next_page_token=token).model_dump_json()
+
+    return encoded_answer(await context.job_lists.run(("schedules", after, clamped(limit)), encoded))
+
+
+@router.get("/schedules/{schedule:job}", summary="Get a schedule", response_model=Schedule, responses=problems(404))
+def get_schedule(schedule: Name, context: Ctx) -> Response:
+    """One schedule, with the times at which it is due next."""
+    store = context.schedules.store
+    return json_answer(shown.schedule(store, schedule, store.get(schedule)))
+
+
+@router.put(
+    "/schedules/{schedule:job}",
+    summary="Define a schedule",
+    response_model=Schedule,
+    response_description="It is defined anew. Its history stays, and whether it is enabled.",
+    responses={201: {"model": Schedule, "description": "It is defined."}, **problems(400, 403, 409, 413, 415)},
+    openapi_extra=_BODY,
+)
+async def put_schedule(schedule: Name, request: Request, context: Ctx) -> Response:
+    """Define a schedule, durably. Its job is checked, and a copy of its code kept, as when a job is submitted; each job
+    that it makes is that job. What was due before this is not made up."""
+    settings = context.settings
+    document, code = await read_document_and_files(
+        request, max_bytes=settings.max_body_bytes, folder=code_store(settings.root), part=CODE
+    )
+    with ExitStack() as open_files:
+        if code is not None:
+            open_files.enter_context(code)
+        revision, is_new = await run_sync(context.schedules.put, schedule, document, code)
+    made = await run_sync(shown.schedule, context.schedules.store, schedule, revision)
+    return json_answer(made, 201 if is_new else 200)
+
+
+@router.delete(
+    "/schedules/{schedule:job}",
+    summary="Delete a schedule",
+    status_code=204,
+    response_class=Response,
+    response_description="It is gone, with its history. Its jobs stay.",
+    responses=problems(403, 404),
+)
+def delete_schedule(schedule: Name, context: Ctx) -> Response:
+    """Forget a schedule. Jobs that it has made go on."""
+    context.schedules.remove(schedule)
+    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+
+@router.post(
+    "/schedules/{schedule:job}:enable",
+    summary="Enable a schedule",
+    response_model=Schedule,
+    responses=problems(403, 404, 409),
+)
+def enable_schedule(schedule: Name, context: Ctx) -> Response:
+    """From now on, make its jobs when they are due. What was due meanwhile is not made up."""
+    revision = context.schedules.enable(schedule, is_enabled=True)
+    return json_answer(shown.schedule(context.schedules.store, schedule, revision))
+
+
+@router.post(
+    "/schedules/{schedule:job}:disable",
+    summary="Disable a schedule",
+    response_model=Schedule,
+    responses=problems(403, 404, 409),
+)
+def disable_schedule(schedule: Name, context: Ctx) -> Response:
+    """Make no more jobs until it is enabled again. Those that it has made go on."""
+    revision = context.schedules.enable(schedule, is_enabled=False)
+    return json_answer(shown.schedule(context.schedules.store, schedule, revision))
+
+
+@router.post(
+    "/schedules/{schedule:job}:trigger",
+    summary="Make a job of a schedule now",
+    status_code=202,
+    response_model=Job,
+    response_description="The job is accepted, durably.",
+    responses=problems(403, 404, 409),
+)
+async def trigger_schedule(
+    schedule: Name,
+    context: Ctx,
+    idempotency_key: Annotated[
+        str | None,
+        Header(description="For at least a day, repeating a request with its key gives the same job.", max_length=200),
+    ] = None,
+) -> Response:
+    """Make one job now, also of a schedule that is disabled, and also while an earlier one runs."""
+    key = checked_key(idempotency_key)
+    async with context.key_locks.hold(key):
+        job_id = await run_sync(context.schedules.make_now, schedule, key)
+        await context.registrar.register(job_id)
+    job = await run_sync(context.jobs.submitted, job_id)
+    return json_answer(job, 202, {"Location": job.links.self})
+
+
+@router.get(
+    "/schedules/{schedule:job}/history",
+    summary="Get the history of a schedule",
+    response_model=FirePage,
+    responses=problems(404, 429),
+)
+async def list_fires(
+    schedule: Name, context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = ""
+) -> Response:
+    """What became of the times at which it was due, the latest first. The last thousand are remembered."""
+    before = decode_token(page_token, "history", 1)[0] if page_token else ""
+
+    def encoded() -> str:
+        items, last = shown.history(context.schedules.store, schedule, before=before, limit=clamped(limit))
+        token = encode_token("history", last) if last else None
+        return FirePage(items=items, next_page_token=token).model_dump_json()
+
+    return encoded_answer(await context.job_lists.run(("history", schedule, before, clamped(limit)), encoded))

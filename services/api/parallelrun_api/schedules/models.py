@@ -1,0 +1,76 @@
+"""The answers about schedules: schemas of `docs/openapi.json`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class Fire(_Answer):
+    """What became of a time at which a schedule was due."""
+
+    due: str = Field(examples=["2026-11-21T09:30:00Z"])
+    """RFC 3339, UTC."""
+    outcome: Literal["started", "skipped", "missed", "manual"]
+    """`skipped`: an earlier job had not ended; `missed`: it was too late; `manual`: somebody asked for it."""
+    at: str = Field(examples=["2026-11-21T09:30:00.412Z"])
+    """When that was decided."""
+    job_id: str | None = Field(default=None, examples=["job_01kav3x8n2h7q5m9c4t6"])
+    """The job that was made."""
+    passed_over: int = 0
+    """Times before it for which nothing was done, up to 1,000."""
+    why: str = ""
+    """Why no job was made."""
+
+
+class ScheduledJob(_Answer):
+    """What the jobs of a schedule are."""
+
+    name: str
+    type: Literal["parallel", "command", "pipeline"]
+    notes: list[str] = []
+    """Fields of its document that have no effect here, or work differently than in Azure ML."""
+    spec: dict[str, Any]
+    """As of a job; the values of `environment_variables` are masked. What each job has for itself is a placeholder."""
+
+
+class Schedule(_Answer):
+    """A schedule, as it is now."""
+
+    name: str = Field(examples=["nightly"])
+    display_name: str = ""
+    description: str = ""
+    tags: dict[str, str] = {}
+    enabled: bool
+    trigger: dict[str, Any] = Field(examples=[{"type": "cron", "expression": "30 2 * * *"}])
+    missed_runs: Literal["once", "skip"]
+    allow_overlap: bool
+    created: str = Field(examples=["2026-11-21T09:30:00.000Z"])
+    modified: str = Field(examples=["2026-11-21T09:30:00.000Z"])
+    """When it was last defined, enabled or disabled."""
+    revision: int
+    """Grows whenever it is."""
+    next: list[str] = []
+    """The times at which it is due next, up to five; none while it is disabled, or when it has ended."""
+    last: Fire | None = None
+    """What became of the last time."""
+    job: ScheduledJob
+
+
+class SchedulePage(_Answer):
+    """Schedules, by name."""
+
+    items: list[Schedule]
+    next_page_token: str | None = None
+
+
+class FirePage(_Answer):
+    """What became of the times at which a schedule was due, the latest first."""
+
+    items: list[Fire]
+    next_page_token: str | None = None

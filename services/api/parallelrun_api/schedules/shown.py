@@ -1,0 +1,98 @@
+"""Schedules, as they are shown."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import Final
+
+from parallelrun_api.schedules import models
+from parallelrun_api.views.shown import rfc3339, type_of
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
+from parallelrun_core.masking import Mask, masked_spec
+from parallelrun_core.schedules.records import Fire, Revision, moment, shown
+from parallelrun_core.schedules.store import ScheduleStore
+from parallelrun_core.service import telemetry
+
+log = telemetry.logger()
+
+_NEXT: Final = 5
+
+
+def schedule(store: ScheduleStore, name: str, revision: Revision) -> models.Schedule:
+    """A schedule.
+
+    Raises:
+        CorruptLog: its trigger can't be read.
+    """
+    last = next((fire for _, fire in store.of(name).fires()), None)
+    following = islice(revision.due().after(max(moment(time.time()), revision.since())), _NEXT)
+    spec = revision.job.spec
+    mask = Mask(spec)
+    return models.Schedule(
+        name=name,
+        display_name=revision.display_name,
+        description=revision.description,
+        tags=revision.tags,
+        enabled=revision.is_enabled,
+        trigger=revision.trigger,
+        missed_runs=revision.missed,
+        allow_overlap=revision.may_overlap,
+        created=rfc3339(revision.made),
+        modified=rfc3339(revision.at),
+        revision=revision.number,
+        next=[shown(due) for due in following] if revision.is_enabled else [],
+        last=fire_of(last) if last is not None else None,
+        job=models.ScheduledJob(
+            name=str(spec.get("name", "")),
+            type=type_of(revision.job),
+            notes=[mask.printable(note) for note in revision.job.notes],
+            spec=masked_spec(spec),
+        ),
+    )
+
+
+def fire_of(fire: Fire) -> models.Fire:
+    """What became of a time."""
+    return models.Fire(
+        due=fire.due,
+        outcome=fire.outcome.value,
+        at=rfc3339(fire.at),
+        job_id=fire.job_id or None,
+        passed_over=fire.passed_over,
+        why=fire.why,
+    )
+
+
+def page(store: ScheduleStore, *, after: str, limit: int) -> tuple[list[models.Schedule], str | None]:
+    """Schedules whose names come after this one, and the last of them if there may be more."""
+    items: list[models.Schedule] = []
+    last = ""
+    for name in store.names():
+        if name <= after:
+            continue
+        if len(items) == limit:
+            return items, last
+        last = name
+        try:
+            items.append(schedule(store, name, store.get(name)))
+        except (CorruptLog, NewerSchema, NotFound) as error:  # or it is just being made or deleted
+            log.warning("schedule_unreadable", schedule=name, error=error.message)
+    return items, None
+
+
+def history(store: ScheduleStore, name: str, *, before: str, limit: int) -> tuple[list[models.Fire], str | None]:
+    """What became of times before one, the latest first, and where the next page begins if there is more.
+
+    Raises:
+        NotFound: there is no such schedule.
+    """
+    store.get(name)
+    items: list[models.Fire] = []
+    last = ""
+    for key, fire in store.of(name).fires(before):
+        if len(items) == limit:
+            return items, last
+        items.append(fire_of(fire))
+        last = key
+    return items, None

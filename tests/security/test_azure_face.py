@@ -1,0 +1,231 @@
+"""Azure ML's own client gets in by the same token as everybody, and nobody else does."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
+
+import pytest
+
+from parallelrun_api.azure import credentials
+from tests.security.azure_target import ML, TOKEN, UPLOADS, WORKSPACE, AzureTarget, azure_target
+
+pytestmark = pytest.mark.integration
+
+ROUTES = [
+    ("GET", WORKSPACE),
+    ("GET", f"{WORKSPACE}/jobs"),
+    ("GET", f"{WORKSPACE}/jobs/x"),
+    ("PUT", f"{WORKSPACE}/jobs/x"),
+    ("POST", f"{WORKSPACE}/jobs/x/cancel"),
+    ("GET", f"{WORKSPACE}/datastores"),
+    ("POST", f"{WORKSPACE}/datastores/workspaceblobstore/listSecrets"),
+    ("GET", f"{WORKSPACE}/computes/x"),
+    ("PUT", f"{WORKSPACE}/codes/x/versions/1"),
+    ("POST", f"{WORKSPACE}/codes/x/versions/1/startPendingUpload"),
+    ("GET", f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/runs/x/details"),
+    ("POST", f"/azure/history/v1.0{WORKSPACE.removeprefix('/azure')}/rundata"),
+    ("GET", "/azure/nowhere"),
+    ("GET", "/azure"),
+]
+
+
+@pytest.fixture(scope="module")
+def target(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureTarget]:
+    with azure_target(tmp_path_factory.mktemp("root"), redis_url) as made:
+        yield made
+
+
+def made_token(name: str = "default", *, secret: bytes = TOKEN.encode(), audience: str = ML, age_s: float = 0) -> str:
+    return credentials.new_token(secret, name, audience, now=time.time() - age_s)[0]
+
+
+def check_tokens(target: AzureTarget) -> None:
+    """Nothing answers to who has no token, or one that was made for something else."""
+    wrong = [
+        "",
+        TOKEN,
+        made_token(audience="https://storage.azure.com"),
+        made_token(secret=b"of-another-server-or-guessed"),
+        made_token(age_s=2 * 3600),
+        made_token(name="somebody"),
+        made_token(name=""),
+        target.token().rpartition(".")[0] + ".",
+    ]
+    for method, path in ROUTES:
+        for token in wrong:
+            status, body = target.ask(method, path, b"{}", {"Authorization": f"Bearer {token}"})
+            assert status == 401, (method, path, token)
+            assert json.loads(body)["error"]["code"] == "Unauthorized"
+        assert target.ask(method, path, b"{}")[0] == 401
+        status, _ = target.call(method, path, {} if method != "GET" else None)
+        assert status not in (401, 403, 500), (method, path, status)
+
+
+def test_nothing_answers_without_a_token_for_it(target: AzureTarget) -> None:
+    check_tokens(target)
+
+
+def test_a_token_of_this_face_opens_nothing_else(target: AzureTarget) -> None:
+    headers = {"Authorization": f"Bearer {target.token()}"}
+
+    for path in ("/v1/jobs", "/v1/nodes", "/v1/openapi.json"):
+        assert target.ask("GET", path, headers=headers)[0] == 401
+
+
+def test_tokens_are_handed_out_for_the_api_token_only(target: AzureTarget) -> None:
+    path = f"/azure/identity?resource={ML}"
+
+    for headers in ({}, {"X-IDENTITY-HEADER": "wrong"}, {"Authorization": f"Bearer {TOKEN}"}):
+        assert target.ask("GET", path, headers=headers)[0] == 401
+    assert (
+        target.ask("GET", "/azure/identity?resource=https://graph.example", headers={"X-IDENTITY-HEADER": TOKEN})[0]
+        == 400
+    )
+
+
+def test_who_is_removed_from_the_tokens_is_out_at_once(redis_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("alice first-token-of-alice\nbob second-token-of-bob\n")
+    with azure_target(tmp_path / "root", redis_url, "--tokens-file", str(file)) as target:
+        token = made_token("alice", secret=b"first-token-of-alice")
+        assert target.call("GET", WORKSPACE, token=token)[0] == 200
+        assert target.call("GET", WORKSPACE, token=made_token("alice", secret=b"second-token-of-bob"))[0] == 401
+
+        file.write_text("bob second-token-of-bob\n")
+        deadline = time.monotonic() + 20
+        while target.call("GET", WORKSPACE, token=token)[0] != 401:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def check_signatures(target: AzureTarget) -> None:
+    """A signature opens its container, for what it says, until it ends."""
+    assert target.upload("LocalUpload/a.txt", b"content") == 201
+    uploads, artifacts = target.signature(), target.signature("workspaceartifactstore")
+    read = f"{UPLOADS}/LocalUpload/a.txt"
+    old = credentials.new_signature(TOKEN.encode(), "default", "azureml-blobstore", "rw", now=time.time() - 9 * 3600)
+    only_read = credentials.new_signature(TOKEN.encode(), "default", "azureml-blobstore", "r", now=time.time())
+    longer = urlencode({**dict(parse_qsl(only_read)), "sp": "rw"})
+
+    assert target.ask("GET", f"{read}?{uploads}") == (200, b"content")
+    for wrong in ("", artifacts, old, uploads[:-4], "sig=x", "&".join(["x=1"] * 100)):
+        assert target.ask("GET", f"{read}?{wrong}")[0] in (401, 403), wrong
+    assert target.ask("GET", read, headers={"Authorization": f"Bearer {target.token()}"})[0] in (401, 403)
+    assert target.upload("LocalUpload/a.txt", b"changed", signature=only_read) == 403
+    assert target.upload("LocalUpload/a.txt", b"changed", signature=longer) == 403
+    status, value = target.call("POST", f"{WORKSPACE}/codes/x/versions/1/startPendingUpload", {})
+    code = value["blobReferenceForConsumption"]["credential"]["sasUri"].partition("?")[2]
+    assert status == 200
+    assert target.upload("LocalUpload/a.txt", b"changed", signature=code) == 403
+    assert target.ask("GET", f"{read}?{uploads}") == (200, b"content")
+
+
+def test_a_signature_opens_one_container_for_a_time(target: AzureTarget) -> None:
+    check_signatures(target)
+
+
+def test_what_jobs_have_written_can_only_be_read(target: AzureTarget) -> None:
+    assert target.upload("azureml/job/x", b"x") == 403
+    path = f"/azure/blob/store/azureml/ExperimentRun/dcid.x/logs/a.txt?{target.signature('workspaceartifactstore')}"
+    assert target.ask("PUT", path, b"x")[0] == 403
+
+
+NAMES = [
+    "../../../../etc/passwd", "..%2f..%2f..%2fazure%2fjobs", "%2e%2e/%2e%2e/code/x", "a/../../x", "%2Fetc%2Fpasswd",
+    "a%00b", "a%5c..%5cb", "x" * 2000, "a/./b",
+]  # fmt: skip
+
+
+def check_names(target: AzureTarget) -> None:
+    """No name of a blob leads out of its container."""
+    before = sorted(path.name for path in target.root.iterdir())
+    signature = target.signature()
+    for name in NAMES:
+        path = f"{UPLOADS}/{name}?{signature}"
+        assert target.ask("GET", path)[0] in (400, 401, 403, 404, 413), name
+        assert target.ask("PUT", path, b"planted")[0] in (400, 401, 403, 404, 413), name
+    for container in ("..", "%2e%2e", "Azureml", "."):
+        assert target.ask("GET", f"/azure/blob/store/{container}/x?{signature}")[0] in (400, 401, 403, 404)
+    planted = [path for path in target.root.rglob("*") if path.is_file() and path.read_bytes() == b"planted"]
+    assert planted == []
+    assert set(before) | {"azure", "uploads"} >= {path.name for path in target.root.iterdir()}
+
+
+def test_no_name_leaves_its_container(target: AzureTarget) -> None:
+    check_names(target)
+
+
+@pytest.mark.parametrize("name", ["..", "%2e%2e%2fx", "a%2f..%2fb", "x" * 300, "-x", "a%00"])
+def test_no_name_of_an_asset_or_a_job_is_a_path(target: AzureTarget, name: str) -> None:
+    version = {"properties": {"dataUri": "x", "dataType": "uri_file"}}
+    for path in (f"data/{name}/versions/1", f"data/x/versions/{name}", f"jobs/{name}"):
+        status, value = target.call("PUT", f"{WORKSPACE}/{path}", version)
+        assert status in (400, 404, 405, 501), (path, value)
+        assert target.call("GET", f"{WORKSPACE}/{path}")[0] in (400, 404, 405, 501), path
+
+
+def test_bodies_have_limits(target: AzureTarget) -> None:
+    blocks = b"<BlockList>" + b"<Latest>YQ==</Latest>" * 500_000 + b"</BlockList>"
+    assert target.upload("big", blocks, "&comp=blocklist") == 413
+    assert target.upload("big", blocks[: 2 << 20] + b"</BlockList>", "&comp=blocklist") == 400
+    signature = target.signature()
+    headers = {"Content-Length": str(10 << 30), "x-ms-blob-type": "BlockBlob"}
+    assert target.ask("PUT", f"{UPLOADS}/big?{signature}", None, headers)[0] == 413
+    assert target.ask("PUT", f"{UPLOADS}/big?{signature}", None, {"Content-Length": "-1"})[0] == 400
+    assert target.call("PUT", f"{WORKSPACE}/jobs/x", {"properties": {"x": "y" * (3 << 20)}})[0] == 413
+
+
+def test_uploads_have_a_quota(redis_url: str, tmp_path: Path) -> None:
+    with azure_target(tmp_path, redis_url, "--max-upload-bytes", "1000") as target:
+        assert target.upload("a", b"x" * 900) == 201
+        assert target.upload("b", b"x" * 900) == 413
+        assert target.upload("b", b"x" * 900, "&comp=block&blockid=YQ==") == 413
+
+
+def test_a_name_that_leads_here_by_dns_gets_nothing(target: AzureTarget) -> None:
+    headers = {"Host": "evil.example", "Authorization": f"Bearer {target.token()}"}
+
+    assert target.ask("GET", WORKSPACE, headers=headers)[0] == 421
+    assert target.ask("GET", "/azure/discovery", headers=headers)[0] == 421
+    origin = {"Origin": "https://evil.example", "Authorization": f"Bearer {target.token()}"}
+    assert target.ask("PUT", f"{WORKSPACE}/jobs/x", b"{}", origin)[0] == 403
+
+
+def job(code: str, data: str) -> dict[str, object]:
+    step = {
+        "type": "parallel",
+        "task": {"type": "run_function", "code": code, "entry_script": "main.py", "environment": "azureml:e:1"},
+        "inputs": {"rows": {"job_input_type": "uri_folder", "uri": data}},
+        "input_data": "${{inputs.rows}}",
+    }
+    return {"properties": {"jobType": "Pipeline", "settings": {"default_compute": "c"}, "jobs": {"step": step}}}
+
+
+@pytest.mark.parametrize("path", ["{root}/azure", "{root}", "{root}/uploads", "{root}/jobs", "{root}/uploads/../azure"])
+def test_a_job_reads_what_was_uploaded_and_nothing_beside_it(target: AzureTarget, path: str) -> None:
+    assert target.upload("code/main.py", b"def run(mini_batch):\n    return mini_batch\n") == 201
+    uploaded = "azureml://datastores/workspaceblobstore/paths/code"
+    version = f"{WORKSPACE}/codes/good/versions/1"
+    uri = f"https://127.0.0.1/azure/blob/store/azureml-blobstore/code?{target.server.port}"
+    assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] in (201, 409)
+    code = f"azureml:{version.removeprefix('/azure')}"
+
+    place = path.format(root=target.root)
+    for document in (job(place, uploaded), job(code, place)):
+        status, value = target.call("PUT", f"{WORKSPACE}/jobs/reads", document)
+        assert status == 400, value
+        assert "ParallelRun's own files" in value["error"]["message"]
+
+
+def test_a_code_that_names_a_place_outside_is_refused(target: AzureTarget) -> None:
+    good = "azureml://datastores/workspaceblobstore/paths/code"
+    for number, uri in enumerate(["https://h/azure/blob/store/../x", "https://h/azure/blob/store/azureml/%2e%2e/x"]):
+        version = f"{WORKSPACE}/codes/evil{number}/versions/1"
+        assert target.call("PUT", version, {"properties": {"codeUri": uri}})[0] == 201
+        document = job(f"azureml:{version.removeprefix('/azure')}", good)
+        status, value = target.call("PUT", f"{WORKSPACE}/jobs/evil{number}", document)
+        assert status == 400, value
