@@ -303,7 +303,8 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
         base = scope.outputs[key] if key else {}
         scope.outputs_to |= {name: key} if key else {}
         path = None
-    kind = given.type or below.type or base.get("type") or "uri_folder"
+    # The SDK writes uri_folder into a step where only a mode was set: what the component writes, it knows best.
+    kind = below.type or given.type or base.get("type") or "uri_folder"
     is_file = kind == "uri_file" or kind in LITERAL_TYPES
     fields: Fields = {**base, "type": "uri_file" if is_file else "uri_folder"}
     if path:
