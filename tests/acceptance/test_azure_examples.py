@@ -51,6 +51,13 @@ def letters(out: Path) -> None:
     )
 
 
+def totals(out: Path) -> None:
+    assert (out / "totals" / "totals.csv").read_text().split() == ["store,sold", "north,12", "south,12"]
+    assert "exit code 0" in (out / "logs" / "job_result.txt").read_text()
+    (printed,) = out.glob("logs/user/stdout/*/*")
+    assert printed.read_text().split() == ["east", "north", "south"]
+
+
 def tides(out: Path) -> None:
     lines = (out / "report" / "tides.md").read_text().splitlines()
     assert [line.split()[1] for line in lines[2:]] == ["bay", "cape", "isle"]
@@ -65,6 +72,7 @@ def tides(out: Path) -> None:
         ("signs/pipeline.yml", signs),
         ("juice/pipeline.yml", juice),
         ("letters/config.yml", letters),
+        ("totals/command.yml", totals),
         ("tides/pipeline.yml", tides),
     ],
 )
