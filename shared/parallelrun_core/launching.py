@@ -13,7 +13,6 @@ from parallelrun_core.folder.job_folder import JobFolder, JobRecord
 from parallelrun_core.output_claims import claim_of
 from parallelrun_core.states import JobState
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.rq.wake import ask_for_leader
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -38,6 +37,8 @@ def register(redis: Redis, folder: JobFolder) -> None:
 
     Raises one of `CONNECTION_ERRORS` when Redis is away.
     """
+    from parallelrun_core.store.rq.wake import ask_for_leader  # RQ takes long to import, and a server starts without it
+
     registry = Registry(redis)
     if folder.result() is None and registry.state(folder.job_id) in (None, JobState.QUEUED):
         record = folder.record()

@@ -19,9 +19,10 @@ _PREFIX: Final = "PARALLELRUN_"
 _SECRET: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 """What the variables begin with that jobs refer to as their secrets, and only agents need."""
 # The settings of another cluster must not reach this one through the user's shell.
-_PASSED_ON: Final = frozenset(
-    {"PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT"}
-)
+_PASSED_ON: Final = frozenset({
+    "PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT",
+    "PARALLELRUN_MLFLOW_EXPERIMENT", "PARALLELRUN_MLFLOW_TRACKING_URI",
+})  # fmt: skip
 _SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
 

@@ -26,6 +26,7 @@ from parallelrun_agent.staging.job_stage import JobStage
 from parallelrun_agent.users.places import share_job
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.job_code import JobCode
+from parallelrun_agent.workers.job_tracking import JobTracking
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.layout import Logs
@@ -72,9 +73,13 @@ class NodeJob:
             may_build_packages=settings.may_build_packages,
         )
         self._code = JobCode(folder.code(record), node.loop.wake)
+        self._tracking = JobTracking(folder, spec.name, settings, user, node.loop.wake)
         storage = StorageReport(folder.logs, settings.node)
         self._stage = JobStage(folder, spec, user, node)
-        self._plans = PlanMaker(folder, record, spec, settings, node.gpus, python=self._python, paths=self._stage.paths)
+        self._plans = PlanMaker(
+            folder, record, spec, settings, node.gpus,
+            python=self._python, paths=self._stage.paths, tracking=lambda: self._tracking.variables,
+        )  # fmt: skip
         errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
         self._reports = LeaderReports(redis, folder.job_id, settings.node, errors)
         self._on_python()
@@ -185,7 +190,7 @@ class NodeJob:
 
     def wanted_workers(self, now: float) -> int:
         """How many more workers this job could use here: none before all is here that each of them needs."""
-        is_ready = self._code.is_ready and self._python.is_ready and self._stage.is_ready
+        is_ready = self._code.is_ready and self._python.is_ready and self._stage.is_ready and self._tracking.is_ready
         return self._view.wanted_workers(now) if is_ready else 0
 
     def spawn(self) -> None:

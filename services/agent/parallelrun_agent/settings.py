@@ -61,6 +61,10 @@ class AgentSettings(ReadsStores):
     """How long a worker's shutdown() may take. A master waits 45 s for its agents."""
     max_log_bytes: int = Field(default=64 << 20, ge=1 << 15)
     """The most bytes of a worker's stdout and of its stderr; more is dropped and counted."""
+    mlflow_tracking_uri: str = ""
+    """Where jobs have a run of MLflow: the address of a tracking server, or a folder on the volume. Empty: nowhere."""
+    mlflow_experiment: str = Field(default="parallelrun", min_length=1, max_length=255)
+    """The experiment of these runs."""
     poll_seconds: float = Field(default=0.05, gt=0, le=10)
     """Seconds between two polls for work, on a node with free slots."""
 
@@ -68,6 +72,13 @@ class AgentSettings(ReadsStores):
     @classmethod
     def _safe_node(cls, value: str) -> str:
         return checked_node(value)
+
+    @field_validator("mlflow_tracking_uri")
+    @classmethod
+    def _for_everybody(cls, value: str) -> str:
+        from parallelrun_core.tracking.mlflow_run import checked_uri
+
+        return checked_uri(value) if value else value
 
     @field_validator("worker_uids")
     @classmethod

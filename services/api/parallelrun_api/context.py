@@ -125,7 +125,7 @@ def build_context(settings: ApiSettings) -> Context:
         jobs=jobs,
         feeds=feeds,
         submissions=submissions,
-        cancels=Cancels(settings.root, registry, submissions),
+        cancels=Cancels(settings.root, client),
         reopenings=Reopenings(settings.root, registry, partial(_call_leader, client)),
         registrar=Registrar(submissions, jobs, registry),
         datastores=Datastores(settings.root, settings.places, registry),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.failure import JobFailure
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.job_folder import JobResult
@@ -107,6 +108,7 @@ class Finishing:
         status = job.registry.status(job.job_id)
         ledger.progress.running = ledger.progress.preparing = 0
         closing = last_closing(job.folder.path)
+        warnings = [*self._warnings(made), *self._register_outputs()] if made else []
         failpoints.reach("finish.before_result")
         result = JobResult(
             job_id=job.job_id,
@@ -118,7 +120,7 @@ class Finishing:
             output_bytes=made.length if made else 0,
             output_sha256=made.sha256 if made else "",
             order=closing.order if closing else "",
-            warnings=self._warnings(made) if made else [],
+            warnings=warnings,
             failure=status.failure,
             metrics=last_values(job.folder.logs),
         )
@@ -141,6 +143,7 @@ class Finishing:
         text = msgspec.json.encode(result.progress)
         end = msgspec.json.encode(result.state)
         job.queue.show({"progress": text, "ended": repr(result.ended)}, event=("end", end))
+        self._end_tracked_run(result.state)
         if job.parent is not None:
             wake(job.redis, job.parent.job_id)
         self._wait_for_agents(_LEAVE_S)
@@ -150,6 +153,16 @@ class Finishing:
             discard(job.folder.path)
         job.registry.retire(job.job_id, term=job.queue.term)
         job.log.info("job_ended", state=result.state)
+
+    def _end_tracked_run(self, state: JobState) -> None:
+        """Tell MLflow, if a node has begun a run for the job. Its server may be away, and is not waited for."""
+        if self._job.folder.layout.tracked_run.exists():
+            from parallelrun_core.tracking.mlflow_run import end_run
+
+            try:
+                end_run(self._job.folder, state, self._settings.mlflow_credentials())
+            except (OSError, ParallelRunError) as error:
+                self._job.log.warning("mlflow_unreachable", error=str(error))
 
     def _show_end(self, end: JobState) -> None:
         """Set the recorded state on Redis: a leader may have died before it did, or Redis have forgotten it since."""
@@ -191,6 +204,19 @@ class Finishing:
                 what = f"What workers on {nodes} have written in the end may be missing in the store"
                 self._left_behind = [f"{what}: after {most_s:g} s, it was still not all there."]
                 job.reports.say(self._left_behind[0])
+
+    def _register_outputs(self) -> list[str]:
+        """Make assets of the outputs that name one; returns why some could not be made."""
+        job = self._job
+        if not any(output.asset for output in job.spec.outputs.values()):
+            return []
+        from parallelrun_core.assets.registering import register_outputs
+
+        paths = job.folder.output_paths(job.spec)
+        made, refused = register_outputs(job.folder.root, job.job_id, job.spec.outputs, paths)
+        for asset in made:
+            job.reports.say(f"The output {asset.content['made_by']['output']!r} is registered as {asset.id}.")
+        return refused
 
     def _warnings(self, made: Concatenated) -> list[str]:
         decided = self._job.ledger.decided

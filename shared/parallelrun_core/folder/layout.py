@@ -42,6 +42,11 @@ class Layout:
     def inputs(self) -> Path:
         return self.path / INPUTS
 
+    @property
+    def tracked_run(self) -> Path:
+        """Which run of MLflow is the job's."""
+        return self.path / "mlflow.json"
+
     def schema(self, number: int | str) -> Path:
         """The columns of an input."""
         return self.path / f"schema.{number}.json"
@@ -246,6 +251,11 @@ def key_claims(root: Path) -> Path:
 def uploads_of(root: Path) -> Path:
     """The folder of what clients have uploaded for jobs to read."""
     return root / UPLOADS
+
+
+def finished_steps(root: Path) -> Path:
+    """The folder of the steps of pipelines that have completed, by what they were made of."""
+    return root / "reuse"
 
 
 def code_store(root: Path) -> Path:

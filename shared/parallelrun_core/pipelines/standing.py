@@ -112,7 +112,7 @@ def _still_holds(
 ) -> bool:
     """Whether what a step has made in an earlier generation of the pipeline is what it would make now."""
     if standing.state is not StepState.COMPLETED:
-        return False
+        return standing.state is StepState.RUNNING
     if reopening is not None and reopening.retry_failed and standing.result is not None and not standing.is_reused:
         progress = standing.result.progress
         if progress.failed or progress.items_failed:

@@ -6,6 +6,7 @@ setting.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -75,6 +76,11 @@ class ServiceSettings(BaseSettings):
             except InvalidInput as error:
                 raise SystemExit(f"--redis-secret-file: {error}") from None
         return login(self.redis_url, self.redis_user, secret)
+
+    @staticmethod
+    def mlflow_credentials() -> dict[str, str]:
+        """The variables of this service's environment that let it into a tracking server of MLflow."""
+        return {name: value for name, value in os.environ.items() if name.startswith("MLFLOW_TRACKING_")}
 
     @property
     def lease_ms(self) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from parallelrun_core.store.keys import JobKeys
-from parallelrun_core.store.rq.wake import ask_for_turn
 from parallelrun_core.store.scripts import script
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 def wake(redis: Redis, job_id: str) -> None:
     """Let a pipeline take its next turn; one that Redis doesn't know is left alone. Raises redis-py's errors."""
+    from parallelrun_core.store.rq.wake import ask_for_turn  # RQ takes long to import, and a server starts without it
+
     keys = JobKeys(job_id)
     term: Any = script(redis, "wake")(keys=[keys.job, keys.leader])
     if term >= 0:

@@ -37,6 +37,7 @@ def log(path: Path) -> MetricLog:
 def test_a_metric_is_in_the_file_at_once_and_no_file_is_there_before(log: MetricLog, path: Path) -> None:
     assert not path.parent.exists()
     log.log("loss", 0.25, step=3)
+    assert path.exists()
     log.log("loss", 0.125)
     first, second = lines(path)
     assert first["time"] <= second["time"]

@@ -86,6 +86,7 @@ class PlanMaker:
 
     Args:
         paths: of the inputs that are brought to the node, by name.
+        tracking: variables that lead to the job's run of MLflow.
     """
 
     def __init__(
@@ -98,10 +99,12 @@ class PlanMaker:
         *,
         python: JobPython | None = None,
         paths: Callable[[], Mapping[str, str]] = dict,
+        tracking: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self.job_id = folder.job_id
         self._python = python
         self._paths = paths
+        self._tracking = tracking
         self._gpus = gpus
         self._folder = folder
         self._spec = spec
@@ -238,6 +241,7 @@ class PlanMaker:
             config=config,
             environment={
                 **self._environment,
+                **self._tracking(),
                 "AZUREML_BI_OUTPUT_PATH": outputs.main,
                 **(command_variables(spec.inputs, outputs.paths) if spec.command else {}),
                 **gpu,

@@ -15,7 +15,7 @@ from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder, JobResult, Reopening, job_folder
-from parallelrun_core.output_claims import claim_of
+from parallelrun_core.reopening import next_generation, reopen
 from parallelrun_core.service import telemetry
 from parallelrun_core.states import JobState
 from parallelrun_core.storage.location import is_url
@@ -63,15 +63,20 @@ class Reopenings:
             InvalidInput: one of the mini-batches has not failed.
         """
         folder = job_folder(self._root, job_id)
-        folder.record()
-        failed = {outcome.mini_batch: outcome.status == "failed" for outcome in read_decisions(folder.path)}
-        wrong = [number for number in mini_batches or [] if not failed.get(number)]
-        if wrong:
-            raise InvalidInput.at("/mini_batches", f"mini-batch {wrong[0]} has not failed")
-        result = folder.result()
-        if result is not None and result.state is JobState.COMPLETED and not any(failed.values()):
-            raise Conflict(f"Job {job_id} is completed, and no mini-batch has failed.")
+        record = folder.record()
+        if record.is_pipeline:
+            self._check_something_has_failed(folder, mini_batches)
+        else:
+            _check_mini_batches(folder, mini_batches)
         self._reopen(folder, retry_failed=True, mini_batches=mini_batches, accept_changed_inputs=accept_changed_inputs)
+
+    def _check_something_has_failed(self, folder: JobFolder, mini_batches: list[int] | None) -> None:
+        if mini_batches:
+            raise InvalidInput.at("/mini_batches", "a pipeline has none of its own", "retry the job of that step")
+        result = folder.result()
+        is_whole = result is not None and not (result.progress.failed or result.progress.items_failed)
+        if result is not None and result.state is JobState.COMPLETED and is_whole:
+            raise Conflict(f"Job {folder.job_id} is completed, and nothing has failed in any of its steps.")
 
     def _reopen(
         self, folder: JobFolder, *, retry_failed: bool, mini_batches: list[int] | None, accept_changed_inputs: bool
@@ -82,19 +87,14 @@ class Reopenings:
             raise Conflict(f"Job {folder.job_id} is {state}: only a job that has ended can be reopened.")
         check_nobody_else_writes(folder, record, self._registry)
         self._wait_until_retired(folder.job_id)
-        if folder.result() is None:
-            folder.withdraw_cancel(folder.generation())  # Redis forgot it, and no leader has recorded it yet
-        else:
-            folder.reopen(
-                Reopening(
-                    generation=folder.generation() + 1,
-                    at=time.time(),
-                    retry_failed=retry_failed,
-                    mini_batches=mini_batches,
-                    accept_changed_inputs=accept_changed_inputs,
-                )
-            )
-        self._registry.reopen(folder.job_id, submitted=record.submitted, output=claim_of(folder, record))
+        reopening = Reopening(
+            generation=next_generation(folder),
+            at=time.time(),
+            retry_failed=retry_failed,
+            mini_batches=mini_batches,
+            accept_changed_inputs=accept_changed_inputs,
+        )
+        reopen(self._registry, folder, reopening)
         # Not under the name of the first call: RQ may still be removing its entry.
         self._call_leader(folder.job_id, f"again-{folder.generation()}")
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
@@ -112,6 +112,21 @@ class Reopenings:
                     f"Job {job_id} has just ended, and its workers are still shutting down. Try again soon."
                 )
             time.sleep(0.02)  # there is no event for it
+
+
+def _check_mini_batches(folder: JobFolder, mini_batches: list[int] | None) -> None:
+    """Make sure that these mini-batches have failed, or that any has.
+
+    Raises:
+        Conflict, InvalidInput: it isn't so.
+    """
+    failed = {outcome.mini_batch: outcome.status == "failed" for outcome in read_decisions(folder.path)}
+    wrong = [number for number in mini_batches or [] if not failed.get(number)]
+    if wrong:
+        raise InvalidInput.at("/mini_batches", f"mini-batch {wrong[0]} has not failed")
+    result = folder.result()
+    if result is not None and result.state is JobState.COMPLETED and not any(failed.values()):
+        raise Conflict(f"Job {folder.job_id} is completed, and no mini-batch has failed.")
 
 
 def _has_lost_output(result: JobResult) -> bool:

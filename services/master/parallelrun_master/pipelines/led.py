@@ -15,7 +15,9 @@ from parallelrun_core.pipelines.standing import Standing, standings
 from parallelrun_core.states import JobState, StepState
 from parallelrun_core.store.registry import Registry
 from parallelrun_master.pipelines.ending import Ending
+from parallelrun_master.pipelines.passing_on import pass_on_from
 from parallelrun_master.pipelines.reports import PipelineReports
+from parallelrun_master.pipelines.reuse import offer
 from parallelrun_master.pipelines.steps import Steps
 from parallelrun_master.pipelines.truths import truths
 from parallelrun_master.policy.next_steps import Next, next_steps
@@ -48,7 +50,7 @@ class LedPipeline:
         """
         if self._folder.result() is not None:
             return True
-        state = self._begun()
+        state, self._steps.is_pending = self._begun(), False
         while True:
             known = standings(self._folder, self._spec)
             self._check_jobs(known)
@@ -60,6 +62,11 @@ class LedPipeline:
                 return True
             if not self._is_changed(following, known):
                 return False
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether there is something to do soon that nobody will wake the pipeline for."""
+        return self._steps.is_pending
 
     def retire(self) -> None:
         """The result is recorded: show it, and clean up."""
@@ -112,12 +119,11 @@ class LedPipeline:
         """Once in a turn: let those jobs of steps go on that Redis doesn't know, or that were never made."""
         if not self._has_checked:
             self._has_checked = True
-            running = {name: each for name, each in known.items() if each.state is StepState.RUNNING}
-            states = self._registry.states([each.job_id for each in running.values()])
-            for (name, each), state in zip(running.items(), states, strict=True):
-                if state is None or self._steps.is_to_be_reopened(each):
-                    self._steps.carry_out(each.record, known) if each.record is not None else None
-                    self._reports.log.warning(f"{name}: its job was not known, and is started again.")
+            records = [each.record for each in known.values() if each.state is StepState.RUNNING and each.record]
+            states = self._registry.states([record.job for record in records])
+            for record, state in zip(records, states, strict=True):
+                if state is None or state.is_terminal:  # it may be about to end, or have been forgotten
+                    self._steps.carry_out(record, known)
 
     def _show(self, known: Mapping[str, Standing]) -> None:
         """Publish how the steps stand, and say what has changed."""
@@ -129,8 +135,17 @@ class LedPipeline:
             if before.get(name, StepState.WAITING.value) != each.state:
                 event = {"step": name, "state": each.state, "job_id": each.job_id, "why": _why(each)}
                 self._queue.announce("step", msgspec.json.encode(event))
-                self._reports.stands(name, each)
+                self._note(name, each, known)
         self._queue.show_steps(now)
+
+    def _note(self, name: str, standing: Standing, known: Mapping[str, Standing]) -> None:
+        """A step stands otherwise than before: say so, and take what is to be kept of a job that has ended."""
+        self._reports.stands(name, standing)
+        step = self._spec.steps[name]
+        if standing.result is not None and standing.state.has_ended:
+            pass_on_from(name, step, JobFolder(self._folder.root, standing.job_id), self._folder.logs)
+        if standing.state is StepState.COMPLETED:
+            offer(self._folder, step, standing, known)
 
 
 def _is_failure(standing: Standing) -> bool:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from parallelrun_core.errors import InvalidInput, NotFound
-from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Parent
+from parallelrun_core.errors import Conflict, InvalidInput, NotFound
+from parallelrun_core.folder.job_folder import JobFolder, JobRecord, Parent, Reopening
 from parallelrun_core.ids import job_id_from
-from parallelrun_core.launching import launch
+from parallelrun_core.launching import launch, register
 from parallelrun_core.path_rule import Places
 from parallelrun_core.pipelines.outputs import job_of_output, output_path
 from parallelrun_core.pipelines.records import Action, StepRecord, write_record
-from parallelrun_core.pipelines.standing import Standing
+from parallelrun_core.pipelines.standing import Standing, is_upon
+from parallelrun_core.reopening import let_go_on, reopen
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.fields import Input, Output
 from parallelrun_core.spec.pipeline import PipelineOutput, Step, StepInput, StepOutput
+from parallelrun_core.states import JobState
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_master.pipelines.reuse import finished_before, key_of
 from parallelrun_master.pipelines.truths import truth_of
 from parallelrun_master.policy.next_steps import Skip
 
@@ -28,6 +34,9 @@ if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
     from parallelrun_master.pipelines.reports import PipelineReports
 
+
+_FOR_GOOD: Final = ("EMPTY_INPUT", "JOB_DAMAGED")
+"""Failures that a job keeps however often it goes on; another one may have better luck."""
 
 AnyOutput = TypeVar("AnyOutput", Output, PipelineOutput)
 
@@ -51,35 +60,93 @@ class Steps:
         self._spec = spec
         self._reports = reports
         self._generation = generation
+        self._reopening = folder.reopenings()[-1] if generation else None
+        self.is_pending = False
+        """Whether something could not be done yet that nobody will wake the pipeline for."""
 
     def skip(self, name: str, skip: Skip) -> None:
         """Record that a step isn't run."""
         self._decide(name, "skip", why=skip.why, is_failure=skip.is_failure)
 
     def begin(self, name: str, known: Mapping[str, Standing]) -> None:
-        """Run a step that has all that it needs."""
-        try:
-            job = self._job(name, known)
-        except (InvalidInput, NotFound) as error:
-            self._decide(name, "fail", why=_in_words(error))
-            return
-        made = {each: known[each].made for each in sorted(self._spec.steps[name].needs())}
-        record = self._decide(name, "start", job=job.job_id, upon=made)
+        """Run a step that has all that it needs, or let its job of an earlier generation go on."""
+        earlier = known[name]
+        if earlier.record is not None and self._can_go_on(name, earlier, known):
+            record = self._decide(
+                name,
+                "continue",
+                job=earlier.job_id,
+                job_generation=earlier.job_generation + 1,
+                retry_failed=self._retries(name, earlier),
+                upon=earlier.record.upon,
+                key=earlier.record.key,
+            )
+        else:
+            try:
+                job = self._job(name, known)
+            except (InvalidInput, NotFound) as error:
+                self._decide(name, "fail", why=_in_words(error))
+                return
+            record = self._started(name, job, known)
         failpoints.reach("step.decided")
         self.carry_out(record, known)
 
+    def _started(self, name: str, job: JobRecord, known: Mapping[str, Standing]) -> StepRecord:
+        """The decision to run a step, or to reuse what an equal one has made."""
+        step = self._spec.steps[name]
+        upon = {each: known[each].made for each in sorted(step.needs())}
+        key = key_of(self._folder, step, job, known)
+        earlier = finished_before(self._folder, job, key) if key and not self._spec.force_rerun else None
+        if earlier is None:
+            return self._decide(name, "start", job=job.job_id, upon=upon, key=key)
+        why = "an equal step has made them: the same code, settings and inputs"
+        return self._decide(
+            name, "reuse", job=earlier.job_id, job_generation=earlier.generation, upon=upon, key=key, why=why
+        )
+
     def carry_out(self, record: StepRecord, known: Mapping[str, Standing]) -> None:
         """Do what was decided; again, it changes nothing but to finish what was interrupted."""
-        if record.action == "start":
+        child = JobFolder(self._folder.root, record.job)
+        if record.action == "start" and not child.has_record:
             launch(self._redis, self._folder.root, self._job(record.step, known, record.generation))
-            failpoints.reach("step.launched")
+        elif record.action == "start":
+            register(self._redis, child)
+            let_go_on(self._redis, child)
+        elif record.action == "continue":
+            self._continue(record, child)
+        failpoints.reach("step.launched")
 
-    def is_to_be_reopened(self, standing: Standing) -> bool:
-        """Whether it was decided that its job goes on, and that has not happened yet."""
-        record = standing.record
-        if record is None or record.action != "continue":
+    def _continue(self, record: StepRecord, child: JobFolder) -> None:
+        registry = Registry(self._redis)
+        if child.generation() < record.job_generation:
+            if registry.is_active(child.job_id):
+                self.is_pending = True  # its last leader cleans up, and would do so with the new generation
+                return
+            reopening = Reopening(
+                generation=record.job_generation,
+                at=time.time(),
+                retry_failed=record.retry_failed,
+                accept_changed_inputs=self._reopening is not None and self._reopening.accept_changed_inputs,
+            )
+            with suppress(Conflict):  # somebody else was faster
+                reopen(registry, child, reopening)
+                ask_for_leader(self._redis, child.job_id, attempt=f"again-{record.job_generation}")
+                return
+        let_go_on(self._redis, child)
+
+    def _can_go_on(self, name: str, earlier: Standing, known: Mapping[str, Standing]) -> bool:
+        """Whether the job that ran a step in an earlier generation can make what is to be made now."""
+        record, result = earlier.record, earlier.result
+        if record is None or record.action not in ("start", "continue") or result is None:
             return False
-        return JobFolder(self._folder.root, record.job).generation() < record.job_generation
+        is_for_good = result.failure is not None and result.failure.code in _FOR_GOOD
+        return not is_for_good and is_upon(record, self._spec, name, known)
+
+    def _retries(self, name: str, earlier: Standing) -> bool:
+        """Whether what has failed in a job is tried again: of one that has failed, it is why."""
+        retries = self._reopening is not None and self._reopening.retry_failed
+        has_failed = earlier.result is not None and earlier.result.state is JobState.FAILED
+        return retries or (has_failed and self._spec.steps[name].type != "pipeline")
 
     def _decide(
         self,
@@ -87,7 +154,10 @@ class Steps:
         action: Action,
         *,
         job: str = "",
+        job_generation: int = 0,
+        retry_failed: bool = False,
         upon: dict[str, str] | None = None,
+        key: str = "",
         why: str = "",
         is_failure: bool = False,
     ) -> StepRecord:
@@ -97,7 +167,10 @@ class Steps:
             at=time.time(),
             action=action,
             job=job,
+            job_generation=job_generation,
+            retry_failed=retry_failed,
             upon=upon or {},
+            key=key,
             why=why,
             is_failure=is_failure,
         )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PATROL_MS: Final = 20_000
 """How long a pipeline that waits is left alone, if nobody wakes it: a wake may have been lost with its sender."""
 
+_SOON_MS: Final = 500
+
 
 class PipelineTurn:
     """One turn. `run()` returns when nothing is left to do for now, or another process leads the pipeline.
@@ -99,7 +101,7 @@ class PipelineTurn:
                 self._wake_parent()
                 led.retire()
                 return False
-            if self._leadership.wait(PATROL_MS, seen):
+            if self._leadership.wait(_SOON_MS if led.is_pending else PATROL_MS, seen):
                 return True
         return False
 

@@ -1,0 +1,74 @@
+"""Metrics of whole jobs, and their runs of MLflow, in real clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from parallelrun_core.folder.metrics import read_metrics
+from parallelrun_core.states import JobState
+from tests.cluster import Cluster
+
+pytestmark = pytest.mark.integration
+
+KILLED_ONCE = """
+import os, signal
+from pathlib import Path
+from azureml.core import Run
+from parallelrun import log_metric
+
+def run(mini_batch):
+    for path in map(Path, mini_batch):
+        log_metric("tries", path.name)
+        tried = Path(os.environ["TRIED"], path.name)
+        if not tried.exists():
+            tried.touch()
+            Run.get_context().log("killed", 1)
+            os.kill(os.getpid(), signal.SIGKILL)
+    Run.get_context().log("files", len(mini_batch))
+    return mini_batch
+"""
+TELLS_ITS_RUN = """
+import os, time
+
+def run(mini_batch):
+    time.sleep(0.05)  # so that both nodes have some
+    names = ("AZUREML_RUN_ID", "MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME")
+    return [" ".join(os.environ[name] for name in names)]
+"""
+
+
+def test_metrics_survive_workers_that_are_killed_right_after_them(tmp_path: Path) -> None:
+    with Cluster(nodes=2, slots=1) as cluster:
+        variables = {"TRIED": str(tmp_path)}
+        job_id = cluster.submit(
+            KILLED_ONCE, inputs=cluster.files(4), mini_batch_size=1, environment_variables=variables
+        )
+        result = cluster.result(job_id)
+        assert result.state is JobState.COMPLETED
+        metrics = read_metrics(cluster.folder(job_id).logs).metrics
+        # Each try has logged, whatever became of it.
+        assert {name: metric.count for name, metric in metrics.items()} == {"files": 4, "killed": 4, "tries": 8}
+        assert result.metrics.keys() == {"files", "killed", "tries"}
+        assert (result.metrics["files"], result.metrics["killed"]) == (1, 1)
+
+
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_all_workers_of_a_job_have_one_run_of_mlflow_which_ends_with_it(is_failing: bool, tmp_path: Path) -> None:
+    script = TELLS_ITS_RUN.replace("return", "raise ValueError" if is_failing else "return")
+    runs = tmp_path / "runs"
+    flags = ("--mlflow-tracking-uri", str(runs), "--mlflow-experiment", "petals")
+    with Cluster(nodes=2, slots=2, agent_flags=flags) as cluster:
+        job_id = cluster.submit(
+            script, inputs=cluster.files(8), mini_batch_size=1, run_max_try=1, error_threshold=0 if is_failing else -1
+        )
+        result = cluster.result(job_id)
+        (meta,) = runs.glob("*/*/meta.yaml")
+        cluster.until(lambda: yaml.safe_load(meta.read_text())["end_time"] is not None, "the run has ended")
+        if is_failing:
+            assert yaml.safe_load(meta.read_text())["status"] == 4
+            return
+        assert yaml.safe_load(meta.read_text())["status"] == 3
+        assert set(cluster.output(result)) == {f"{job_id} {meta.parent.name} {runs} petals"}

@@ -1,0 +1,93 @@
+"""Each job has one run of MLflow, whoever asks first, and the run ends as the job does."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.states import JobState
+from parallelrun_core.tracking.mlflow_run import begin_run, checked_uri, end_run, variables_of
+from tests.unit.tracking.tracking_server import tracking_server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> JobFolder:
+    folder = JobFolder(tmp_path, "job_00000000000000000000")
+    folder.path.mkdir(parents=True)
+    return folder
+
+
+def begin(folder: JobFolder, uri: str, **environment: str) -> str:
+    return begin_run(folder, uri, experiment="petals", name="score many", environment=environment)[0]
+
+
+def test_a_server_is_asked_for_one_run_and_told_how_the_job_has_ended(folder: JobFolder) -> None:
+    with tracking_server() as server:
+        assert [begin(folder, server.uri), begin(folder, server.uri)] == ["run0", "run0"]
+        folder.layout.tracked_run.unlink()  # whoever has begun it died before it was recorded
+        assert begin(folder, server.uri) == "run0"
+        end_run(folder, JobState.CANCELED, {})
+        assert list(server.experiments) == ["petals"]
+        (run,) = server.runs.values()
+        assert (run["status"], run["name"], run["job_id"]) == ("KILLED", "score many", folder.job_id)
+
+
+def test_nodes_that_ask_at_once_have_the_same_run(folder: JobFolder) -> None:
+    with tracking_server() as server:
+        server.experiments["petals"] = "7"
+        server.hides_runs = True
+        with ThreadPoolExecutor(8) as nodes:
+            ids = list(nodes.map(lambda _: begin(folder, server.uri), range(8)))
+        assert len(set(ids)) == 1
+        assert [run_id for run_id, run in server.runs.items() if run["status"] == "RUNNING"] == ids[:1]
+        assert {run["experiment"] for run in server.runs.values()} == {"7"}
+
+
+def test_credentials_are_those_that_mlflow_reads(folder: JobFolder) -> None:
+    with tracking_server(token="quiet") as server:
+        with pytest.raises(OSError, match="401"):
+            begin(folder, server.uri)
+        assert begin(folder, server.uri, MLFLOW_TRACKING_TOKEN="quiet") == "run0"
+        assert "quiet" not in folder.layout.tracked_run.read_text()
+
+
+def test_a_folder_has_what_the_file_store_of_mlflow_has(folder: JobFolder, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    run_id = begin(folder, str(runs))
+    assert begin(folder, runs.as_uri()) == run_id
+    (experiment,) = (path for path in runs.iterdir())
+    assert yaml.safe_load((experiment / "meta.yaml").read_text())["name"] == "petals"
+    run = experiment / run_id
+    assert {path.name for path in run.iterdir()} == {"meta.yaml", "artifacts", "metrics", "params", "tags"}
+    assert (run / "tags" / "mlflow.runName").read_text() == "score many"
+    meta = yaml.safe_load((run / "meta.yaml").read_text())
+    assert (meta["run_id"], meta["experiment_id"], meta["status"]) == (run_id, experiment.name, 1)
+    end_run(folder, JobState.FAILED, {})
+    meta = yaml.safe_load((run / "meta.yaml").read_text())
+    assert (meta["status"], meta["lifecycle_stage"]) == (4, "active")
+    assert meta["end_time"] >= meta["start_time"]
+
+
+def test_an_experiment_that_mlflow_has_made_is_used(folder: JobFolder, tmp_path: Path) -> None:
+    (tmp_path / "runs" / "42").mkdir(parents=True)
+    (tmp_path / "runs" / "42" / "meta.yaml").write_text("name: petals\nexperiment_id: '42'\n")
+    run_id = begin(folder, str(tmp_path / "runs"))
+    assert (tmp_path / "runs" / "42" / run_id / "meta.yaml").is_file()
+
+
+def test_what_only_mlflow_understands_is_left_to_it(folder: JobFolder) -> None:
+    assert begin(folder, "sqlite:////tmp/runs.db") == ""
+    end_run(folder, JobState.COMPLETED, {})
+    assert variables_of("databricks://x", "petals", "") == {
+        "MLFLOW_TRACKING_URI": "databricks://x", "MLFLOW_EXPERIMENT_NAME": "petals",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("uri", ["https://anna:secret@host", "http://token@host", "runs"])
+def test_an_address_has_no_credentials_and_is_whole(uri: str) -> None:
+    with pytest.raises(ValueError, match=r"credentials|absolute"):
+        checked_uri(uri)
